@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from limelight.models.build import count_parameters
+from limelight.models.families import count_parameters
 from limelight.storage.model import StoredModel
 
 TEMPLATE = Path(__file__).with_suffix(".md")

@@ -35,7 +35,7 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.config import Corpus, RunConfig, override
 from limelight.evaluation.labels import evaluate_labels, score_labels
 from limelight.memory import hold_memory_for_work
-from limelight.models.build import count_parameters
+from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_classifier
 from limelight.recipes import find_recipe
 from limelight.text.pair import Pair

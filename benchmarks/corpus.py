@@ -26,10 +26,10 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import table, write_result
-from limelight.box import DEFAULT
 from limelight.corpus.processes import Processes
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Opening, Outcome
+from limelight.storage.layout import DEFAULT
 
 FILES = 4
 

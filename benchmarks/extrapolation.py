@@ -39,16 +39,16 @@ from limelight.config import TransformerConfig, override
 from limelight.decoding.decode import greedy_search
 from limelight.evaluation import score_pairs
 from limelight.memory import hold_memory_for_work
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers
-from limelight.training.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.schedule import learning_rate
+from limelight.training.optimization.update import update
 from limelight.training.run import train
-from limelight.training.schedule import learning_rate
-from limelight.training.update import update
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "extrapolation.svg"
 POSITIONS = ("sinusoidal", "learned", "rotary")

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from limelight.box import DEFAULT
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
+from limelight.storage.layout import DEFAULT
 
 SAMPLES = Path(__file__).parent / "box_samples"
 FURTHER = (

@@ -31,16 +31,14 @@ from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.models.build import build_model, choose_device, count_parameters
+from limelight.models.families import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
-from limelight.training.compiled import Compiled, sample_batch
-from limelight.training.half import HalfCopy
-from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.precision import HALVES, choose_precision
-from limelight.training.update import update
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
+from limelight.training.optimization.update import Compiled, sample_batch, update
 
 SIZES = ("tiny", "base", "big")
 WHOLE_SECONDS = 460.0

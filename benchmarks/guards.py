@@ -23,13 +23,13 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
-from limelight.box import DEFAULT
 from limelight.config import Direction
 from limelight.pipelines import guards
 from limelight.pipelines.codec import Sentence
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
+from limelight.storage.layout import DEFAULT
 from limelight.text.polarity import LANGUAGES, changes_polarity
 from limelight.text.readers import read_pairs
 

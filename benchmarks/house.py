@@ -102,11 +102,11 @@ def _loss(folder: Path) -> Callable[[], None]:
     """A function that takes a hundred pairs to their loss."""
     from limelight.batching.stream import Position
     from limelight.config import Corpus, DataConfig
-    from limelight.models.build import build_model
+    from limelight.models.families import build_model
     from limelight.preparation.pairs import Prepared, make_stores, prepare
     from limelight.recipes import find_recipe
     from limelight.text.pair import Pair
-    from limelight.training.loss import batch_loss
+    from limelight.training.optimization.loss import batch_loss
     from limelight.training.tasks.translation import stream_of
 
     text = folder / "train.tsv"

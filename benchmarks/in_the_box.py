@@ -22,18 +22,17 @@ from benchmarks.box_text import PARTS, REGISTERS, corpora, pairs_of, path_of, pr
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
-from limelight.box import bundled_models
 from limelight.config import Direction, RunConfig, override
 from limelight.evaluation import Evaluation, evaluate
 from limelight.evaluation.confidence import MIN_PAIRS, Errors
 from limelight.files import remove
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
-from limelight.models.build import count_parameters
+from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
-from limelight.preparation.detector import share_detector
-from limelight.storage.layout import CARD
+from limelight.preparation.shortlist import share_detector
+from limelight.storage.layout import CARD, bundled_models
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import named_weights, put_weights
 from limelight.text.pair import Pair

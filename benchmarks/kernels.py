@@ -29,8 +29,8 @@ from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, 
 from limelight.layers.feed_forward import Dropout
 from limelight.memory import hold_memory_for_work
 from limelight.models.interface import Active
-from limelight.training import loss as cross_entropy
-from limelight.training.loss import linear_cross_entropy
+from limelight.training.optimization import loss as cross_entropy
+from limelight.training.optimization.loss import linear_cross_entropy
 
 REPEATS = 15
 

@@ -18,9 +18,9 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
-from limelight.models.build import count_parameters
+from limelight.models.families import count_parameters
 from limelight.storage.model import load_model
-from limelight.training.checkpoint import CHECKPOINTS, stored_progress
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
 
 PLAIN = "a plain loop"
 RECIPES = ("gpt-tiny", "lstm-tiny", "gpt-small")

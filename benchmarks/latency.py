@@ -62,8 +62,8 @@ def main(
 
 def measure_warm(calls: int, threads: int) -> dict[str, tuple[float, float]]:
     """Milliseconds of a call, and of the processor in it, by kind."""
-    from limelight.box import DEFAULT
     from limelight.pipelines.load import load_translator
+    from limelight.storage.layout import DEFAULT
 
     translator = load_translator(DEFAULT, threads=threads)
     found = {}

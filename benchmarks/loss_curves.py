@@ -28,14 +28,14 @@ from limelight.batching.drawing import View
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import Corpus, RunConfig, override
 from limelight.memory import hold_memory_for_work
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.preparation.pairs import prepare
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers
-from limelight.training.budget import rate_of
-from limelight.training.half import HalfCopy
-from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.update import update
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HalfCopy
+from limelight.training.optimization.schedule import rate_of
+from limelight.training.optimization.update import update
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "loss-curves.svg"
 SMALL = (

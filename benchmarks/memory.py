@@ -31,12 +31,11 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.attention import attend
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
-from limelight.training.half import HalfCopy
-from limelight.training.loss import batch_loss
-from limelight.training.precision import choose_precision
+from limelight.training.optimization.loss import batch_loss
+from limelight.training.optimization.precision import HalfCopy, choose_precision
 
 LENGTHS = (512, 1024, 2048, 4096, 8192)
 HEADS, HEAD_SIZE, VOCABULARY = 8, 64, 8_000

@@ -10,7 +10,7 @@ tables; a test holds them equal.
 import torch
 
 from benchmarks.output import table
-from limelight.models.build import build_model, count_parameters
+from limelight.models.families import build_model, count_parameters
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers
 

@@ -21,11 +21,11 @@ from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS
 from limelight.batching.batch import make_batch
-from limelight.box import DEFAULT
 from limelight.config import Direction
 from limelight.decoding.settings import LengthPenalty
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
+from limelight.storage.layout import DEFAULT
 
 ALPHAS, OFFSETS = (0.0, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6), (0.0, 5.0)
 LAMBDAS = (0.1, 0.2, 0.3, 0.5, 1.0)

@@ -17,8 +17,7 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
-from limelight.preparation.side_check import SideCheck, check_sides
-from limelight.preparation.side_scores import draw_sample
+from limelight.preparation.sides import SideCheck, check_sides, draw_sample
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 

@@ -24,8 +24,8 @@ import sacrebleu
 from benchmarks.machine import describe_machine
 from benchmarks.output import write_result
 from benchmarks.tags import read_test
-from limelight.box import DEFAULT as DEFAULT_MODEL
 from limelight.pipelines.load import load_translator
+from limelight.storage.layout import DEFAULT as DEFAULT_MODEL
 from limelight.text.glossary import Glossary, Term, is_used
 from limelight.text.words import word_spans
 

@@ -27,13 +27,12 @@ from benchmarks.multi30k import RESULTS
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import TransformerConfig
 from limelight.memory import hold_memory_for_work
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.text.readers import read_pairs
 from limelight.tokens import Tokenizers, train_tokenizer
-from limelight.training.half import HalfCopy
-from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.precision import autocast, choose_precision
-from limelight.training.update import update
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HalfCopy, autocast, choose_precision
+from limelight.training.optimization.update import update
 
 CPU = torch.device("cpu")
 

@@ -26,13 +26,12 @@ from limelight.batching.drawing import Drawing, View
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import Corpus, RunConfig
 from limelight.memory import hold_memory_for_work
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.preparation.pairs import prepare
 from limelight.recipes import find_recipe
-from limelight.training.half import HalfCopy
-from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.precision import choose_precision
-from limelight.training.update import update
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HalfCopy, choose_precision
+from limelight.training.optimization.update import update
 
 
 def main(

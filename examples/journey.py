@@ -12,12 +12,12 @@ from torch import Tensor
 from limelight.attention.attend import permit_keys
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.tokens import END, Tokenizers, train_tokenizer
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 
 SOURCES = ["A dog runs.", "Two dogs run.", "A bird sings.", "Two birds sing."]
 TARGETS = ["Ein Hund rennt.", "Zwei Hunde rennen.", "Ein Vogel singt.", "Zwei Vögel singen."]

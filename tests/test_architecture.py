@@ -22,9 +22,9 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 Sources = dict[str, str]
 
 LEVELS = (
-    {"differences", "errors", "files", "memory", "resumable", "screen", "shapes", "signals", "untrusted"},
-    {"box", "config", "page", "text", "tokens"},
-    {"batching", "attention", "capabilities", "layers", "recipes"},
+    {"child", "differences", "errors", "files", "memory", "resumable", "screen", "shapes", "signals", "untrusted"},
+    {"config", "recipes", "text", "tokens"},
+    {"batching", "attention", "capabilities", "layers"},
     {"models"},
     {"storage"},
     {"inference", "preparation"},
@@ -32,7 +32,7 @@ LEVELS = (
     {"pipelines"},
     {"corpus", "documents", "evaluation"},
     {"serving"},
-    {"synthesis", "training"},
+    {"training"},
     {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py
 )
 LEVEL_OF = {unit: level for level, units in enumerate(LEVELS) for unit in units}
@@ -63,6 +63,7 @@ OF_THE_PROCESS = {
     *("set_start_method", "setrecursionlimit", "setlocale", "basicConfig"),
 }
 OWNERS = {
+    "limelight.child": "a child owns its process",
     "limelight.cli.models": "the command line",
     "limelight.cli.train": "the command line",
     "limelight.memory": "what the command line asks for",
@@ -71,9 +72,9 @@ OWNERS = {
     "limelight.pipelines.scheduler": "for an owner of the process, who says so with `threads`",
     "limelight.serving.engine_process": "an engine of the service owns its process",
     "limelight.serving.load": "the same, or a thread of the service",
-    "limelight.training.draws": "a run seeds what each batch draws",
+    "limelight.training.distributed": "a run seeds what each batch draws",
     "limelight.training.run": "a run owns its process while it lasts",
-    "limelight.training.precision": "the same",
+    "limelight.training.optimization.precision": "the same",
 }
 """Who may change settings of the whole process, and why: a call of the library changes none."""
 

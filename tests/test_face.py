@@ -10,7 +10,7 @@ import limelight
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 

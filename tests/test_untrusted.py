@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml, shown
+from limelight.errors import shown
+from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml
 
 
 def refused(text: str) -> str:

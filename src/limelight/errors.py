@@ -20,3 +20,9 @@ class TextWarning(UserWarning):
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for messages: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shown(text: str, most: int = 200) -> str:
+    """Untrusted text for a message: shortened, without control characters."""
+    cut = text if len(text) <= most else text[:most] + "..."
+    return "".join(character if character.isprintable() else "\ufffd" for character in cut)

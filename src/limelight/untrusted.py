@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 
 import yaml
 
+from limelight.errors import shown
+
 MAX_YAML_BYTES = 100_000
 """Bytes of YAML that are read: a hundred times our own configuration, and parsed in a second."""
 
@@ -46,12 +48,6 @@ def read_yaml(text: str) -> Any:
         raise ValueError(shown(str(error).partition("\n")[0])) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def shown(text: str, most: int = 200) -> str:
-    """Untrusted text for a message: shortened, without control characters."""
-    cut = text if len(text) <= most else text[:most] + "..."
-    return "".join(character if character.isprintable() else "\ufffd" for character in cut)
 
 
 class _Plain(yaml.SafeLoader):

@@ -11,7 +11,7 @@ from limelight.config.models import SCORES
 from limelight.decoding.decode import beam_search
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 from tests.models.helpers import DECODER_ONLY, RECURRENT, TRANSFORMER, make_model, random_batch
 
 

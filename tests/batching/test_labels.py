@@ -10,9 +10,9 @@ import torch
 
 from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.labels import LabelStream, begun, label_batch
+from limelight.batching.labels import begun, label_batch
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.batching.stream import Position
+from limelight.batching.stream import LabelStream, Position
 from limelight.tokens import END, Tokenizers, normalize, train_tokenizer
 
 TEXTS = [f"{'abcd efg'[: number % 8]} {number * 7919 % 101}" for number in range(83)]

@@ -11,7 +11,7 @@ from benchmarks import ablation_rows, ablations
 from benchmarks.ablation_rows import ROWS, Row, config_of
 from benchmarks.run_all import NEEDED, Step
 from limelight.config import RecurrentConfig, TransformerConfig
-from limelight.models.build import build_model, count_parameters
+from limelight.models.families import build_model, count_parameters
 from limelight.preparation.pairs import prepare
 from limelight.tokens import Tokenizers
 from tests.training.helpers import write_pairs

@@ -11,7 +11,7 @@ from benchmarks.extrapolation import COPYING, EVERYTHING, PIECES, POSITIONS, cop
 from limelight.batching.batch import Batch
 from limelight.config import TransformerConfig
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from tests.benchmarks.test_ablations import data as data

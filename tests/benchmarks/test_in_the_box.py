@@ -9,7 +9,7 @@ import pytest
 from benchmarks import box_text, in_the_box
 from benchmarks.box_text import Register, prepare_text
 from limelight.config import TransformerConfig, directions_of
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.recipes import find_recipe
 from limelight.storage.model import load_model, save_model
 from limelight.storage.tables import read_detector

@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.rerank import Found, backward, bleu, by_both, by_length
-from limelight.box import DEFAULT
 from limelight.config import Direction
 from limelight.pipelines.load import load_translator
+from limelight.storage.layout import DEFAULT
 
 GOOD, BAD = "a b c d e f g h", "a b x"
 LISTS = [(GOOD, [Found(BAD, -4.0, 4, -3.0), Found(GOOD, -7.0, 9, -1.0)])]

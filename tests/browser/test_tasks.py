@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import limelight
-from limelight.box import DEFAULT
 from limelight.pipelines.explain import Question, explain
 from limelight.serving.load import Loading
+from limelight.storage.layout import DEFAULT
 from tests.browser.helpers import rest, tokens, until
 from tests.serving.helpers import Running, running
 

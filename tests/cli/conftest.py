@@ -74,7 +74,7 @@ def writing(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def without_bundled_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested here does not depend on the models that the package has."""
-    monkeypatch.setattr("limelight.box.FOLDER", tmp_path_factory.mktemp("box"))
+    monkeypatch.setattr("limelight.storage.layout.BOX", tmp_path_factory.mktemp("box"))
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ pytest.importorskip("numba")
 ROOT = Path(__file__).parents[2]
 OPENED = """
 import sys
-from limelight.box import DEFAULT
+from limelight.storage.layout import DEFAULT
 from limelight.cli.models import Machine, open_translator
 translator = open_translator([DEFAULT], Machine(), brief=sys.argv[1] == "brief")
 print(sys.modules.get("numba") is not None, type(translator.searched).__name__)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import limelight as face
-from limelight import box
+from limelight.storage import layout as box
 from limelight.storage.layout import find_model
 from tests.cli.conftest import Limelight
 
@@ -15,7 +15,7 @@ from tests.cli.conftest import Limelight
 def bundled(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with one model, of the default's name."""
     shutil.copytree(trained / "best", tmp_path / "box" / box.DEFAULT)
-    monkeypatch.setattr("limelight.box.FOLDER", tmp_path / "box")
+    monkeypatch.setattr("limelight.storage.layout.BOX", tmp_path / "box")
     return tmp_path / "box" / box.DEFAULT
 
 

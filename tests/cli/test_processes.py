@@ -18,7 +18,7 @@ HEAVY = ("torch", "numpy", "limelight.config", "yaml", "sentencepiece", "tokeniz
 
 OTHERS = tuple(
     f"limelight.{package}"
-    for package in ("documents", "evaluation", "interop", "page", "serving", "synthesis", "training")
+    for package in ("documents", "evaluation", "interop", "serving", "corpus.synthesis", "training")
 )
 """Packages that neither help nor a translation has anything to do with."""
 
@@ -53,7 +53,7 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], envi
     assert done.stdout.splitlines()[-1] == "imported"
 
 
-UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.recipes.transformer",
+UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.config.recipes",
           "limelight.batching.store", "limelight.batching.stream", "limelight.text.augmentation",
           "limelight.pipelines.generator", "limelight.pipelines.mask_filler", "limelight.pipelines.classifier",
           "limelight.decoding.decode", "sympy", "torch._dynamo")  # fmt: skip

@@ -13,7 +13,7 @@ from limelight.capabilities import bf16_products
 from limelight.config import RunConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.inference import prepare
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer

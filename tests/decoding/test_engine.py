@@ -15,9 +15,8 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
-from limelight.models.build import build_model
-from limelight.models.interface import Seq2Seq
-from limelight.models.language_model import LanguageModel
+from limelight.models.families import build_model
+from limelight.models.interface import LanguageModel, Seq2Seq
 from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
 
 KINDS, VOCABULARY = 23, 7

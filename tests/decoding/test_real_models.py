@@ -18,7 +18,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.inference.prepare import prepare
 from limelight.layers.embedding import SinusoidalPositions
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from tests.decoding.fakes import characters
 from tests.decoding.used_up import UsedUpModel

@@ -20,7 +20,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import VECTOR, ShortOutput
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import FEWEST, LISTED, MAX_CANDIDATES, Shortlist

@@ -25,7 +25,7 @@ from limelight import Generated, Translation, config, shapes
 from limelight.cli.app import app
 from limelight.cli.arguments import repeat_options
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.recipes import RECIPES
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer

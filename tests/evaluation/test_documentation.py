@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from limelight.config import DecoderOnlyConfig, DecodingConfig, RunConfig, TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED

@@ -10,7 +10,7 @@ from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, evaluate, perplexity, score_pairs
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.pair import Pair
 from tests.evaluation.fakes import BagModel

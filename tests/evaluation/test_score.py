@@ -11,7 +11,7 @@ from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
 from limelight.evaluation import score as module
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.text.pair import Pair
 from limelight.tokens import UNKNOWN
 from tests.evaluation.fakes import BagModel

@@ -12,8 +12,8 @@ from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageMo
 from limelight.errors import UserError
 from limelight.evaluation import TextEvaluation, evaluate_text
 from limelight.evaluation import text as module
-from limelight.models.build import build_model
-from limelight.models.language_model import LanguageModel
+from limelight.models.families import build_model
+from limelight.models.interface import LanguageModel
 from limelight.pipelines.generator import TextGenerator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_text

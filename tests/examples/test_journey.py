@@ -11,7 +11,7 @@ import torch
 from examples import journey, translate_a_file
 from limelight import Translation
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer

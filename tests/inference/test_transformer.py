@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from limelight.inference.linear import Fp32Linear
 from limelight.inference.transformer import pack_decoder_only, pack_transformer
 from limelight.models.transformer import Transformer
-from limelight.models.transformer.decoder_only import DecoderOnly
+from limelight.models.transformer.halves import DecoderOnly
 from tests.models.helpers import decoder_only, make_model, random_batch, transformer
 
 D_MODEL, D_FF, INNER = 11, 13, 6

@@ -7,7 +7,7 @@ from torch import nn
 
 from limelight.batching.batch import Batch
 from limelight.config import ModelConfig, RunConfig, TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.storage.model import StoredModel, load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from tests.models.helpers import batch_of

@@ -10,10 +10,10 @@ import torch
 
 from examples.phrase_grammar import pairs
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.storage.model import StoredModel, load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 from tests.models.helpers import batch_of
 
 UPDATES, ROWS = 160, 32

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import pad_rows
-from limelight.models.interface import Active, Seq2Seq, State
-from limelight.models.language_model import LanguageModel
+from limelight.models.interface import Active, LanguageModel, Seq2Seq, State
 from tests.models.helpers import batch_as_it_stands, random_rows
 
 EXACT = 1e-9

@@ -13,7 +13,7 @@ from limelight.config import (
     RecurrentLanguageModelConfig,
     TransformerConfig,
 )
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
 

@@ -7,11 +7,11 @@ import torch
 
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
-from limelight.models.build import build_model, choose_device, count_parameters
+from limelight.models.families import build_model, choose_device, count_parameters
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.transformer import Transformer
-from limelight.models.transformer.decoder_only import DecoderOnly
+from limelight.models.transformer.halves import DecoderOnly
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, decoder_only, make_model, recurrent_language_model
 

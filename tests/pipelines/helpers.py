@@ -3,8 +3,8 @@
 import functools
 
 from limelight.config import EncoderOnlyConfig
-from limelight.models.build import build_model
-from limelight.models.transformer import encoder_only
+from limelight.models.families import build_model
+from limelight.models.transformer import halves
 from limelight.pipelines.classifier import Classifier
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
@@ -32,15 +32,15 @@ def config(**changed: object) -> EncoderOnlyConfig:
     return EncoderOnlyConfig(**{"layers": 2, "d_model": 12, "heads": 3, "d_ff": 17, "norm": "pre", **changed})
 
 
-def masked_model(kind: str = "wordpiece", **changed: object) -> encoder_only.MaskedModel:
+def masked_model(kind: str = "wordpiece", **changed: object) -> halves.MaskedModel:
     both = tokenizer(kind)
     model = build_model(config(**changed), Tokenizers(both, both))
-    assert isinstance(model, encoder_only.MaskedModel)
+    assert isinstance(model, halves.MaskedModel)
     return model
 
 
 def classifier(**changed: object) -> Classifier:
     both = tokenizer()
     model = build_model(config(**changed), Tokenizers(both, both), LABELS)
-    assert isinstance(model, encoder_only.Classifier)
+    assert isinstance(model, halves.Classifier)
     return Classifier(model, both)

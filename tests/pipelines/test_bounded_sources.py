@@ -9,7 +9,7 @@ from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.text.long_sentences import MAX_TOKENS
 from limelight.tokens import Tokenizers, train_tokenizer

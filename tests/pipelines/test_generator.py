@@ -22,8 +22,8 @@ from limelight.decoding import greedy
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
-from limelight.models.build import build_model
-from limelight.models.language_model import LanguageModel
+from limelight.models.families import build_model
+from limelight.models.interface import LanguageModel
 from limelight.pipelines.generator import Generated, TextGenerator
 from limelight.pipelines.load import load_generator
 from limelight.storage.model import save_model

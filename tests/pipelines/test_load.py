@@ -15,7 +15,7 @@ from limelight.config import (
     TransformerConfig,
 )
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
 from limelight.pipelines.mask_filler import MaskFiller

@@ -7,7 +7,7 @@ import pytest
 from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.interop import export_limelight
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.classifier import Classifier
 from limelight.pipelines.load import load_classifier, load_mask_filler, load_reader
 from limelight.pipelines.mask_filler import MaskFiller

@@ -12,7 +12,7 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear
 from limelight.interop.folders import export_limelight
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import load_model, save_model

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.models.transformer.encoder_only import MaskedModel
+from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.mask_filler import MaskFiller
 from limelight.tokens import END, LINE, MASK, UNKNOWN, train_tokenizer
 from limelight.tokens.text import reserved_id

@@ -8,7 +8,7 @@ from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.constraints import contains
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines import phrases
 from limelight.pipelines.phrases import Phrases, PhraseTokens, has_phrase
 from limelight.pipelines.translator import Translator

@@ -18,7 +18,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines import translator as translators
 from limelight.pipelines.codec import Part, Prepared
 from limelight.pipelines.options import Options

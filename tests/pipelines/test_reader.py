@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.models.transformer.encoder_only import MaskedModel
+from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.reader import Reader
 from tests.pipelines.helpers import TEXTS, classifier, masked_model, tokenizer
 

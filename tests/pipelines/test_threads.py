@@ -10,7 +10,7 @@ import torch
 
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.layers.embedding import SinusoidalPositions
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translation, Translator
 from tests.decoding.fakes import characters

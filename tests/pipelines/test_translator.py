@@ -15,12 +15,12 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines import scheduler
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 from tests.decoding.fakes import Characters, TableModel, characters, limits, random_model
 from tests.models.helpers import batch_of
 

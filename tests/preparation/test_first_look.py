@@ -7,7 +7,7 @@ import pytest
 
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import UserError
-from limelight.preparation.first_look import first_look
+from limelight.preparation.pairs import first_look
 from limelight.storage.layout import CONFIG
 from tests.preparation.parallel import invented_pairs
 from tests.text.test_languages import TEXTS

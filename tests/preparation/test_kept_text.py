@@ -8,7 +8,7 @@ import pytest
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import sha256
-from limelight.preparation.kept_text import files_elsewhere, keep_pairs, keeps, kept_pairs
+from limelight.preparation.hold_out import files_elsewhere, keep_pairs, keeps, kept_pairs
 from limelight.preparation.pairs import read_valid
 from limelight.text.pair import Pair
 from limelight.training.run import train

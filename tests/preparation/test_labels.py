@@ -7,7 +7,7 @@ import pytest
 
 from limelight.config import Corpus, RunConfig
 from limelight.errors import UserError
-from limelight.preparation.labels import PreparedLabels, prepare_labels
+from limelight.preparation.plain_text import PreparedLabels, prepare_labels
 from limelight.storage.layout import LABELS as LABELS_FILE
 from limelight.tokens import END
 from tests.training.helpers import go

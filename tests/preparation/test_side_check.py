@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from limelight.preparation.side_check import SideCheck, check_sides
-from limelight.preparation.side_scores import draw_sample
+from limelight.preparation.sides import SideCheck, check_sides, draw_sample
 from limelight.text.languages import likely_language
 from limelight.text.pair import Pair
 from tests.preparation.parallel import invented_pairs

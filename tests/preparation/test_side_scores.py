@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from limelight.preparation.side_scores import (
+from limelight.preparation.sides import (
     BLOCK_PAIRS,
     Stretch,
     draw_sample,

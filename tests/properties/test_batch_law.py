@@ -16,7 +16,7 @@ import pytest
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.sampling import Sampling
 from limelight.inference.prepare import CompiledTransformer
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.translator import Translation, Translator
 from limelight.storage.tables import Shortlist
 from limelight.tokens import Tokenizers, train_tokenizer

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.inference.prepare import prepare
-from limelight.models.language_model import LanguageModel
-from limelight.training.half import HalfCopy
-from limelight.training.loss import batch_loss
+from limelight.models.interface import LanguageModel
+from limelight.training.optimization.loss import batch_loss
+from limelight.training.optimization.precision import HalfCopy
 from tests.models.followed import Followed, assert_same
 from tests.models.helpers import (
     batch_as_it_stands,

@@ -15,8 +15,8 @@ from torch.utils._pytree import tree_leaves
 from limelight.attention import attend
 from limelight.batching.batch import make_blocks
 from limelight.config import DecoderOnlyConfig, TransformerConfig
-from limelight.training.half import HalfCopy
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
+from limelight.training.optimization.precision import HalfCopy
 from tests.models.helpers import batch_of, make_model, random_rows
 
 LENGTHS = (512, 1024)  # above what bf16 takes as two products

@@ -13,8 +13,7 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.config import DecoderOnlyConfig, RecurrentLanguageModelConfig, TransformerConfig
-from limelight.models.interface import AttentionWeights, Seq2Seq
-from limelight.models.language_model import LanguageModel
+from limelight.models.interface import AttentionWeights, LanguageModel, Seq2Seq
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
 MODELS = dict(every_model())

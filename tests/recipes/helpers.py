@@ -3,7 +3,7 @@
 import torch
 
 from limelight.config import RunConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Model
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary

@@ -1,8 +1,8 @@
 """The recipe that trains a model on."""
 
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, RecurrentConfig, RunConfig, TransformerConfig
+from limelight.config.recipes import finetune
 from limelight.recipes import find_recipe
-from limelight.recipes.finetune import finetune
 
 
 def test_the_model_and_how_it_is_used_are_the_parents() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from limelight.recipes.recurrent import bahdanau, luong, seq2seq
-from limelight.training.budget import rate_of
+from limelight.config.recipes import bahdanau, luong, seq2seq
+from limelight.training.optimization.schedule import rate_of
 
 RECIPES = (seq2seq, bahdanau, luong)
 

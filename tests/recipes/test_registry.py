@@ -7,19 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from limelight.config import load_config, override, save_config
+from limelight.config import load_config, override, recipes, save_config
 from limelight.errors import UserError
-from limelight.models.build import count_parameters
-from limelight.recipes import (
-    RECIPES,
-    describe_recipes,
-    encoder,
-    find_recipe,
-    finetune,
-    language,
-    recurrent,
-    transformer,
-)
+from limelight.models.families import count_parameters
+from limelight.recipes import RECIPES, describe_recipes, find_recipe
 from tests.recipes.helpers import outline
 
 
@@ -58,17 +49,16 @@ def test_an_unknown_recipe_names_the_near_one_and_all() -> None:
 
 
 def test_every_recipe_of_the_package_is_listed() -> None:
-    """A public function of these modules that returns a configuration is a recipe."""
+    """A public function of the module is a recipe."""
     public = {
         name.replace("_", "-")
-        for module in (transformer, recurrent, language, encoder, finetune)
-        for name, value in vars(module).items()
-        if getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
+        for name, value in vars(recipes).items()
+        if getattr(value, "__module__", "") == recipes.__name__ and not name.startswith("_")
     }
     assert public == set(RECIPES)
     assert set(re.findall(r"[\w-]+(?=[,:])", describe_recipes())) >= public
 
 
 def test_listing_recipes_imports_none_of_them() -> None:
-    code = "import sys, limelight.recipes; list(limelight.recipes.RECIPES); sys.exit('pydantic' in sys.modules)"
+    code = "import sys; from limelight import recipes; list(recipes.RECIPES); sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,9 +2,9 @@
 
 import pytest
 
-from limelight.models.build import count_parameters
-from limelight.recipes.transformer import base, big, tiny
-from limelight.training.budget import rate_of
+from limelight.config.recipes import base, big, tiny
+from limelight.models.families import count_parameters
+from limelight.training.optimization.schedule import rate_of
 from tests.recipes.helpers import outline
 
 

@@ -18,7 +18,7 @@ import torch
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.config.directions import Direction
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Model

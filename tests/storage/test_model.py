@@ -10,7 +10,7 @@ import torch
 
 from limelight.config import RecurrentConfig, RunConfig, TransformerConfig, load_config
 from limelight.errors import RunError, UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.storage import model as stored
 from limelight.storage.layout import find_model

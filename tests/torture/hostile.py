@@ -16,7 +16,7 @@ import torch
 
 from limelight.cli.app import run
 from limelight.config import EncoderOnlyConfig, ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from tests.torture.processes import PROCESSES

@@ -21,8 +21,8 @@ from limelight.config import RunConfig
 from limelight.files import PARTIAL, sha256
 from limelight.storage.layout import BEST, WEIGHTS
 from limelight.storage.weights import read_weights
-from limelight.training.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.keep import SNAPSHOTS
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
+from limelight.training.checkpoints.keep import SNAPSHOTS
 from limelight.training.run import train
 from tests.training.helpers import checkpoints_of, trace_of
 

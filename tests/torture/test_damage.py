@@ -11,11 +11,11 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.files import sha256
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.tokens import load_tokenizers
-from limelight.training import checkpoint
-from limelight.training.checkpoint import MANIFEST, PARTS, restore_newest
-from limelight.training.optimizer import make_optimizer
+from limelight.training.checkpoints import checkpoint
+from limelight.training.checkpoints.checkpoint import MANIFEST, PARTS, restore_newest
+from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.run import train
 from tests.torture.conftest import Measured
 from tests.training.helpers import checkpoints_of, go, last_weights, tiny_run, trace_of

@@ -18,13 +18,14 @@ from limelight.batching.store import StoreWriter
 from limelight.cli.app import run as command
 from limelight.config import TransformerConfig, save_config
 from limelight.files import FORMER, PARTIAL
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.preparation import pairs
 from limelight.tokens import load_tokenizers
-from limelight.training import checkpoint, keep, loop, report
+from limelight.training import loop, report
 from limelight.training import run as running
-from limelight.training.checkpoint import CHECKPOINTS, find_damage, restore_newest
-from limelight.training.optimizer import make_optimizer
+from limelight.training.checkpoints import checkpoint, keep
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, find_damage, restore_newest
+from limelight.training.optimization.optimizer import make_optimizer
 from tests.torture.conftest import Measured
 from tests.torture.faulty_disk import Disk
 from tests.torture.processes import PROCESSES, differences

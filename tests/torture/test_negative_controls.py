@@ -12,8 +12,9 @@ import pytest
 
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.training import checkpoint, distributed, loop, run
-from limelight.training.checkpoint import Progress, restore_newest
+from limelight.training import distributed, loop, run
+from limelight.training.checkpoints import checkpoint
+from limelight.training.checkpoints.checkpoint import Progress, restore_newest
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
 from tests.training.helpers import MODELS, go, tiny_run

@@ -14,10 +14,10 @@ from limelight.cli.outcome import exit_code
 from limelight.config import RunConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training import loop
-from limelight.training import update as updating
-from limelight.training.checkpoint import find_damage
+from limelight.training.checkpoints.checkpoint import find_damage
+from limelight.training.optimization import update as updating
+from limelight.training.optimization.update import UpdateResult
 from limelight.training.run import train
-from limelight.training.update import UpdateResult
 from tests.torture.conftest import Measured
 from tests.training.helpers import MODELS, checkpoints_of, go, last_weights, log_of, tiny_run, trace_of, with_training
 

@@ -18,16 +18,17 @@ from hypothesis import strategies as st
 from limelight.config import RecurrentConfig, RunConfig, TrainingConfig
 from limelight.errors import RunError
 from limelight.files import FORMER, PARTIAL, clear_leftovers
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
 from limelight.tokens import Tokenizers, train_tokenizer
-from limelight.training import checkpoint, keep, loop
-from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
-from limelight.training.keep import SNAPSHOTS, keep_snapshot, save_if_best, score_of_best
-from limelight.training.optimizer import make_optimizer
+from limelight.training import loop
+from limelight.training.checkpoints import checkpoint, keep
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, restore_newest
+from limelight.training.checkpoints.keep import SNAPSHOTS, keep_snapshot, save_if_best, score_of_best
+from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks.task import Validation

@@ -9,8 +9,8 @@ import pytest
 
 from limelight.config import save_config
 from limelight.signals import SIGNALS
-from limelight.training.checkpoint import find_damage
-from limelight.training.lock import LOCK
+from limelight.training.checkpoints.checkpoint import find_damage
+from limelight.training.checkpoints.lock import LOCK
 from tests.torture.commands import IN_COMPILED_CODE, Command, Ended, Moment
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
@@ -24,24 +24,24 @@ PHASES = {
         "preparation.pairs.train_tokenizer": 1,
         "preparation.pairs._tokenize": 1,
         "preparation.pairs.read_valid": 1,
-        "training.tasks.valid_set.validation_batches": 1,
+        "training.tasks.translation.validation_batches": 1,
     },
-    "first step": {"training.loop.update": 1, "training.update.batch_loss": 1},
-    "step": {"training.update.batch_loss": 24},
-    "validation": {"training.tasks.valid_set.mean_loss": 3},
+    "first step": {"training.loop.update": 1, "training.optimization.update.batch_loss": 1},
+    "step": {"training.optimization.update.batch_loss": 24},
+    "validation": {"training.tasks.translation.mean_loss": 3},
     "save": {
-        "training.checkpoint.sha256": 16,
-        "training.checkpoint._remove_old": 4,
-        "training.keep.save_weights": 3,
-        "training.keep.save_model": 1,
+        "training.checkpoints.checkpoint.sha256": 16,
+        "training.checkpoints.checkpoint._remove_old": 4,
+        "training.checkpoints.keep.save_weights": 3,
+        "training.checkpoints.keep.save_model": 1,
     },
 }
 """Where each phase is met: functions of `limelight`, and up to which of their calls, all in the first half."""
 BUSY = {
-    "a step": Moment("limelight.training.update.batch_loss", 9, IN_COMPILED_CODE),
+    "a step": Moment("limelight.training.optimization.update.batch_loss", 9, IN_COMPILED_CODE),
     "the vocabulary": Moment("limelight.preparation.pairs.train_tokenizer", 1, IN_COMPILED_CODE),
-    "validation": Moment("limelight.training.tasks.valid_set.mean_loss", 2, IN_COMPILED_CODE),
-    "a save": Moment("limelight.training.checkpoint.sha256", 6, IN_COMPILED_CODE),
+    "validation": Moment("limelight.training.tasks.translation.mean_loss", 2, IN_COMPILED_CODE),
+    "a save": Moment("limelight.training.checkpoints.checkpoint.sha256", 6, IN_COMPILED_CODE),
 }
 """Where compiled code keeps Python from its next step for minutes. In all but the second there is a checkpoint."""
 

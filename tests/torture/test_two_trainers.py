@@ -5,7 +5,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from limelight.config import save_config
-from limelight.training.lock import LOCK
+from limelight.training.checkpoints.lock import LOCK
 from tests.torture.commands import Command, Moment
 from tests.torture.conftest import Measured
 from tests.training.helpers import tiny_run

@@ -17,7 +17,7 @@ from limelight.config import (
     TransformerConfig,
 )
 from limelight.files import sha256
-from limelight.training.checkpoint import CHECKPOINTS, Progress
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress
 from limelight.training.run import train
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")

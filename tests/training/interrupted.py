@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from limelight.preparation import align, pairs
-from limelight.training import checkpoint, keep, loop, snapshots, update
-from limelight.training.tasks import valid_set
+from limelight.training import loop
+from limelight.training.checkpoints import checkpoint, keep, snapshots
+from limelight.training.optimization import update
+from limelight.training.tasks import translation
 
 MOMENTS: dict[str, tuple[Any, str]] = {
     "update": (loop, "update"),
@@ -17,7 +19,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "best model": (keep, "save_model"),
     "model snapshot": (snapshots, "save_model"),
     "thinning": (snapshots, "remove"),
-    "validation": (valid_set, "mean_loss"),
+    "validation": (translation, "mean_loss"),
     "vocabulary": (pairs, "save_tokenizers"),
     "corpus": (pairs, "_tokenize"),
     "alignments": (align, "learn_aligner"),

@@ -7,7 +7,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.storage.weights import save_weights
-from limelight.training.average import average_weights
+from limelight.training.checkpoints.keep import average_weights
 
 
 def test_the_mean_of_each_tensor(seed: int, tmp_path: Path) -> None:

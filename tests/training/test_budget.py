@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from limelight.config import BatchingConfig, RunConfig, TrainingConfig, TransformerConfig
 from limelight.recipes import find_recipe
-from limelight.training.budget import (
+from limelight.training.optimization.schedule import (
     Pace,
     expectation,
     is_warming_up,
     patience_of,
     rate_of,
     reasonable_epochs,
+    share_risen,
     validation_interval,
 )
-from limelight.training.schedule import share_risen
 
 
 def fitted(schedule: str = "inverse_sqrt", warmup: int = 4000, **bounds: float) -> RunConfig:

@@ -3,10 +3,10 @@
 import pytest
 
 from limelight.config import Corpus, DataConfig, EncoderOnlyConfig, RunConfig, TrainingConfig
-from limelight.models.build import build_model, count_parameters
+from limelight.models.families import build_model, count_parameters
 from limelight.tokens import Tokenizers
 from limelight.training.card import model_card
-from limelight.training.checkpoint import Progress
+from limelight.training.checkpoints.checkpoint import Progress
 from tests.models.helpers import Vocabulary, decoder_only, make_model
 from tests.training.helpers import RECURRENT
 

@@ -5,7 +5,7 @@ import torch
 
 from limelight.batching.batch import Batch, make_blocks
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
-from limelight.training.carry import FORGET, Carrying
+from limelight.training.optimization.loss import FORGET, Carrying
 from tests.models.helpers import exact_model, recurrent_language_model
 
 CELLS = ("rnn", "gru", "lstm")

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
 from limelight.files import clear_leftovers
-from limelight.training import checkpoint
-from limelight.training.checkpoint import (
+from limelight.training.checkpoints import checkpoint
+from limelight.training.checkpoints.checkpoint import (
     FORMAT,
     MANIFEST,
     PARTS,
@@ -28,7 +28,7 @@ from limelight.training.checkpoint import (
     save_checkpoint,
     stored_progress,
 )
-from limelight.training.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
 
 FULL = Progress(
     step=7, seconds=0.1 + 0.2, pieces=12345, loss_sum=1 / 3, loss_pieces=17, skipped=2, position=Position(3, 1, 4),

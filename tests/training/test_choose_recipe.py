@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from limelight.config import load_config
-from limelight.training import choose_recipe
-from limelight.training.choose_recipe import choose_by_budget, measured_pace
+from limelight.training import preflight
+from limelight.training.preflight import choose_by_budget, measured_pace
 from limelight.training.run import train
 from limelight.training.tasks import prepare_data
 from tests.training.helpers import go, last_weights, tiny_run, trace_of, with_training
@@ -28,7 +28,7 @@ BATCHES = 18  # of an epoch of this text, about
 def test_few_epochs_take_the_short_one(
     bounds: dict[str, float], pace: float, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choose_recipe, "measured_pace", lambda *_: pace)
+    monkeypatch.setattr(preflight, "measured_pace", lambda *_: pace)
     config = with_training(tiny_run(tmp_path / "text"), **bounds).model_copy(update={"recipe": "long"})
     lines: list[str] = []
     prepared = prepare_data(config, tmp_path / "run", lines.append)

@@ -16,8 +16,9 @@ from limelight.config import RecurrentConfig
 from limelight.errors import UserError
 from limelight.layers import feed_forward
 from limelight.models.interface import Model
-from limelight.training import compiled, loop
-from limelight.training.compiled import Compiled, compiled_or_none, require_compilable, sample_batch
+from limelight.training import loop
+from limelight.training.optimization import update
+from limelight.training.optimization.update import Compiled, compiled_or_none, require_compilable, sample_batch
 from tests.models.helpers import decoder_only, make_model, transformer
 from tests.training.helpers import go, log_of, tiny_run
 
@@ -86,7 +87,7 @@ def test_a_machine_that_cannot_compile_trains_without(tmp_path: Path, monkeypatc
     def broken(*_: object) -> None:
         raise RuntimeError("no C++ compiler\nand much more")
 
-    monkeypatch.setattr(compiled.Compiled, "compile", broken)
+    monkeypatch.setattr(update.Compiled, "compile", broken)
     said: list[str] = []
     assert compiled_or_none(make_model(transformer()), CPU, said.append) is None
     assert said[1:] == [
@@ -104,8 +105,8 @@ def test_a_backend_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(graph: torch.fx.GraphModule, inputs: list[Tensor]) -> None:
         raise OSError("g++: not found")
 
-    monkeypatch.setattr(compiled, "sample_batch", lambda _: of_rows(5))
-    monkeypatch.setattr(compiled, "Compiled", lambda model: Compiled(model, backend=failing))
+    monkeypatch.setattr(update, "sample_batch", lambda _: of_rows(5))
+    monkeypatch.setattr(update, "Compiled", lambda model: Compiled(model, backend=failing))
     said: list[str] = []
     assert compiled_or_none(Plain(), CPU, said.append) is None
     assert "(OSError: g++: not found)" in said[1]

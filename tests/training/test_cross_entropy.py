@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from limelight.training import loss as cross_entropy
-from limelight.training.loss import linear_cross_entropy
+from limelight.training.optimization import loss as cross_entropy
+from limelight.training.optimization.loss import linear_cross_entropy
 
 ROWS, WIDTH, VOCAB = 23, 7, 31
 Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from limelight.config import Corpus, DataConfig, Direction, RunConfig, directions_of, dump_config, has_tags, load_config
+from limelight.config.recipes import finetune
 from limelight.errors import UserError
 from limelight.evaluation.evaluate import evaluate
 from limelight.pipelines.load import load_translator
-from limelight.recipes.finetune import finetune
 from limelight.text.pair import Pair
-from limelight.training.directions import named_as_in, resolve_directions, untrained_directions
-from limelight.training.preview import preview
+from limelight.training.parent import named_as_in, resolve_directions, untrained_directions
+from limelight.training.preflight import preview
 from limelight.training.run import train
 from tests.cli.corpora import reversing_run, words, write_pairs
 from tests.training.helpers import log_of, with_training

@@ -25,8 +25,7 @@ from limelight.training.distributed import ALONE, Division, Group, Sharing, grou
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
 from limelight.training.tasks import task as task_module
-from limelight.training.tasks.translation import Translation
-from limelight.training.tasks.valid_set import ValidSet
+from limelight.training.tasks.translation import Translation, ValidSet
 from tests.torture.processes import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
@@ -197,7 +196,7 @@ def test_a_mistake_is_the_first_process_s_to_tell(tmp_path: Path) -> None:
 
 
 def test_a_recurrent_language_model_is_trained_by_one_process_alone() -> None:
-    from limelight.training.carry import require_apart
+    from limelight.training.optimization.loss import require_apart
 
     class Reads:
         def __call__(self) -> None: ...

@@ -11,11 +11,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.models.interface import Seq2Seq
-from limelight.training import loss_scale
-from limelight.training.half import HalfCopy
-from limelight.training.loss import batch_loss
-from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.update import update
+from limelight.training.optimization import precision
+from limelight.training.optimization.loss import batch_loss
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HalfCopy
+from limelight.training.optimization.update import update
 from tests.models.helpers import make_model, random_batch
 from tests.training.helpers import MODELS, go, last_weights, log_of, tiny_run, trace_of, with_training
 
@@ -194,13 +194,13 @@ def test_fp16_has_more_digits_and_needs_a_scale(name: str, seed: int) -> None:
 
 def test_a_run_in_fp16_is_resumed_with_its_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scale grows after every second update until a gradient overflows, before and after the interruption."""
-    monkeypatch.setattr(loss_scale, "GROWTH_INTERVAL", 2)
+    monkeypatch.setattr(precision, "GROWTH_INTERVAL", 2)
     config = tiny_run(tmp_path / "text", precision="fp16", max_steps=16)
     whole = go(config, tmp_path / "whole")
     go(with_training(config, max_steps=7), tmp_path / "parts")
     parts = go(config, tmp_path / "parts")
     assert any(line["event"] == "skipped" for line in log_of(tmp_path / "whole"))
-    assert whole.loss_scale != loss_scale.FIRST
+    assert whole.loss_scale != precision.FIRST
     assert (parts.loss_scale, parts.scale_updates) == (whole.loss_scale, whole.scale_updates)
     assert trace_of(tmp_path / "parts")[-3:] == trace_of(tmp_path / "whole")[-3:]
     assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")

@@ -10,9 +10,9 @@ from limelight.models.interface import Seq2Seq
 from limelight.signals import StopRequest
 from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.tokens import Tokenizers
-from limelight.training import keep
-from limelight.training.checkpoint import Progress, save_checkpoint
-from limelight.training.keep import (
+from limelight.training.checkpoints import keep
+from limelight.training.checkpoints.checkpoint import Progress, save_checkpoint
+from limelight.training.checkpoints.keep import (
     SNAPSHOTS,
     drop_snapshots,
     finish_model,
@@ -20,7 +20,7 @@ from limelight.training.keep import (
     save_if_best,
     score_of_best,
 )
-from limelight.training.optimizer import make_optimizer
+from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks.task import Validation

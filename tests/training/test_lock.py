@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.training.lock import ATTEMPTS, LOCK, only_trainer
+from limelight.training.checkpoints.lock import ATTEMPTS, LOCK, only_trainer
 
 HOST = socket.gethostname()
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def elsewhere(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that trains in `tmp_path`, until it is killed or a line is sent to it."""
     script = (
-        "import sys\nfrom pathlib import Path\nfrom limelight.training.lock import only_trainer\n"
+        "import sys\nfrom pathlib import Path\nfrom limelight.training.checkpoints.lock import only_trainer\n"
         "with only_trainer(Path(sys.argv[1])):\n    print(flush=True)\n    sys.stdin.readline()\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
@@ -214,7 +214,7 @@ def test_a_lock_that_is_removed_each_time_ends_the_attempts(tmp_path: Path, monk
 def test_without_locks_of_the_system_training_names_where_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.training.lock.fcntl", None)
+    monkeypatch.setattr("limelight.training.checkpoints.lock.fcntl", None)
     assert refusal(tmp_path / "run") == (
         "training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)"
     )

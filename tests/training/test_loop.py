@@ -12,9 +12,10 @@ import torch
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
 from limelight.storage.weights import read_weights
-from limelight.training import budget, loop, update
-from limelight.training.checkpoint import Progress
+from limelight.training import loop
+from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loop import MAX_SKIPPED, why_over
+from limelight.training.optimization import schedule, update
 from limelight.training.run import train
 from limelight.training.tasks.task import Validation
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -141,7 +142,7 @@ class Simulated:
             self.now += validation
             return Validation(2.0)
 
-        monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(loop, "update", updated)
         monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", validated)
 

@@ -7,7 +7,7 @@ import torch
 
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 from tests.models.helpers import batch_of, exact_model, random_batch, random_rows
 
 CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)

@@ -5,8 +5,8 @@ import random
 import pytest
 import torch
 
-from limelight.training import loss_scale
-from limelight.training.loss_scale import FIRST, MAX_SCALE, next_scale
+from limelight.training.optimization import precision
+from limelight.training.optimization.precision import FIRST, MAX_SCALE, next_scale
 
 
 def torchs(finite: list[bool], interval: int) -> list[float]:
@@ -28,8 +28,8 @@ def torchs(finite: list[bool], interval: int) -> list[float]:
 
 def test_it_is_torchs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the bounds, which torch's has not."""
-    monkeypatch.setattr(loss_scale, "GROWTH_INTERVAL", 3)
-    monkeypatch.setattr(loss_scale, "MAX_SCALE", float("inf"))
+    monkeypatch.setattr(precision, "GROWTH_INTERVAL", 3)
+    monkeypatch.setattr(precision, "MAX_SCALE", float("inf"))
     finite = random.Random(seed).choices([True, False], [5, 1], k=40)
     found, scale, since = [], FIRST, 0
     for good in finite:
@@ -42,9 +42,9 @@ def test_it_is_torchs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_begins_as_torchs_does() -> None:
     scaler = torch.amp.GradScaler("cpu")
-    assert (scaler.get_scale(), scaler.get_growth_interval()) == (FIRST, loss_scale.GROWTH_INTERVAL)
+    assert (scaler.get_scale(), scaler.get_growth_interval()) == (FIRST, precision.GROWTH_INTERVAL)
 
 
 def test_it_has_bounds() -> None:
     assert next_scale(1.0, 7, applied=False) == (1.0, 0)
-    assert next_scale(MAX_SCALE, loss_scale.GROWTH_INTERVAL - 1, applied=True) == (MAX_SCALE, 0)
+    assert next_scale(MAX_SCALE, precision.GROWTH_INTERVAL - 1, applied=True) == (MAX_SCALE, 0)

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.training import optimizer as module
-from limelight.training.optimizer import LENGTH, Muon, make_optimizer, orthogonal, set_rate
+from limelight.training.optimization import optimizer as module
+from limelight.training.optimization.optimizer import LENGTH, Muon, make_optimizer, orthogonal, set_rate
 from tests.models.helpers import make_model
 
 ADAM = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}

@@ -8,15 +8,15 @@ import torch
 
 from limelight.config import Corpus, DataConfig, EncoderOnlyConfig, ModelConfig, RunConfig, TokensConfig, dump_config
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers
-from limelight.training.directions import named_as_in
 from limelight.training.parent import (
     CHANGE_NOTHING,
     LAYERS,
     fitting_recipe,
+    named_as_in,
     parent_warnings,
     require_same_function,
 )

@@ -5,8 +5,8 @@ import torch
 
 from limelight import capabilities
 from limelight.errors import UserError
-from limelight.training import precision
-from limelight.training.precision import autocast, choose_precision, fp32_products, search_precision
+from limelight.training.optimization import precision
+from limelight.training.optimization.precision import autocast, choose_precision, fp32_products, search_precision
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

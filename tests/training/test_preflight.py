@@ -198,7 +198,7 @@ def test_validation_text_is_read_before_the_vocabulary_is_learned(
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
     (tmp_path / "b.txt").write_text("eins\nzwei\n")
     learned: list[object] = []
-    for module in ("pairs", "labels"):
+    for module in ("pairs", "plain_text"):
         monkeypatch.setattr(f"limelight.preparation.{module}.train_tokenizer", lambda *_, **__: learned.append(1))
     with pytest.raises(UserError, match=r"a\.txt:3: this line has no partner"):
         go(on_files(config, "valid", tmp_path / "a.txt", tmp_path / "b.txt"), tmp_path / "run")

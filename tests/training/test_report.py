@@ -12,10 +12,10 @@ from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
 from limelight.training import report as module
-from limelight.training.checkpoint import Progress
+from limelight.training.checkpoints.checkpoint import Progress
+from limelight.training.optimization.update import UpdateResult
 from limelight.training.report import Report, time_left
 from limelight.training.tasks.task import Validation
-from limelight.training.update import UpdateResult
 from tests.training.helpers import log_of
 
 

@@ -16,8 +16,9 @@ import torch
 
 from limelight.config import AugmentationConfig, ModelConfig, RunConfig
 from limelight.signals import Stopped
-from limelight.training import checkpoint, keep, loop, run_state
-from limelight.training.checkpoint import find_damage, stored_progress
+from limelight.training import loop, run_state
+from limelight.training.checkpoints import checkpoint, keep
+from limelight.training.checkpoints.checkpoint import find_damage, stored_progress
 from tests.training.helpers import (
     MODELS,
     checkpoints_of,

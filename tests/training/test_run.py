@@ -16,8 +16,8 @@ from limelight.errors import UserError
 from limelight.files import sha256
 from limelight.pipelines.load import load_translator
 from limelight.signals import Stopped
-from limelight.training.checkpoint import Progress, find_damage
-from limelight.training.lock import only_trainer
+from limelight.training.checkpoints.checkpoint import Progress, find_damage
+from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, check_resumable, train
 from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
 

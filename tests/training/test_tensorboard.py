@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from limelight.training.tensorboard import open_tensorboard
+from limelight.training.report import open_tensorboard
 
 
 def test_scalars_are_written_where_it_is_installed(tmp_path: Path) -> None:

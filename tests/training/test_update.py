@@ -13,12 +13,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from limelight.batching.batch import Batch
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
-from limelight.training import loss as cross_entropy
-from limelight.training import update as module
-from limelight.training.half import HalfCopy
-from limelight.training.loss import batch_loss
-from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.update import UpdateResult, update
+from limelight.training.optimization import loss as cross_entropy
+from limelight.training.optimization import update as module
+from limelight.training.optimization.loss import batch_loss
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HalfCopy
+from limelight.training.optimization.update import UpdateResult, update
 from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
 
 CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)

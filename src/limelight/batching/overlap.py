@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from limelight.batching.store import Ragged, TokenStore
+from limelight.errors import shown
 from limelight.text.marks import without_marks
 from limelight.text.pair import Pair
-from limelight.untrusted import shown
 
 EXAMPLES = 3
 _ROWS = 10_000

@@ -13,7 +13,8 @@ import numpy as np
 
 from limelight.batching.batch import Batch, count_batches, cut_batches, make_batch
 from limelight.batching.drawers import Drawers
-from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, varied_rows
+from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, texts_of, varied_rows
+from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
 from limelight.text.augmentation import MARKING
 from limelight.tokens import Tokenizers
@@ -214,3 +215,24 @@ def _require_marks(views: Sequence[View], tokenizers: Tokenizers) -> None:
 def _seeds(generator: np.random.Generator) -> tuple[int, int]:
     """One for each side of a part."""
     return int(generator.integers(2**31)), int(generator.integers(2**31))
+
+
+class LabelStream(BatchStream):
+    """A `BatchStream` of corpora whose sources are `begun` rows and whose targets are the number of a label each."""
+
+    def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
+        """Segment the texts anew; one that gets too long keeps its stored tokens. Labels stay what they are."""
+        stored, how = stored_rows(self.views, rows), self.drawing
+        texts = [pair.source for pair in texts_of(self.views, rows)]
+        drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=int(generator.integers(2**31)))
+        fresh = [np.asarray(begun(row), dtype=np.int64) for row in drawn]
+        fitting = [row if len(row) < how.max_length else old for row, old in zip(fresh, stored.sources, strict=True)]
+        return DrawnRows(fitting, stored.targets)
+
+    def _batch(self, chunk: Chunk, number: int) -> Batch:
+        rows = chunk.batches[number]
+        return label_batch(
+            [chunk.sources[row] for row in rows],
+            [int(chunk.targets[row][0]) for row in rows],
+            padding=self.tokenizers.source.padding,
+        )

@@ -61,7 +61,7 @@ def back_translate(
     sampling = search_options.sampling_of(drawing, sample=sample)
     folders, configs = find_models(model, source=source, target=target, translates=True)
     from limelight.config import directions_of, find_direction
-    from limelight.synthesis import Job, Part
+    from limelight.corpus.synthesis import Job, Part
 
     search = search_of(
         beam_size=beam,

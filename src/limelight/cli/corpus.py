@@ -12,10 +12,10 @@ from limelight.cli.output import show
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
+    from limelight.corpus.synthesis import Job, Limits
+    from limelight.corpus.synthesis.job import Survey
     from limelight.decoding.settings import SearchOptions
     from limelight.pipelines.translator import Translator
-    from limelight.synthesis import Job, Limits
-    from limelight.synthesis.job import Survey
 
 
 class Opening(NamedTuple):
@@ -29,7 +29,7 @@ class Opening(NamedTuple):
 
 def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
     """Write the corpora in order. Work of an interrupted run is not repeated."""
-    from limelight.synthesis import survey_job
+    from limelight.corpus.synthesis import survey_job
 
     surveys = [survey_job(job) for job in jobs]
     made_of = made_with(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
@@ -40,8 +40,8 @@ def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None
 
 def _write(job: Job, found: Survey, translator: Translator, made_of: Mapping[str, object], *, quiet: bool) -> None:
     from limelight.cli.progress import text_progress
-    from limelight.synthesis import report_table, synthesize
-    from limelight.synthesis.report import Tally, report_path
+    from limelight.corpus.synthesis import report_table, synthesize
+    from limelight.corpus.synthesis.synthesize import Tally, report_path
 
     begun = False
 
@@ -77,7 +77,7 @@ def search_of(**given: object) -> SearchOptions:
 
 def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: BadLinePolicy | None) -> Limits:
     """The filters of the corpus; the defaults are those of the model's own training text."""
-    from limelight.synthesis import Limits
+    from limelight.corpus.synthesis import Limits
 
     ratio = config.data.max_length_ratio if max_length_ratio is None else max_length_ratio
     return Limits(config.data.max_characters, ratio, on_bad_line == BadLinePolicy.SKIP)

@@ -14,7 +14,7 @@ from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
-    from limelight.synthesis import Part
+    from limelight.corpus.synthesis import Part
 
     Groups = Mapping[Direction | None, Sequence[Part]]
 
@@ -75,7 +75,7 @@ def distill(
         max_length_factor=max_length_factor,
         max_length_extra=max_length_extra,
     )
-    from limelight.synthesis import Job
+    from limelight.corpus.synthesis import Job
 
     chosen_by: Any = choose_by.value if choose_by else ""
     limits = limits_of(configs[0], max_length_ratio, on_bad_line)
@@ -108,7 +108,7 @@ def _places(output: Path, groups: Groups) -> Iterator[tuple[Path, Direction | No
 def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups:
     """Plain text, in the requested direction."""
     from limelight.config import directions_of, find_direction
-    from limelight.synthesis import Part
+    from limelight.corpus.synthesis import Part
 
     return {find_direction(directions_of(config.data), *asked): [Part((file,)) for file in files]}
 
@@ -116,7 +116,7 @@ def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups
 def _pairs(files: list[str], configs: list[RunConfig], asked: tuple[str, str], *, both: bool) -> Groups:
     """Each corpus in its direction and, with `both`, also reversed."""
     from limelight.config import directions_of, find_direction, known_languages
-    from limelight.synthesis import Part
+    from limelight.corpus.synthesis import Part
 
     given = corpora(files, *asked, "--train")
     directions = directions_of(configs[0].data)

@@ -71,7 +71,7 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
 
 def _is_pipe(file: Path) -> bool:
     """Whether a file is a pipe. Compressed input is not read line by line."""
-    from limelight.text.open_text import COMPRESSIONS
+    from limelight.text.archive import COMPRESSIONS
 
     return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
 

@@ -237,7 +237,7 @@ def by_processes(
         lines = chain(some, lines)
         if len(some) < ENOUGH:
             return lines, None
-    from limelight.corpus.lines import translate_lines
+    from limelight.corpus.translate import translate_lines
 
     workers, opening = _opening(many.workers, asked, form=form)
     return lines, translate_lines(lines, _engine(None, opening, workers), workers)

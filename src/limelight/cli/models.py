@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from limelight.box import DEFAULT, bundled_models
 from limelight.errors import UserError
+from limelight.storage.layout import DEFAULT, bundled_models
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ class Machine(NamedTuple):
         _tell_compiling()
         import torch
 
-        from limelight.models.build import choose_device
+        from limelight.models.families import choose_device
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
@@ -147,7 +147,7 @@ def resolved_precision(folder: str, machine: Machine, asked: str | None) -> tupl
     if named not in (None, "int8") or stored == "fp32":  # torch need not be imported
         return named or stored, named or stored
     from limelight.inference.precision import arithmetic_of, search_precision
-    from limelight.models.build import choose_device
+    from limelight.models.families import choose_device
 
     device = choose_device(machine.device or "auto", setting="--device ")
     named = named or search_precision(stored, device)

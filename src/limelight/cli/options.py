@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from limelight.cli.arguments import decimal, device_name, whole_number
-from limelight.recipes.registry import describe_recipes
+from limelight.recipes import describe_recipes
 
 # --- shared by several commands ---
 

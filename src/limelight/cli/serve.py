@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import typer
 
-from limelight.box import DEFAULT, bundled_models
 from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
 from limelight.errors import UserError
 from limelight.signals import ignore_hangup
+from limelight.storage.layout import DEFAULT, bundled_models
 
 EXAMPLES = """
 [bold]Examples[/bold]

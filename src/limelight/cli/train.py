@@ -80,7 +80,7 @@ def train(
         "valid": _pairs(valid, source, target, "--valid"),
     }
     if parent:
-        from limelight.training.directions import named_as_in
+        from limelight.training.parent import named_as_in
 
         pairs = {side: named_as_in(parent, each) for side, each in pairs.items()}
     lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
@@ -103,7 +103,7 @@ def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
     """Print pairs as drawn: source TAB target TAB applied augmentations."""
     from limelight.cli.outcome import say
     from limelight.cli.output import lines_to
-    from limelight.training.preview import preview
+    from limelight.training.preflight import preview
 
     def told(line: str) -> None:
         if not quiet:

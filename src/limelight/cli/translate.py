@@ -134,8 +134,8 @@ def _translate(
 
 def _write(found: Iterator[Done], write: Write, form: str) -> None:
     """Write the lines of each text; afterwards report warnings and low confidence."""
+    from limelight.errors import shown
     from limelight.pipelines.translation import LOW_CONFIDENCE
-    from limelight.untrusted import shown
 
     warnings = Counter[str]()
     unsure = list[tuple[float, int, str]]()
@@ -165,8 +165,8 @@ def _say(line: str) -> None:
 
 
 def _shown(translations: Iterator[Translation], form: str) -> Iterator[Done]:
-    from limelight.corpus.forms import shown as formed
     from limelight.corpus.worker import Done
+    from limelight.corpus.worker import shown as formed
 
     for number, each in enumerate(translations):
         yield Done(formed(each, number, form), each.warnings, each.confidence)

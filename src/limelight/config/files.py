@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 
 from limelight.config.models import FAMILIES, ModelSection
 from limelight.config.run import RunConfig
-from limelight.errors import UserError
-from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
+from limelight.errors import UserError, shown
+from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
 
 FORMAT = 2
 """What `config.yaml` is written in. Format 1, which named no format, is read as well."""

@@ -1,18 +1,20 @@
-"""Files through a pool of workers into a folder: whatever ends workers or all of it, the same call goes on."""
+"""Files, or the lines of one file, through a pool of workers. Files go into a folder, and a call that was interrupted
+is resumed by the same call."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from limelight.corpus.pool import Chunk, Pool, Tally
-from limelight.corpus.processes import Worker
+from limelight.corpus.processes import ENDED, Worker
 from limelight.corpus.results import AGAIN, REPORT, Counts, Results, open_results
 from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items, require_text_kept
+from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
 from limelight.pipelines.translation import LOW_CONFIDENCE
@@ -198,3 +200,33 @@ class _Work:
     def _count(self, results: Results) -> None:
         self.report.files += 1
         self.report.counts.add(results.counts)
+
+
+LINES_OF_A_TASK = 500
+"""Lines of a task: a few tasks for each worker of the shortest file that is worth processes."""
+
+
+def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -> Iterator[Done]:
+    """What each line became, in their order.
+
+    Raises `UserError` for a line that the model does not take, `RunError` for one that ends its workers.
+    """
+    pool = Pool(engine.start, workers, timeout=TIMEOUT)
+    translated = pool.translated(_chunks(line for line in lines if line is not None))
+    try:
+        for chunk in translated:
+            for number, outcome in enumerate(chunk.outcomes, start=chunk.first):
+                if isinstance(outcome, str):
+                    raise (RunError(f"line {number}: {outcome}") if outcome.startswith(ENDED) else UserError(outcome))
+                if outcome is not None:
+                    yield outcome
+    finally:
+        translated.close()
+        engine.close()
+
+
+def _chunks(lines: Iterator[str]) -> Iterator[Chunk]:
+    first = 1
+    while texts := list(islice(lines, LINES_OF_A_TASK)):
+        yield Chunk(texts, first)
+        first += len(texts)

@@ -16,7 +16,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from limelight.errors import UserError
@@ -58,7 +58,7 @@ class Opening:
     shortlist: bool = False
     glossary: str = ""
     form: str = "text"
-    """Of the lines: see `corpus/forms.py`."""
+    """Of the lines: see `corpus/worker.py`."""
 
 
 def open_texts(opening: Opening, number: int = 0) -> Translate:
@@ -73,7 +73,7 @@ def open_texts(opening: Opening, number: int = 0) -> Translate:
 
     from limelight.decoding.sampling import Sampling
     from limelight.inference.precision import slow_precision
-    from limelight.models.build import choose_device
+    from limelight.models.families import choose_device
     from limelight.pipelines.load import load_translator
 
     torch.set_num_threads(1)  # a process that has threads of its own cannot be forked
@@ -99,7 +99,6 @@ def open_texts(opening: Opening, number: int = 0) -> Translate:
 
 
 def _translating(opening: Opening, translator: Translator, asked: dict[str, Any]) -> Translate:
-    from limelight.corpus.forms import shown
     from limelight.pipelines.job import Text
     from limelight.text.glossary import read_glossary
 
@@ -177,6 +176,19 @@ def _serve(link: socket.socket, translate: Translate) -> None:
             task = json.loads(line)
             found = translate(task["texts"], task["first"])
             link.sendall(json.dumps(found).encode("ascii") + b"\n")
+
+
+FORMAT = 1
+"""Of the objects of `json`."""
+
+
+def shown(translation: Translation, number: int, form: str) -> list[str]:
+    """The lines of `text`, `json` or `n-best`; `number` counts from 0."""
+    if form == "json":
+        return [json.dumps({"format": FORMAT, **asdict(translation)}, ensure_ascii=False)]
+    if form == "n-best":
+        return [f"{number} ||| {each.text} ||| {each.score:.4f}" for each in (translation, *translation.alternatives)]
+    return [translation.text]
 
 
 if __name__ == "__main__":

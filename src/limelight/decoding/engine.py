@@ -26,8 +26,7 @@ from limelight.decoding.search import Search
 from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.models.interface import Seq2Seq, State, longest_sequence
-from limelight.models.language_model import LanguageModel
+from limelight.models.interface import LanguageModel, Seq2Seq, State, longest_sequence
 
 FREE_SHARE = 4
 """One slot in so many may be free before free slots are dropped, which copies the state of the others."""

@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.text.units.docx import PARTS, docx_units
 from limelight.text.units.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
 from limelight.text.units.unit import FormatError, Unit, rewritten
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 MAX_FILE = 64 << 20
 """Bytes of a file."""

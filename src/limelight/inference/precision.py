@@ -3,7 +3,8 @@
 import torch
 
 from limelight.capabilities import bf16_products, has, multiplies_bf16
-from limelight.inference.linear import TorchInt8Linear, int8_kind
+from limelight.inference.linear import int8_kind
+from limelight.inference.torch_int8 import TorchInt8Linear
 
 
 def search_precision(stored: str, device: torch.device) -> str:

@@ -19,7 +19,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.transformer import Transformer
-from limelight.models.transformer.decoder_only import DecoderOnly
+from limelight.models.transformer.halves import DecoderOnly
 
 try:
     from limelight.inference.cpu.transformer import CompiledTransformer

@@ -13,15 +13,15 @@ from limelight.inference.linear import MakeLinear
 from limelight.inference.share import shared
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.cells import CellStack
-from limelight.models.recurrent.decoder import (
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
+from limelight.models.recurrent.model import (
     AttentiveDecoder,
     Bridge,
     FixedDecoder,
     InputFeedingDecoder,
     RecurrentDecoder,
+    RecurrentEncoder,
 )
-from limelight.models.recurrent.encoder import RecurrentEncoder
-from limelight.models.recurrent.language_model import RecurrentLanguageModel
 
 
 def pack_recurrent(model: Recurrent, linear: MakeLinear) -> Recurrent:

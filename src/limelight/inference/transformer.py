@@ -16,7 +16,7 @@ from limelight.inference.linear import MakeLinear
 from limelight.inference.share import shared
 from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer, Stack, Transformer
-from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
+from limelight.models.transformer.halves import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer.layers import Sublayer
 from limelight.shapes import Float
 

@@ -14,10 +14,8 @@ from limelight.batching.batch import Batch, make_batch, make_blocks
 from limelight.errors import UserError
 from limelight.inspection.page_data import packed
 from limelight.inspection.words import END_PIECE, drawable, readable
-from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
-from limelight.models.language_model import LanguageModel
-from limelight.models.recurrent.decoder import AttentiveDecoder, BahdanauDecoder
-from limelight.models.recurrent.model import Recurrent
+from limelight.models.interface import KeepHeads, LanguageModel, Seq2Seq, eval_mode
+from limelight.models.recurrent.model import AttentiveDecoder, BahdanauDecoder, Recurrent
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer, kept_heads
 from limelight.tokens import Tokenizer

@@ -9,9 +9,8 @@ from limelight.batching.batch import make_batch, make_blocks
 from limelight.batching.labels import begun, label_batch
 from limelight.inspection.attention_map import AttentionMap, Weights
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups
-from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq, eval_mode
-from limelight.models.language_model import LanguageModel
-from limelight.models.transformer.encoder_only import EncoderOnly
+from limelight.models.interface import AttentionWeights, KeepHeads, LanguageModel, Seq2Seq, eval_mode
+from limelight.models.transformer.halves import EncoderOnly
 from limelight.tokens import Tokenizer, Tokenizers
 
 

@@ -15,10 +15,11 @@ from torch import Tensor
 from limelight.config import ModelConfig, TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
-from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
+from limelight.interop.folders import NOTHING_LEFT, exported_card, require_new
 from limelight.interop.marian import refused_tokenizers, write_sentencepiece
 from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, refuse, require_complete
 from limelight.layers.embedding import sinusoids
+from limelight.storage.layout import CARD
 from limelight.storage.model import StoredModel
 from limelight.storage.weights import named_weights
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE

@@ -8,13 +8,13 @@ from typing import Any
 
 from limelight import __version__
 from limelight.config import dump_config
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.files import write_folder, writing
 from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
 from limelight.tokens import save_tokenizers
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 MAX_JSON_BYTES = 32_000_000
 """Bytes; a vocabulary of a million tokens has about as many."""

@@ -15,7 +15,6 @@ from limelight.config import TransformerConfig, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import (
-    CARD,
     NOTHING_LEFT,
     exported_card,
     imported_card,
@@ -38,7 +37,8 @@ from limelight.interop.marian import (
 )
 from limelight.interop.names import OUTPUT_BIAS, Row, marian_copies, marian_rows, refuse, require_complete
 from limelight.layers.embedding import sinusoids
-from limelight.models.build import build_model
+from limelight.models.families import build_model
+from limelight.storage.layout import CARD
 from limelight.storage.model import StoredModel, save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.tokens import END, Tokenizers

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import sentencepiece
 
 from limelight.config import ModelConfig, RunConfig, TransformerConfig, config_from
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.interop.folders import read_json, write_json
 from limelight.interop.names import odd_heads, refuse
 from limelight.tokens import (
@@ -31,7 +31,7 @@ from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
 from limelight.tokens.stored import KINDS
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 RULE_NAME = "limelight"
 _HANGUL = range(0xAC00, 0xD7A4)

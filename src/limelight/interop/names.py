@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from limelight.config import TransformerConfig
-from limelight.errors import UserError
-from limelight.untrusted import shown
+from limelight.errors import UserError, shown
 
 SHARED = "model.shared.weight"
 SOURCE_EMBEDDING = "model.encoder.embed_tokens.weight"

@@ -1,13 +1,16 @@
-"""The families of models, a row for each: what its settings are, who builds it, and what is done with it.
+"""The registry of model families: settings, builder and uses of each; and `build_model`, from configuration to model.
 
-What belongs to higher levels is named as `module:name`; the caller resolves the name. Adding a family is a file
-with its settings, its model and its builder, and a row here.
+References to higher levels are strings `module:name`, which the caller resolves. To add a family, add a file with its
+settings, its model and its builder, and a row here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+import torch
+from torch import nn
 
 from limelight.config import (
     DecoderOnlyConfig,
@@ -18,11 +21,12 @@ from limelight.config import (
     TransformerConfig,
 )
 from limelight.config.models import LearnsFrom, ModelSection
-from limelight.models.interface import Model, Seq2Seq
-from limelight.models.language_model import LanguageModel
+from limelight.errors import UserError
+from limelight.models.interface import LanguageModel, Model, Seq2Seq
 from limelight.models.recurrent.build import build_language_model, build_recurrent
 from limelight.models.transformer.build import build_decoder_only, build_encoder_only, build_transformer
-from limelight.models.transformer.encoder_only import Classifier, MaskedModel
+from limelight.models.transformer.halves import Classifier, MaskedModel
+from limelight.tokens import Tokenizers
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +89,13 @@ GENERATE = Use(
 FILL = Use(
     MaskedModel,
     prepare="limelight.preparation.plain_text:prepare_text",
-    task="limelight.training.tasks.masked:Masked",
+    task="limelight.training.tasks.language:Masked",
     pipeline="limelight.pipelines.load:make_mask_filler",
     command="limelight.cli.fill:fill",
 )
 CLASSIFY = Use(
     Classifier,
-    prepare="limelight.preparation.labels:prepare_labels",
+    prepare="limelight.preparation.plain_text:prepare_labels",
     task="limelight.training.tasks.labels:Labels",
     pipeline="limelight.pipelines.load:make_classifier",
     command="limelight.cli.classify:classify",
@@ -126,3 +130,72 @@ def resolve(place: str) -> Any:
     """What `module:name` stands for."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
+
+
+def build_model(config: ModelConfig, tokenizers: Tokenizers, labels: Sequence[str] = ()) -> Model:
+    """A fresh model with random weights (from torch's global generator); with `labels` one that chooses among them.
+
+    Raises `UserError` for impossible settings.
+    """
+    _require_vocabulary(config, tokenizers)
+    return family_of(config).build(config, tokenizers.source.size, tokenizers.target.size, labels)
+
+
+def _require_vocabulary(config: ModelConfig, tokenizers: Tokenizers) -> None:
+    """Raises `UserError` for two vocabularies where the model needs one."""
+    if tokenizers.one_vocabulary:
+        return
+    if "pairs" not in config.learns_from:
+        raise UserError(
+            f"model.family={config.family} reads source and target as one text and needs one vocabulary; set "
+            "tokens.joint=true"
+        )
+    if getattr(config, "tie", None) == "three-way":
+        raise UserError(
+            "model.tie=three-way shares one embedding between both languages and needs one vocabulary; "
+            "set tokens.joint=true, or model.tie=two-way"
+        )
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Trained numbers, shared ones counted once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def choose_device(name: str, *, setting: str = "training.device=") -> torch.device:
+    """The device of that name: `cpu`, `cuda` (the current GPU), `cuda:N`, `mps`, or `auto`.
+
+    `auto` takes a CUDA GPU where there is one, and the CPU else. Apple's GPU (`mps`) has to be asked for by name:
+    nothing has been measured on one.
+
+    Args:
+        setting: how the user gave the name, for messages: `--device ` on the command line.
+
+    Raises `UserError` for another name, and for a device that is not there.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type == "cuda":
+        _require_gpu(name, device.index or 0, setting)
+    elif device.type == "mps":
+        if device.index or not torch.backends.mps.is_available():
+            raise UserError(
+                f"{setting}{name}, but torch finds no such Apple GPU here; use {setting}cpu or {setting}auto"
+            )
+    elif name != "cpu":
+        raise UserError(f"{setting}{name}: there is no such device; there are auto, cpu, cuda, cuda:N and mps")
+    return device
+
+
+def _require_gpu(name: str, index: int, setting: str) -> None:
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not count:
+        why = "" if torch.backends.cuda.is_built() else ": this build of torch is for the CPU alone"
+        raise UserError(f"{setting}{name}, but torch finds no CUDA device here{why}; use {setting}cpu or {setting}auto")
+    if index >= count:
+        there = "there is cuda:0 alone" if count == 1 else f"there are cuda:0 to cuda:{count - 1}"
+        raise UserError(f"{setting}{name}, but {there}")

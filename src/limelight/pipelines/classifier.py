@@ -7,7 +7,7 @@ import numpy as np
 
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode
-from limelight.models.transformer import encoder_only
+from limelight.models.transformer import halves
 from limelight.pipelines.reader import Reader
 from limelight.text.readers.live import chunks
 
@@ -24,7 +24,7 @@ class Classification:
     """Label -> probability, for all labels; they sum to one."""
 
 
-class Classifier(Reader[encoder_only.Classifier]):
+class Classifier(Reader[halves.Classifier]):
     """A classifier with its tokenizer."""
 
     @property

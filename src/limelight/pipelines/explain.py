@@ -27,8 +27,7 @@ from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import Intervention, KeepHeads
-from limelight.models.recurrent.decoder import AttentiveDecoder
-from limelight.models.recurrent.model import Recurrent
+from limelight.models.recurrent.model import AttentiveDecoder, Recurrent
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.translator import Translator

@@ -17,8 +17,7 @@ from limelight.errors import UserError
 from limelight.inference.prepare import prepare
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
-from limelight.models.interface import eval_mode, longest_sequence
-from limelight.models.language_model import LanguageModel
+from limelight.models.interface import LanguageModel, eval_mode, longest_sequence
 from limelight.pipelines.writer import Writer
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text

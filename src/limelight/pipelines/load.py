@@ -10,20 +10,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from limelight.box import DEFAULT, bundled_models
 from limelight.config import RunConfig, directions_of, load_config
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
-from limelight.models.build import choose_device
-from limelight.models.families import CLASSIFY, FILL, family_of, resolve, use_of
-from limelight.models.interface import Seq2Seq
-from limelight.models.language_model import LanguageModel
-from limelight.models.transformer import encoder_only
+from limelight.models.families import CLASSIFY, FILL, choose_device, family_of, resolve, use_of
+from limelight.models.interface import LanguageModel, Seq2Seq
+from limelight.models.transformer import halves
 from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
 from limelight.pipelines.translator import Translator
-from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, CONFIG, DETECTOR, SHORTLIST, find_model
+from limelight.storage.layout import (
+    ALIGNMENT,
+    BEST,
+    CONFIDENCE,
+    CONFIG,
+    DEFAULT,
+    DETECTOR,
+    SHORTLIST,
+    bundled_models,
+    find_model,
+)
 from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.storage.tables import read_confidence, read_detector, read_shortlist
 from limelight.tokens import Tokenizers
@@ -117,7 +124,7 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFil
 def load_mask_filler(path: str | Path, device: torch.device | None = None) -> MaskFiller:
     """Load a masked model; otherwise like `load_reader`."""
     reader = load_reader(path, device)
-    if isinstance(reader.model, encoder_only.Classifier):
+    if isinstance(reader.model, halves.Classifier):
         raise UserError(f"{path}: this is a classifier, which does not fill masks; use it with `limelight classify`")
     return reader
 
@@ -125,7 +132,7 @@ def load_mask_filler(path: str | Path, device: torch.device | None = None) -> Ma
 def load_classifier(path: str | Path, device: torch.device | None = None) -> Classifier:
     """Load a classifier; otherwise like `load_reader`."""
     reader = load_reader(path, device)
-    if isinstance(reader.model, encoder_only.MaskedModel):
+    if isinstance(reader.model, halves.MaskedModel):
         raise UserError(
             f"{path}: this is a masked model, which knows no labels; use it with `limelight fill`, or begin a "
             "classifier with it: `limelight train --from`"
@@ -189,7 +196,7 @@ def make_mask_filler(stored: Sequence[StoredModel]) -> MaskFiller:
     from limelight.pipelines.mask_filler import MaskFiller
 
     one = _only(stored)
-    return MaskFiller(cast(encoder_only.MaskedModel, one.model), one.tokenizers.source)
+    return MaskFiller(cast(halves.MaskedModel, one.model), one.tokenizers.source)
 
 
 def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
@@ -197,7 +204,7 @@ def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
     from limelight.pipelines.classifier import Classifier
 
     one = _only(stored)
-    return Classifier(cast(encoder_only.Classifier, one.model), one.tokenizers.source)
+    return Classifier(cast(halves.Classifier, one.model), one.tokenizers.source)
 
 
 def _folders(paths: Folders) -> list[str | Path]:

@@ -9,7 +9,7 @@ import torch
 from limelight.batching.labels import begun
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode, longest_sequence, require_room
-from limelight.models.transformer.encoder_only import MaskedModel
+from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.reader import Reader
 from limelight.tokens import END, MASK, Tokenizer
 from limelight.tokens.text import line_end, ordinary_pieces, reserved_id

@@ -11,7 +11,7 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import reader_map
 from limelight.models.interface import eval_mode, longest_sequence, require_room
-from limelight.models.transformer.encoder_only import EncoderOnly, Pooling, pool
+from limelight.models.transformer.halves import EncoderOnly, Pooling, pool
 from limelight.tokens import Tokenizer
 
 ModelT = TypeVar("ModelT", bound=EncoderOnly)

@@ -18,7 +18,7 @@ from limelight.batching.store import (
     store_matches,
 )
 from limelight.config import Corpus
-from limelight.preparation.kept_text import DATA
+from limelight.preparation.hold_out import DATA
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import (
     MAX_LEARNED,

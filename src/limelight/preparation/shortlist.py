@@ -1,25 +1,82 @@
-"""A shortlist for a trained model: for each source token the target tokens that it most likely becomes.
+"""Tables learned from the text of a run: a shortlist for each source token, and a detector of source languages.
 
-A sentence's list holds what Model 1 (`lexicon.py`) finds for its tokens, the tokens themselves where the target
-vocabulary has them too (names, numbers, the bytes of characters that no token has, placeholders), and the most frequent
-target tokens.
-"""
+A sentence's shortlist holds what Model 1 (`lexicon.py`) finds for its tokens, the tokens themselves where the target
+vocabulary has them too (names, numbers, bytes, placeholders), and the most frequent target tokens."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from limelight.batching.store import open_store
-from limelight.config import Corpus, RunConfig, known_languages, load_config
+from limelight.batching.store import TokenStore, open_store
+from limelight.config import Corpus, RunConfig, directions_of, known_languages, load_config
 from limelight.errors import UserError
+from limelight.files import fill_file, sha256, writing
+from limelight.preparation.hold_out import DATA
 from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
-from limelight.storage.layout import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
-from limelight.storage.tables import Shortlist, save_shortlist
+from limelight.storage.layout import BEST, CONFIG, DETECTOR, SHORTLIST, TOKENIZER, find_model
+from limelight.storage.tables import Shortlist, read_detector, save_detector, save_shortlist
 from limelight.text.clean import CleanReport, clean
+from limelight.text.detection import MAX_TEXTS, learn_detector
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers, load_tokenizers
+
+
+def keep_detector(
+    config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, run: Path, say: Callable[[str], None]
+) -> None:
+    """Learn the detector of a run that has several source languages, where it is not there yet. A run that begins with
+    a model takes that model's, if it knows all languages: it learned from more text."""
+    path = run / DATA / DETECTOR
+    languages = list(dict.fromkeys(language for direction in directions_of(config.data) for language in direction))
+    if path.exists() or len({direction.source for direction in directions_of(config.data)}) < 2:
+        return
+    theirs = find_model(config.begin_with) / DETECTOR if config.begin_with else path
+    detector = read_detector(theirs)
+    if detector is not None and set(languages) <= set(detector.languages):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fill_file(path, lambda partial: shutil.copyfile(theirs, partial))
+        return
+    texts = {language: _texts(config, stores, tokenizers, language) for language in languages}
+    if not all(texts.values()):
+        return
+    say(f"learning to tell {', '.join(languages)} apart")
+    save_detector(path, learn_detector(texts))
+
+
+def share_detector(run: Path, model: Path) -> None:
+    """Put the run's detector, if it has one, beside its model; also where the one there is incomplete or another.
+
+    Raises `RunError` naming path and cause when it cannot be written; the file there is then the former one, or none.
+    """
+    path, copy = run / DATA / DETECTOR, model / DETECTOR
+    if not path.exists() or (copy.exists() and sha256(copy) == sha256(path)):
+        return
+    model.mkdir(parents=True, exist_ok=True)
+    with writing(copy, "what was saved before is intact; after fixing the cause, the same command resumes the run"):
+        fill_file(copy, lambda partial: shutil.copyfile(path, partial))
+
+
+def _texts(config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, language: str) -> list[str]:
+    """Texts in a language, evenly from all sides of the corpora that are in it."""
+    sides = [
+        (rows, tokenizer)
+        for corpus, store in zip(config.data.train, stores, strict=True)
+        for name, rows, tokenizer in (
+            (corpus.source, store.sources, tokenizers.source),
+            (corpus.target, store.targets, tokenizers.target),
+        )
+        if name == language and len(store)
+    ]
+    found = []
+    for rows, tokenizer in sides:
+        count = min(len(rows), MAX_TEXTS // len(sides))
+        places = np.linspace(0, len(rows) - 1, count).astype(np.int64)
+        found += [tokenizer.decode([int(token) for token in rows[place]]) for place in places]
+    return found
+
 
 CANDIDATES, FREQUENT = 128, 500
 """For each source token, itself included; and for all sentences."""

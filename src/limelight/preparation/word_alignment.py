@@ -1,8 +1,8 @@
 """Which words of a pair translate one another, and which words are forms of one another: learned from parallel text.
 
 IBM Model 1 with a preference for the diagonal (`lexicon.py`) is learned in both directions from lowercased words. Links
-that both directions find are sure; beside them stand those that only one finds, next to a sure one, of words that have
-none ("grow-diag", Koehn et al. 2003, section 4.5).
+that both directions find are sure; links that only one direction finds are added next to a sure one, for words that
+have none ("grow-diag", Koehn et al. 2003, section 4.5).
 """
 
 import unicodedata

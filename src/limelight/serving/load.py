@@ -45,7 +45,7 @@ def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker | Te
     """
     import torch
 
-    from limelight.models.build import choose_device
+    from limelight.models.families import choose_device
 
     torch.set_num_threads(loading.threads)
     device = choose_device(loading.device or "auto", setting="--device ")

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.files import write_whole
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 FORMAT = 1
 MAX_BYTES = 100_000

@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from limelight.box import bundled_models
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.files import sha256
-from limelight.tokens import tokenizer_files
-from limelight.untrusted import shown
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
@@ -24,6 +21,10 @@ LABELS = "labels.json"
 DETECTOR = "languages.safetensors"
 CONFIDENCE = "confidence.json"
 ALIGNMENT = "alignment.json"
+BOX = Path(__file__).parents[1] / "box"
+"""Models that come with the package: each a folder, known by its name."""
+DEFAULT = "tatoeba-en-de-fr"
+"""The model that translates if none is named."""
 BEST = "best"
 SNAPSHOTS = "snapshots"
 SNAPSHOT = re.compile(r"update-(\d{8,})")
@@ -31,6 +32,11 @@ OF_A_RUN = ("log.jsonl", "checkpoints", "data")
 """What a run folder has, but not a model folder."""
 MAX_NAMED = 10
 """Runs that a message lists."""
+
+
+def bundled_models() -> dict[str, Path]:
+    """The folders of all bundled models by their names; empty where the package was built without any."""
+    return {path.parent.name: path.parent for path in sorted(BOX.glob(f"*/{CONFIG}"))}
 
 
 def find_model(path: str | Path) -> Path:
@@ -84,6 +90,8 @@ def find_snapshots(run: Path) -> dict[int, Path]:
 def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, dict[str, str]]:
     """The SHA-256 of every file of each run or model folder that a translation depends on: weights, configuration,
     tokenizers, language detector, confidence, and the shortlist if it is used."""
+    from limelight.tokens import tokenizer_files  # the names of models have to be known without it
+
     names = [WEIGHTS, CONFIG, DETECTOR, CONFIDENCE, *([SHORTLIST] if shortlist else [])]
     sums = {}
     for folder in folders:
@@ -106,6 +114,8 @@ def _models_inside(folder: Path) -> str:
 
 
 def _require_own_files(model: Path, folder: Path) -> None:
+    from limelight.tokens import tokenizer_files
+
     root = os.path.realpath(folder)
     files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT)]
     for path in (*files, *tokenizer_files(model / TOKENIZER)):

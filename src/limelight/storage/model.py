@@ -10,10 +10,9 @@ from torch import Tensor
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
-from limelight.models.build import build_model
-from limelight.models.families import family_of, use_of
+from limelight.models.families import build_model, family_of, use_of
 from limelight.models.interface import Model
-from limelight.models.transformer.encoder_only import Classifier
+from limelight.models.transformer.halves import Classifier
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.text.labels import dump_labels, read_labels

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.files import write_whole
 from limelight.storage.weights import read_weights, save_weights
 from limelight.text.detection import BUCKETS, LanguageDetector
 from limelight.tokens import END, UNKNOWN, Tokenizers
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 
 def save_detector(path: Path, detector: LanguageDetector) -> None:

@@ -11,11 +11,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, shown
 from limelight.files import cause, fill_file
 from limelight.layers.embedding import integer_rows
 from limelight.memory import physical_memory
-from limelight.untrusted import open_plain, shown
+from limelight.untrusted import open_plain
 
 FORMS = ("fp32", "bf16", "int8")
 SCALE = ".scale"

@@ -16,14 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.text.marks import MARK, annotated, has_marks, without_marks
 from limelight.text.pair import BadLine
 from limelight.text.readers.segments import matches
 from limelight.text.readers.xml_units import Element, read_units
 from limelight.text.sentences import split_sentences
 from limelight.text.words import word_spans
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 MAX_BYTES = 32 << 20
 MAX_TERMS = 100_000

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.text.pair import Pair
-from limelight.untrusted import read_plain, shown
+from limelight.untrusted import read_plain
 
 MAX_LABELS = 10_000
 MAX_LABEL_LENGTH = 200

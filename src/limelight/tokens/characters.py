@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.tokenizer import (
     END_PIECE,
@@ -26,7 +26,6 @@ from limelight.tokens.tokenizer import (
     require_ids,
 )
 from limelight.tokens.vocabulary import no_text, require_size
-from limelight.untrusted import shown
 
 MAX_CHARACTERS = 20_000
 """By default, rarer characters become the unknown piece: more than the everyday letters of all scripts,

@@ -15,7 +15,7 @@ from typing import Any
 
 import sentencepiece
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.sampling import BpeDropout, Draw, UnigramSampling
 from limelight.tokens.sentencepiece import count_pieces
@@ -34,7 +34,6 @@ from limelight.tokens.tokenizer import (
     require_count,
     require_ids,
 )
-from limelight.untrusted import shown
 
 _KEYS = {"sentencepiece": str, "pieces": list}
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.tokens.tokenizer import MAX_PIECES
-from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
+from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
 
 METADATA_NAME = "tokenizer.yaml"
 FORMAT = 1

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.protobuf import fields
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
@@ -40,7 +40,6 @@ from limelight.tokens.vocabulary import (
     too_large,
     too_small,
 )
-from limelight.untrusted import shown
 
 # With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
 _COVERAGE_WITH_BYTES = 0.9999

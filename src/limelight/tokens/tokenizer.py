@@ -13,10 +13,9 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.text.marks import MARK_COUNT
 from limelight.text.scripts import is_unspaced
-from limelight.untrusted import shown
 
 END = 0
 UNKNOWN = 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.tokenizer import (
     END,
@@ -29,7 +29,6 @@ from limelight.tokens.tokenizer import (
     require_ids,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
-from limelight.untrusted import shown
 
 # The search for the longest piece takes the square of a word's length, and some scripts write no spaces.
 _MAX_WORD_LENGTH = 64

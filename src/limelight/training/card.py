@@ -8,13 +8,12 @@ import torch
 
 from limelight import __version__
 from limelight.config import Corpus, RunConfig, directions_of, has_tags
-from limelight.models.build import count_parameters
-from limelight.models.interface import Model
-from limelight.models.language_model import LanguageModel
-from limelight.models.transformer.encoder_only import Classifier, MaskedModel
+from limelight.models.families import count_parameters
+from limelight.models.interface import LanguageModel, Model
+from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.tokens import Tokenizers
-from limelight.training.checkpoint import Progress
-from limelight.training.directions import untrained_directions
+from limelight.training.checkpoints.checkpoint import Progress
+from limelight.training.parent import untrained_directions
 
 
 def model_card(

@@ -6,7 +6,8 @@ Every process draws the same stream of batches. An update has G = `training.accu
 them so that each has about as many positions to compute. Each loss is a sum, divided by the tokens of all G batches
 before the backward pass, so one sum of gradients over the processes makes the update of one process. Weights and
 optimizer are the same everywhere. The first process alone writes, measures time and decides; a validation is divided
-among all.
+among all. Random numbers, such as those of dropout, are a function of the seed, the update and the batch: no random
+state is stored, and it does not matter which process computes a batch.
 """
 
 import json
@@ -17,13 +18,28 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, distributed
 
 from limelight.batching.batch import Batch
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
-from limelight.training.draws import seed_draws
+
+
+def seed_draws(device: torch.device, *, seed: int, step: int, batch: int) -> None:
+    """Seed torch's generators of the CPU and of `device` for one batch of one update.
+
+    Only these two: `torch.manual_seed` would seed every GPU.
+    """
+    (value,) = np.random.SeedSequence([seed, step, batch]).generate_state(1, np.uint64)
+    torch.default_generator.manual_seed(int(value))
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(int(value))
+    elif device.type == "mps":
+        torch.mps.manual_seed(int(value))
+
 
 T = TypeVar("T")
 STOPPED = "stopped by signal "

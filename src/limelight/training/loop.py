@@ -10,7 +10,14 @@ from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
 from limelight.signals import Stopped
-from limelight.training.budget import (
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, save_checkpoint
+from limelight.training.checkpoints.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
+from limelight.training.checkpoints.snapshots import drop_later_snapshots, is_snapshot_due, keep_model_snapshot
+from limelight.training.distributed import Division
+from limelight.training.optimization.loss import FORGET, Carrying, Learner, ReadsOn
+from limelight.training.optimization.optimizer import set_rate
+from limelight.training.optimization.precision import next_scale
+from limelight.training.optimization.schedule import (
     Clock,
     expectation,
     is_warming_up,
@@ -19,18 +26,9 @@ from limelight.training.budget import (
     rate_of,
     validation_interval,
 )
-from limelight.training.carry import FORGET, Carrying, ReadsOn
-from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
-from limelight.training.compiled import compiled_or_none
-from limelight.training.distributed import Division
-from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
-from limelight.training.loss import Learner
-from limelight.training.loss_scale import next_scale
-from limelight.training.optimizer import set_rate
+from limelight.training.optimization.update import UpdateResult, compiled_or_none, update
 from limelight.training.run_state import Run, score_of, validate, validate_share
-from limelight.training.snapshots import drop_later_snapshots, is_snapshot_due, keep_model_snapshot
 from limelight.training.tasks.task import Validation
-from limelight.training.update import UpdateResult, update
 
 MAX_SKIPPED = 20  # maximum consecutive updates without a finite gradient
 

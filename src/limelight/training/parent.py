@@ -1,20 +1,248 @@
-"""Which settings a run may change compared with the model it begins with (its parent).
+"""Runs that begin with the weights and the vocabulary of an existing model, their parent: directions, weights,
+settings.
 
 Weights are only meaningful together with the settings they were trained with. With another number of heads, another
 normalization or another layout of the sinusoids every weight still fits by name and shape, but the model is useless.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
-from limelight.config import UNNAMED, ModelConfig, RunConfig, TokensConfig, directions_of, load_config
+import numpy as np
+from torch import Tensor
+
+from limelight.batching.store import TokenStore
+from limelight.config import (
+    UNNAMED,
+    Corpus,
+    Direction,
+    ModelConfig,
+    RunConfig,
+    TokensConfig,
+    direction_of,
+    directions_of,
+    fitting_directions,
+    has_tags,
+    load_config,
+    trained_directions,
+)
+from limelight.config.recipes import SAMPLED, finetune
 from limelight.differences import describe_differences
 from limelight.errors import UserError
+from limelight.files import write_whole
+from limelight.models.interface import Model
+from limelight.models.transformer.halves import Classifier
+from limelight.preparation.pairs import Say
 from limelight.recipes import find_recipe
-from limelight.recipes.finetune import SAMPLED, finetune
-from limelight.storage.layout import CONFIG, find_model
-from limelight.training.directions import kept_directions
+from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model
+from limelight.storage.weights import expand, named_weights, put_weights, read_weights
+from limelight.text.labels import read_labels
+from limelight.text.readers import names_languages
+from limelight.tokens import Tokenizer, Tokenizers
+from limelight.tokens.tokenizer import UNKNOWN, byte_of
+from limelight.untrusted import read_plain
+
+UNNAMED_DIRECTION = Direction(**UNNAMED)
+"""The direction of a corpus without language names."""
+
+
+def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
+    """The configuration with the directions of the run in `folder`, so that it describes the model by itself: a corpus
+    without language names is in the only direction that is named, and a run keeps those of the model it begins with.
+
+    A model of several directions reads language tags, whatever direction the new text is in. A run that exists keeps
+    what it has: its parent may be gone, and an earlier version may have trained it without tags.
+    """
+    if config.learns != "pairs":
+        return config
+    there = load_config(folder / CONFIG) if (folder / CONFIG).exists() else None
+    inherited: tuple[tuple[str, str], ...] = ()
+    if there and there.begin_with == config.begin_with:
+        inherited = there.data.inherited
+    elif config.begin_with:
+        parent = load_config(find_model(config.begin_with) / CONFIG)
+        if parent.learns == "pairs" and has_tags(parent.data):
+            inherited = tuple((each.source, each.target) for each in directions_of(parent.data))
+    data = config.data.model_copy(update={"inherited": inherited})
+    if there is None or there.data.train != data.train:
+        data = data.model_copy(
+            update={"train": _named_alike(data.train), "valid": _named_alike(data.valid, data.train)}
+        )
+    return config.model_copy(update={"data": data})
+
+
+def _named_alike(corpora: tuple[Corpus, ...], others: tuple[Corpus, ...] = ()) -> tuple[Corpus, ...]:
+    """Corpora without language names get those of the others, if all of these are in one direction: two directions
+    would mean two language tags."""
+    named = {direction_of(each) for each in (*corpora, *others)} - {UNNAMED_DIRECTION}
+    if len(named) != 1:
+        return corpora
+    [(source, target)] = named
+    names = {"source": source, "target": target}
+    return tuple(each.model_copy(update=names) if direction_of(each) == UNNAMED_DIRECTION else each for each in corpora)
+
+
+def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
+    """The directions that a model keeps of the one it began with, without text of its own."""
+    trained = trained_directions(config.data)
+    return tuple(each for each in directions_of(config.data) if each not in trained)
+
+
+def kept_directions(config: RunConfig, parent: RunConfig) -> Iterator[str]:
+    """Which directions are kept without training text; whether language tags are new."""
+    begin_with, kept = config.begin_with, untrained_directions(config)
+    measured = {direction_of(corpus) for corpus in config.data.valid}
+    if config.data.both_directions:
+        measured |= {direction.reversed for direction in measured}
+    if kept:
+        blind = [each for each in kept if each not in measured]
+        example = (blind or kept)[0]
+        unseen = f"; {', '.join(map(str, blind))} not validated either: --valid {example}=FILE measures one"
+        yield (
+            f"the model keeps the other directions of {begin_with}, which may get worse without training text: "
+            f"{', '.join(map(str, kept))} (--train {example}=FILE trains one further{unseen if blind else ''})"
+        )
+    if has_tags(config.data) and not config.data.inherited and parent.learns == "pairs":
+        yield (
+            f"warning: {begin_with} has one direction and was trained without language tags, which this run puts "
+            "before each source: its first translations are worse than those of that model"
+        )
+
+
+def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
+    """The corpora, with language names of the parent's text: those without any if the parent has one direction;
+    otherwise `en` for `en-US`, as each tag is of a name."""
+    directions = directions_of(parent.data)
+    if not directions or parent.learns != "pairs":
+        return corpora
+    return tuple(_named_as_in(directions, corpus) for corpus in corpora)
+
+
+def _named_as_in(directions: tuple[Direction, ...], corpus: Corpus) -> Corpus:
+    found = direction_of(corpus)
+    if len(directions) == 1 and found == UNNAMED_DIRECTION:
+        found = directions[0]
+    elif len(directions) > 1 and found not in directions and not names_languages(corpus.files):
+        fitting = fitting_directions(directions, *found)
+        found = fitting[0] if len(fitting) == 1 else found
+    return corpus.model_copy(update={"source": found.source, "target": found.target})
+
+
+PARENT = "parent.md"
+"""The card of the model that a run began with, in the run folder."""
+MAX_POOR = 0.02
+"""Share of unknown tokens above which there is a warning."""
+COUNTED = 1_000_000
+SAMPLED_ROWS = 20_000
+"""Pairs of each corpus in which unknown characters are looked for."""
+NAMED = 12
+"""Characters that a warning names, the most frequent first."""
+MAX_CARD = 4_000_000
+"""Maximum bytes of a card, which includes those of its parents."""
+HEAD = "output."
+"""Prefix of the weights of a classifier's last layer."""
+
+
+def borrow_weights(model: Model, begin_with: str, say: Say) -> None:
+    """Copy the weights of another model, and report which weights are new and which are not used.
+
+    A classifier takes the encoder of a masked model, or all but the last layer of a classifier with other labels.
+    Raises `UserError` if no weights fit, or one has another shape.
+    """
+    place = find_model(begin_with)
+    theirs = expand(read_weights(place / WEIGHTS)[0], where=str(place / WEIGHTS))
+    if isinstance(model, Classifier) and (place / LABELS).is_file() and read_labels(place / LABELS) != model.labels:
+        theirs = {name: tensor for name, tensor in theirs.items() if not name.startswith(HEAD)}
+        say(f"the labels are not those of {begin_with}: the last layer begins with random weights")
+    own = named_weights(model)
+    _require_shapes(own, theirs, begin_with)
+    taken = {name: theirs[name] for name in own if name in theirs}
+    if not taken:
+        raise UserError(f"{begin_with}: none of its weights fits this model; choose the recipe it was trained with")
+    put_weights(model, {**own, **taken}, where=str(place / WEIGHTS))
+    told = f"beginning with {len(taken)} of {len(theirs)} weights of {begin_with}"
+    told += _listed("new are", own.keys() - taken.keys())
+    say(told + _listed("left out are", theirs.keys() - taken.keys()))
+
+
+def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequence[TokenStore]) -> Iterator[str]:
+    """A warning for each side whose text the vocabulary of the other model does not cover: too many unknown characters,
+    or characters spelled in bytes. Only the first million tokens of each corpus are counted."""
+    for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
+        rows = (store.sources if side == "source" else store.targets for store in stores)
+        counts = np.sum([np.bincount(each.values[:COUNTED], minlength=tokenizer.size) for each in rows], axis=0)
+        pieces = tokenizer.pieces(range(tokenizer.size))
+        poor = [number == UNKNOWN or bool(byte_of(piece)) for number, piece in enumerate(pieces)]
+        share = counts[poor].sum() / max(1, counts.sum())
+        if share > MAX_POOR:
+            signs = _missing(tokenizer, _texts(stores, side))
+            letters = sum(count for sign, count in signs.items() if sign.isalpha())
+            why = "it was made for text in another language or script"
+            if 2 * letters < signs.total():
+                why = "they are signs rather than letters; its text had few of them or none"
+            yield (
+                f"warning: {100 * share:.1f} % of the {side} tokens are characters that the vocabulary of {begin_with} "
+                f"does not have (unknown, or spelled in bytes): "
+                f"{' '.join(sign for sign, _ in signs.most_common(NAMED))}; {why}"
+            )
+
+
+def _texts(stores: Sequence[TokenStore], side: str) -> Iterator[str]:
+    """Texts of a side, evenly from each store."""
+    for store in stores:
+        rows = np.unique(np.linspace(0, max(0, len(store) - 1), min(len(store), SAMPLED_ROWS)).astype(np.int64))
+        yield from store.texts(rows)[0 if side == "source" else 1]
+
+
+def _missing(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
+    """The characters that a tokenizer does not know, counted."""
+    found = Counter(sign for text in texts for sign in normalize("NFC", text) if sign.isprintable() and sign != " ")
+
+    def is_poor(sign: str) -> bool:
+        return any(piece == UNKNOWN or byte_of(name) for piece, name in _pieces(tokenizer, sign))
+
+    return Counter({sign: count for sign, count in found.items() if is_poor(sign)})
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, str]]:
+    ids = tokenizer.encode(text)
+    return zip(ids, tokenizer.pieces(ids), strict=True)
+
+
+def keep_parent_card(begin_with: str, folder: Path) -> None:
+    """Copy the other model's card into a run folder, for the cards of the run; the model may be removed later."""
+    try:
+        card = read_plain(find_model(begin_with) / CARD, MAX_CARD).decode("utf-8", errors="replace")
+    except OSError:
+        card = ""
+    write_whole(folder / PARENT, card)
+
+
+def parent_card(folder: Path) -> str:
+    """The card that `keep_parent_card` copied; empty if there is none."""
+    path = folder / PARENT
+    return read_plain(path, MAX_CARD).decode("utf-8") if path.is_file() else ""
+
+
+def _require_shapes(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], begin_with: str) -> None:
+    """Raise `UserError` for a weight of another shape."""
+    other = [
+        f"{name} is {tuple(theirs[name].shape)} there, {tuple(tensor.shape)} here"
+        for name, tensor in own.items()
+        if name in theirs and theirs[name].shape != tensor.shape
+    ]
+    if other:
+        raise UserError(f"{begin_with}: its weights do not fit this model: {'; '.join(other[:5])}")
+
+
+def _listed(what: str, names: set[str]) -> str:
+    if not names:
+        return ""
+    return f"; {what} {', '.join(sorted(names)[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"
+
 
 CHANGE_NOTHING = {"dropout"}
 """Settings of `model` that do not affect the function that a trained model computes."""

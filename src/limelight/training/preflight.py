@@ -1,12 +1,21 @@
-"""Checks before the text of a run is read, so that mistakes do not surface after minutes of preparation."""
+"""Before the first update: checks of the settings and files, the recipe that fits the budget, and a preview of
+augmented pairs.
+"""
 
 import os
-from collections.abc import Iterable, Sequence
-from itertools import chain
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
+from limelight.batching.drawing import augmented_pairs, stored_rows, texts_of, varied_rows
+from limelight.batching.stream import Position
 from limelight.config import (
     Corpus,
     RunConfig,
@@ -17,22 +26,82 @@ from limelight.config import (
     known_languages,
 )
 from limelight.errors import UserError
-from limelight.models.build import build_model, choose_device
+from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
-from limelight.models.transformer.encoder_only import MaskedModel
-from limelight.preparation.kept_text import is_resumed, keeps
-from limelight.preparation.pairs import further_pieces
+from limelight.models.transformer.halves import MaskedModel
+from limelight.preparation.hold_out import is_resumed, keeps, plan_hold_out
+from limelight.preparation.pairs import Prepared, Say, further_pieces
 from limelight.storage.layout import TOKENIZER, find_model
+from limelight.text.marks import show_marks
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer
-from limelight.tokens.marked import require_marks
+from limelight.tokens.marked import decode_marked, require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
-from limelight.training.compiled import require_compilable
-from limelight.training.precision import choose_precision
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
+from limelight.training.optimization.schedule import Pace, last_second, reasonable_epochs
+from limelight.training.optimization.update import require_compilable, update
+from limelight.training.parent import resolve_directions
+from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
 from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import require_positions
+from limelight.training.tasks.translation import stream_of
+
+PROBED = 5
+"""Updates of a temporary model whose duration is measured."""
+
+
+def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, say: Say) -> RunConfig:
+    """`short` if the budget is less than twice the reasonable number of epochs for this text, else `config`.
+
+    Minutes are converted to updates by measuring the duration of some, which takes a few seconds.
+    """
+    training = short.training
+    task = build_task(short, prepared, fresh_model(short, prepared))
+    epoch = max(1.0, task.batches_per_epoch() / training.accumulate)
+    updates = [float(training.max_steps)] if training.max_steps is not None else []
+    end = last_second(training)
+    if end is not None:
+        updates.append(end / measured_pace(short, prepared))
+    epochs = min(updates) / epoch
+    chosen = short if epochs < 2 * reasonable_epochs(epoch * training.accumulate * short.batching.tokens) else config
+    say(f"the budget is about {epochs:.2g} epochs of {task.amount}: recipe {chosen.recipe} (--recipe chooses another)")
+    return chosen
+
+
+def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
+    """Seconds per update on this machine: the median of several updates, without the first ones."""
+    training, pace = config.training, Pace()
+    device = choose_device(training.device)
+    model = fresh_model(config, prepared).to(device)
+    half_type = HALVES.get(choose_precision(training.precision, device))
+    half = None if half_type is None else HalfCopy(model, half_type)
+    optimizer = make_optimizer(
+        model,
+        kind=training.optimizer,
+        beta1=training.beta1,
+        beta2=training.beta2,
+        epsilon=training.epsilon,
+        weight_decay=training.weight_decay,
+    )
+    set_rate(optimizer, 1e-5)
+    with closing(build_task(config, prepared, model).batches(Position())) as batches:
+        for _ in range(PROBED):
+            drawn = [next(batches)[0].to(device) for _ in range(training.accumulate)]
+            began = time.monotonic()
+            update(
+                model if half is None else half.refreshed(),
+                drawn,
+                optimizer,
+                label_smoothing=training.label_smoothing,
+                clip_norm=training.clip_norm,
+                interruptible=nullcontext(),
+            )
+            pace.add(time.monotonic() - began)
+    return pace.seconds()
+
 
 LABELS = ("one", "other")
 """Placeholders for the labels, which are known only after reading the text."""
@@ -217,3 +286,55 @@ def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
         require_block(config, longest)
     else:
         require_positions(config, longest)
+
+
+TOO_LONG = "too long, as stored"
+"""Shown in place of the augmentations of a pair that would exceed `batching.max_length`."""
+
+
+class Previewed(NamedTuple):
+    """A pair as input to the model, decoded from its ids; marks are shown as `<ph0>`."""
+
+    source: str
+    target: str
+    applied: tuple[str, ...]
+    """The names of the augmentations that changed it."""
+
+
+def preview(config: RunConfig, count: int, say: Callable[[str], None]) -> list[Previewed]:
+    """The first `count` pairs of a run with this configuration. Data is prepared as for the run, in a temporary folder.
+
+    Raises `UserError` as `train` does, and for a model that does not translate.
+    """
+    with tempfile.TemporaryDirectory(prefix="limelight-") as name:
+        folder = Path(name) / "run"
+        config = plan_hold_out(resolve_directions(config, folder), folder)
+        check_run(config, folder)
+        if not config.data.train:
+            raise UserError("--preview shows pairs: give --train FILE (or two files)")
+        folder.mkdir()
+        prepared = prepare_data(config, folder, say)
+        if not isinstance(prepared, Prepared):
+            raise UserError("--preview shows augmented pairs: it needs a translation model")
+        return list(islice(_drawn(config, prepared), count))
+
+
+def _drawn(config: RunConfig, prepared: Prepared) -> Iterator[Previewed]:
+    stream, (source, target) = stream_of(config, prepared, processes=0), prepared.tokenizers
+    views, how = stream.views, stream.drawing
+    for rows, seeds in stream.first_parts():
+        augmented = augmented_pairs(views, rows, texts_of(views, rows), how, seeds[0])
+        drawn = varied_rows(views, rows, prepared.tokenizers, how, seeds)
+        stored = stored_rows(views, rows)
+        for place, ((view, _), each) in enumerate(zip(rows, augmented, strict=True)):
+            sides = drawn.sources[place], drawn.targets[place]
+            as_stored = each.applied and np.array_equal(sides[0], stored.sources[place])
+            yield Previewed(
+                " ".join([*source.pieces(views[view].prefix), _shown(source, sides[0])]),
+                _shown(target, sides[1]),
+                (TOO_LONG,) if as_stored and np.array_equal(sides[1], stored.targets[place]) else each.applied,
+            )
+
+
+def _shown(tokenizer: Tokenizer, ids: np.ndarray) -> str:
+    return show_marks(decode_marked(tokenizer, ids.tolist()))

@@ -9,18 +9,15 @@ from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
-from limelight.models.build import choose_device, count_parameters
+from limelight.models.families import choose_device, count_parameters
 from limelight.pipelines.scheduler import settings_put_back
-from limelight.preparation.detector import keep_detector, share_detector
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
+from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
 from limelight.training.alignment import keep_alignment
-from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
-from limelight.training.budget import last_second
-from limelight.training.carry import require_apart
-from limelight.training.checkpoint import (
+from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
     check_format,
@@ -28,17 +25,24 @@ from limelight.training.checkpoint import (
     restore_carried,
     restore_newest,
 )
-from limelight.training.choose_recipe import choose_by_budget
+from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.confidence import keep_confidence
-from limelight.training.directions import resolve_directions
 from limelight.training.distributed import Group, group_warnings, joined_group
-from limelight.training.half import HalfCopy
-from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
-from limelight.training.optimizer import make_optimizer
-from limelight.training.parent import parent_warnings, require_same_function
-from limelight.training.precision import HALVES, choose_precision, fp32_products
-from limelight.training.preflight import check_run
+from limelight.training.optimization.loss import require_apart
+from limelight.training.optimization.optimizer import make_optimizer
+from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, fp32_products
+from limelight.training.optimization.schedule import last_second
+from limelight.training.parent import (
+    PARENT,
+    borrow_weights,
+    keep_parent_card,
+    parent_warnings,
+    require_same_function,
+    resolve_directions,
+    vocabulary_warnings,
+)
+from limelight.training.preflight import check_run, choose_by_budget
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data

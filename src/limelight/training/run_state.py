@@ -11,11 +11,11 @@ from limelight.models.interface import Model
 from limelight.models.recurrent.cells import Carried
 from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
-from limelight.training.budget import Clock, Pace
-from limelight.training.checkpoint import Progress
-from limelight.training.compiled import Compiled
+from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group, Sharing
-from limelight.training.half import HalfCopy
+from limelight.training.optimization.precision import HalfCopy
+from limelight.training.optimization.schedule import Clock, Pace
+from limelight.training.optimization.update import Compiled
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from limelight.batching.batch import make_blocks, pad_rows
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.recurrent.cells import KINDS
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.tokens import Tokenizers

@@ -12,7 +12,7 @@ from limelight.errors import UserError
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.build import build_recurrent
 from limelight.models.recurrent.cells import KINDS
-from limelight.models.recurrent.decoder import Bridge
+from limelight.models.recurrent.model import Bridge
 from tests.models.helpers import exact_model, make_model, random_batch
 
 SIZES = {"embedding": 11, "hidden": 5, "score_size": 3}

@@ -9,10 +9,10 @@ from torch import Tensor
 from limelight.batching.batch import make_blocks, pad_rows
 from limelight.config import DecoderOnlyConfig
 from limelight.errors import UserError
-from limelight.models.build import build_model
 from limelight.models.cache import FIRST_ROOM
+from limelight.models.families import build_model
 from limelight.models.transformer import DecoderState
-from limelight.models.transformer.decoder_only import CausalLayer, DecoderOnly
+from limelight.models.transformer.halves import CausalLayer, DecoderOnly
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, make_model, random_rows
 

@@ -7,10 +7,10 @@ import torch
 
 from limelight.batching.batch import Batch, pad_rows
 from limelight.config import EncoderOnlyConfig
-from limelight.models.build import build_model
-from limelight.models.transformer.encoder_only import Classifier, EncoderOnly, MaskedModel, pool
+from limelight.models.families import build_model
+from limelight.models.transformer.halves import Classifier, EncoderOnly, MaskedModel, pool
 from limelight.tokens import Tokenizers
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 from tests.models.helpers import Vocabulary, random_rows
 
 SIZE = 31

@@ -8,20 +8,20 @@ import torch
 from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
 from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
-from limelight.models.build import build_model
-from limelight.models.transformer import encoder_only
+from limelight.models.families import build_model
+from limelight.models.transformer import halves
 from limelight.pipelines.classifier import Classifier
-from limelight.preparation.labels import PreparedLabels, prepare_labels
+from limelight.preparation.plain_text import PreparedLabels, prepare_labels
 from limelight.training.tasks.labels import Labels
 from tests.training.readers import READING, label_run
 
 CPU = torch.device("cpu")
 
 
-def task_of(config: RunConfig, folder: Path) -> tuple[Labels, encoder_only.Classifier, PreparedLabels]:
+def task_of(config: RunConfig, folder: Path) -> tuple[Labels, halves.Classifier, PreparedLabels]:
     prepared = prepare_labels(config, folder, lambda _: None)
     model = build_model(config.model, prepared.tokenizers, prepared.labels)
-    assert isinstance(model, encoder_only.Classifier)
+    assert isinstance(model, halves.Classifier)
     return Labels(config, prepared, model), model, prepared
 
 

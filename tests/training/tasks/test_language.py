@@ -8,12 +8,12 @@ import torch
 
 from limelight.config import BatchingConfig, DataConfig, RunConfig
 from limelight.errors import UserError
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.preparation.plain_text import prepare_text
 from limelight.signals import Stopped
 from limelight.storage.model import load_model
-from limelight.training.carry import Carrying
+from limelight.training.optimization.loss import Carrying
 from limelight.training.tasks.language import LanguageModeling
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill

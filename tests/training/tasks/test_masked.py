@@ -8,10 +8,10 @@ import torch
 
 from limelight.config import EncoderOnlyConfig, RunConfig
 from limelight.errors import UserError
-from limelight.models.build import build_model
-from limelight.models.transformer.encoder_only import MaskedModel
+from limelight.models.families import build_model
+from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.plain_text import prepare_text
-from limelight.training.tasks.masked import Masked
+from limelight.training.tasks.language import Masked
 from limelight.training.tasks.task import mean_loss
 from tests.training.readers import READING, masked_run
 

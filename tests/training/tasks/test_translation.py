@@ -14,17 +14,25 @@ from limelight.batching.stream import BatchStream, Position
 from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
 from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
-from limelight.models.build import build_model
+from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
 from limelight.text.marking import NO_FORMS, Link
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
-from limelight.training.loss import batch_loss
+from limelight.training.optimization.loss import batch_loss
 from limelight.training.tasks.task import Validation, mean_loss
-from limelight.training.tasks.translation import Translation, balance, data_workers, mean_of, valid_pairs, views_of
-from limelight.training.tasks.valid_set import ValidSet, validation_batches
+from limelight.training.tasks.translation import (
+    Translation,
+    ValidSet,
+    balance,
+    data_workers,
+    mean_of,
+    valid_pairs,
+    validation_batches,
+    views_of,
+)
 from tests.models.helpers import batch_of
 from tests.training.helpers import TRANSFORMER, go, last_weights, tiny_run, trace_of, write_pairs
 

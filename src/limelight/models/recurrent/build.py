@@ -9,17 +9,17 @@ from limelight.config import RecurrentConfig, RecurrentLanguageModelConfig
 from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding
 from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
-from limelight.models.recurrent.decoder import (
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
+from limelight.models.recurrent.model import (
     BahdanauDecoder,
     Bridge,
     FixedDecoder,
     InputFeedingDecoder,
     LuongDecoder,
+    Recurrent,
     RecurrentDecoder,
+    RecurrentEncoder,
 )
-from limelight.models.recurrent.encoder import RecurrentEncoder
-from limelight.models.recurrent.language_model import RecurrentLanguageModel
-from limelight.models.recurrent.model import Recurrent
 from limelight.tokens.tokenizer import END
 
 

@@ -7,8 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.interface import KeepHeads, Memory, State
-from limelight.models.language_model import LanguageModel
+from limelight.models.interface import KeepHeads, LanguageModel, Memory, State
 from limelight.models.recurrent.cells import (
     Carried,
     CellStack,

@@ -1,23 +1,374 @@
-"""The recurrent encoder-decoder behind the interface that training and search know.
+"""The recurrent encoder-decoder: the encoder, the decoders, and both behind the interface of a model.
 
-Gradients run through the whole sentence. Truncated backpropagation through time cuts streams of unbounded length into
-affordable tokens; a sentence is short, all its activations fit into memory, and a cut would only hide from the encoder
-what the end of the translation needed from it.
+| decoder   | input of the cell               | query of attention        | features                       |
+|-----------|---------------------------------|---------------------------|--------------------------------|
+| fixed     | E y_{i-1}, c                    | none: c is one vector     | tanh(W [s_i; c; E y_{i-1}])    |
+| Bahdanau  | E y_{i-1}, c_i                  | the previous state s_{i-1}| tanh(W [s_i; c_i; E y_{i-1}])  |
+| Luong     | E y_{i-1}                       | the new state h_t         | h~_t = tanh(W_c [c_t; h_t])    |
+| ... input | E y_{i-1}, h~_{t-1}             | the new state h_t         | h~_t = tanh(W_c [c_t; h_t])    |
+|   feeding |                                 |                           |                                |
+
+`unroll` is teacher forcing. If no input of the cell depends on attention (fixed, Luong without input feeding), the
+fused kernel runs over all positions, and attention is computed for all of them at once. Otherwise a loop computes what
+depends on the previous position, and the rest is computed for all positions after it.
+
+Gradients flow through the whole sentence. Truncated backpropagation through time is for streams of unbounded length; a
+sentence is short, its activations fit into memory, and truncation would only hide the end of the translation from the
+encoder.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from limelight.attention.attend import ScoreFunction, attend
+from limelight.attention.scores import Score
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
-from limelight.models.recurrent.decoder import (
-    RecurrentDecoder,
-    RecurrentState,
-)
-from limelight.models.recurrent.encoder import RecurrentEncoder, RecurrentMemory
+from limelight.models.cache import put_rows
+from limelight.models.interface import AttentionWeights, KeepHeads, Memory, Seq2Seq, State
+from limelight.models.recurrent.cells import CellStack, CellState, admit_cells, keep_cells, kind_of, reorder_cells
 from limelight.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentMemory(Memory):
+    """What the encoder leaves of the sources.
+
+    Attributes:
+        annotations: a vector for each source position ("annotations" h_j in Bahdanau et al. 2015).
+        last: the last state of the top layer, both directions side by side: what has read the whole sentence. The
+            LSTM's cell comes second.
+    """
+
+    annotations: Float[Tensor, "batch source value_size"]
+    last: tuple[Float[Tensor, "batch summary"], ...]
+    source_valid: Bool[Tensor, "batch source"]
+    keep_heads: KeepHeads | None = None
+
+
+class RecurrentEncoder(nn.Module):
+    """Reads the source left to right, or both ways (Schuster & Paliwal 1997; Bahdanau et al. 2015, section 3.2).
+
+    Sentences are packed: the backward direction begins at a sentence's own end, never in its padding.
+
+    Args:
+        layers: the cells, as `build_layers` makes them.
+        narrow: brings the annotations to another width, or None to leave both directions side by side.
+    """
+
+    def __init__(
+        self, embedding: TokenEmbedding, layers: nn.RNNBase, narrow: nn.Module | None, *, dropout: float
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.dropout = Dropout(dropout)
+        self.directions = 2 if layers.bidirectional else 1
+        self.state_parts = kind_of(layers).state_parts
+        self.layers, self.narrow = layers, narrow
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> RecurrentMemory:
+        """Annotations of all positions (zeros in the padding) and the last state."""
+        packed = pack_padded_sequence(
+            self.dropout(self.embedding(source)), source_valid.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        outputs, final = self.layers(packed)
+        annotations, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.shape[1])
+        annotations = self.dropout(annotations)
+        if self.narrow is not None:
+            annotations = self.narrow(annotations)
+        # (layers * directions, batch, hidden) -> the top layer's (batch, directions * hidden)
+        parts = final if self.state_parts > 1 else (final,)
+        last = tuple(torch.cat(tuple(part[-self.directions :]), dim=-1) for part in parts)
+        return RecurrentMemory(annotations, last, source_valid, keep_heads)
+
+
+Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch target source"] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The source as a decoder sees it: keys made ready for the score, values to sum, and where it may attend.
+
+    Without attention it is a source of one vector. `switch` is the one head's entry of `keep_heads`: 1 leaves the
+    context as it is, 0 switches it off; a second row multiplies the scores.
+    """
+
+    prepared: Float[Tensor, "batch source key_size"]
+    values: Float[Tensor, "batch source value_size"]
+    may_attend: Bool[Tensor, "batch 1 source"]
+    switch: Float[Tensor, "*changes 1"] | None = None
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "Source":
+        """The sources of these rows."""
+        return replace(self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows])
+
+    def admit(self, fresh: "Source", places: Int[Tensor, " fresh"]) -> "Source":
+        """The fresh sources in these rows, all padded to the longest that is there then."""
+        may_attend = put_rows(self.may_attend, fresh.may_attend, places, axis=2)
+        longest = int(may_attend.flatten(1).any(dim=0).sum())  # sources are padded at the end
+        return replace(
+            self,
+            prepared=put_rows(self.prepared, fresh.prepared, places, axis=1)[:, :longest],
+            values=put_rows(self.values, fresh.values, places, axis=1)[:, :longest],
+            may_attend=may_attend[..., :longest],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentState(State):
+    """The states of all layers, the attentional state that is fed back (of width 0 where none is), and the source."""
+
+    cells: tuple[CellState, ...]
+    fed: Float[Tensor, "batch width features"]
+    source: Source
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "RecurrentState":
+        fed = self.fed.gather(1, parents[:, :, None].expand(-1, -1, self.fed.shape[2]))
+        return replace(self, cells=reorder_cells(self.cells, parents), fed=fed)
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "RecurrentState":
+        return RecurrentState(keep_cells(self.cells, sentences), self.fed[sentences], self.source.keep(sentences))
+
+    def admit(self, fresh: "RecurrentState", places: Int[Tensor, " fresh"]) -> "RecurrentState":
+        cells = admit_cells(self.cells, fresh.cells, places)
+        return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), self.source.admit(fresh.source, places))
+
+    @property
+    def top(self) -> Float[Tensor, "batch width hidden"]:
+        """The hidden state of the highest layer: what asks, and what is read out."""
+        return self.cells[-1][0]
+
+
+class Bridge(nn.Module):
+    """The decoder's first states from the encoder's last: tanh(W h) for each layer, and for the LSTM's cells likewise.
+
+    Bahdanau et al. (2015, appendix A.2.2) start from tanh(W_s h) with the backward direction's last state, Cho et al.
+    (2014) from tanh(V' c), Luong et al. (2015) copy. One learned layer per decoder layer does for all of them, for one
+    direction or two, and for stacks of unequal depth; it sees the last states of both directions, as both have read the
+    whole sentence.
+
+    Args:
+        project: for each part of a state a linear layer from the encoder's to those of all `layers`.
+    """
+
+    def __init__(self, project: Sequence[nn.Module], *, layers: int) -> None:
+        super().__init__()
+        self.decoder_layers = layers
+        self.project = nn.ModuleList(project)
+
+    def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
+        """A state for each layer, the top layer's last, of one hypothesis."""
+        # (batch, layers * hidden) -> one (batch, 1, hidden) per layer
+        parts = [
+            torch.tanh(project(part))[:, None].chunk(self.decoder_layers, dim=-1)
+            for project, part in zip(self.project, last, strict=True)
+        ]
+        return tuple(zip(*parts, strict=True))
+
+
+class RecurrentDecoder(nn.Module, ABC):
+    """What all wirings share: cells, a bridge from the encoder, and a tanh layer before the output."""
+
+    def __init__(self, cells: CellStack, bridge: Bridge) -> None:
+        super().__init__()
+        self.cells, self.bridge = cells, bridge
+        self.fed_size = 0
+
+    @abstractmethod
+    def view(self, memory: RecurrentMemory) -> Source:
+        """What this wiring sees of the source: once per sentence."""
+
+    def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
+        """The state before the first position, of `width` hypotheses."""
+        first = self.bridge(memory.last)
+        # Repeated, not viewed: hypotheses go ways of their own, and their rows are written to.
+        cells = first if width == 1 else tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in first)
+        fed = cells[-1][0].new_zeros(len(memory.source_valid), width, self.fed_size)
+        return RecurrentState(cells, fed, self.view(memory))
+
+    @abstractmethod
+    def step(
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        """One position of every hypothesis."""
+
+    @abstractmethod
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        """All positions of known targets."""
+
+
+class FixedDecoder(RecurrentDecoder):
+    """No attention: the encoder's last state c is all there is (Cho et al. 2014; Sutskever et al. 2014).
+
+    c starts the decoder and, as in Cho et al. (2014, section 2.2 and appendix A), enters the cell and the readout at
+    every position, so that nothing but its width limits what it can tell.
+    """
+
+    def __init__(self, cells: CellStack, bridge: Bridge, *, readout: nn.Module) -> None:
+        super().__init__(cells, bridge)
+        self.readout = readout
+
+    def view(self, memory: RecurrentMemory) -> Source:
+        context = memory.last[0][:, None]
+        return Source(context, context, memory.source_valid[:, None, :1])
+
+    def step(
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        context = state.source.values.expand(-1, embedded.shape[1], -1)
+        state = replace(state, cells=self.cells.step(torch.cat([embedded, context], dim=-1), state.cells))
+        return _read_out(self.readout, state.top, context, embedded), state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        context = state.source.values.expand(-1, embedded.shape[1], -1)
+        tops = self.cells(torch.cat([embedded, context], dim=-1), state.cells)
+        return _read_out(self.readout, tops, context, embedded), None
+
+
+class AttentiveDecoder(RecurrentDecoder):
+    """What the wirings with attention share: a score, and the source made ready for it once per sentence."""
+
+    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module) -> None:
+        super().__init__(cells, bridge)
+        self.score, self.readout = score, readout
+
+    def view(self, memory: RecurrentMemory) -> Source:
+        prepared = self.score.prepare(memory.annotations)
+        return Source(
+            prepared,
+            # Keys and values in one precision: autocast would cast full-precision values anew at every position.
+            memory.annotations.to(prepared.dtype),
+            memory.source_valid[:, None, :],
+            memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
+        )
+
+    def attend_source(
+        self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
+    ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
+        """The context each query finds in the source."""
+        score, switch = self.score.compare, source.switch
+        if switch is not None and switch.dim() == 2:
+            switch, factor = switch
+            score = partial(_times, score, factor)
+        context, weights = attend(
+            queries,
+            source.prepared,
+            source.values,
+            score=score,
+            may_attend=source.may_attend,
+            want_weights=want_weights,
+        )
+        return context if switch is None else context * switch.to(context.dtype), weights
+
+
+class BahdanauDecoder(AttentiveDecoder):
+    """The context enters the cell (Bahdanau et al. 2015, appendix A.2.2).
+
+    c_i is what the state before asks for, s_i = f(E y_{i-1}, c_i, s_{i-1}). The readout is one tanh layer over the new
+    state, the context and the last token; the paper's maxout (appendix A.2.2) pairs the same three inputs at twice the
+    width and asks with s_{i-1}.
+    """
+
+    def step(
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        state, context, _ = self._advance(embedded, state)
+        return _read_out(self.readout, state.top, context, embedded), state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        tops, contexts, weights = [], [], list[Tensor]()
+        for position in embedded.split(1, dim=1):
+            state, context, attended = self._advance(position, state, want_weights=want_weights)
+            tops.append(state.top)
+            contexts.append(context)
+            weights += [] if attended is None else [attended]
+        features = _read_out(self.readout, torch.cat(tops, 1), torch.cat(contexts, 1), embedded)
+        return features, torch.cat(weights, 1) if weights else None
+
+    def _advance(
+        self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
+    ) -> tuple[RecurrentState, Tensor, Tensor | None]:
+        context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
+        cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
+        return replace(state, cells=cells), context, weights
+
+
+class LuongDecoder(AttentiveDecoder):
+    """The cell first, then the context meets its state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5)."""
+
+    def step(
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        state = replace(state, cells=self.cells.step(embedded, state.cells))
+        context, _ = self.attend_source(state.top, state.source)
+        return _read_out(self.readout, context, state.top), state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        tops = self.cells(embedded, state.cells)
+        contexts, weights = self.attend_source(tops, state.source, want_weights=want_weights)
+        return _read_out(self.readout, contexts, tops), weights
+
+
+class InputFeedingDecoder(AttentiveDecoder):
+    """Luong's decoder whose next input also holds h~: it knows what it attended to before (section 3.3)."""
+
+    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module, fed_size: int) -> None:
+        super().__init__(cells, bridge, score=score, readout=readout)
+        self.fed_size = fed_size
+
+    def step(
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        state, _ = self._advance(embedded, state)
+        return state.fed, state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        features, weights = [], list[Tensor]()
+        for position in embedded.split(1, dim=1):
+            state, attended = self._advance(position, state, want_weights=want_weights)
+            features.append(state.fed)
+            weights += [] if attended is None else [attended]
+        return torch.cat(features, 1), torch.cat(weights, 1) if weights else None
+
+    def _advance(
+        self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
+    ) -> tuple[RecurrentState, Tensor | None]:
+        state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
+        context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
+        return replace(state, fed=_read_out(self.readout, context, state.top)), weights
+
+
+def _times(score: ScoreFunction, factor: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    return score(queries, keys) * factor.to(queries.dtype)
+
+
+def _read_out(readout: nn.Module, *parts: Tensor) -> Tensor:
+    """tanh(W [parts])."""
+    return torch.tanh(readout(torch.cat(parts, dim=-1)))
 
 
 class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):

@@ -1,8 +1,15 @@
 """The Transformer: its layers, the stacks of them, what it carries from step to step, and the whole model."""
 
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Layer, SourceView
-from limelight.models.transformer.model import Decoder, Encoder, Stack, Transformer
-from limelight.models.transformer.state import DecoderState, TransformerMemory, TransformerState
+from limelight.models.transformer.model import (
+    Decoder,
+    DecoderState,
+    Encoder,
+    Stack,
+    Transformer,
+    TransformerMemory,
+    TransformerState,
+)
 
 __all__ = [
     "Decoder",

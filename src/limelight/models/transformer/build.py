@@ -11,8 +11,7 @@ from limelight.attention.scores import build_head_score
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, TransformerConfig
 from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
-from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
-from limelight.models.transformer.encoder_only import Classifier, MaskedModel
+from limelight.models.transformer.halves import CausalLayer, CausalStack, Classifier, DecoderOnly, MaskedModel
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
 from limelight.models.transformer.model import Decoder, Encoder, Transformer
 from limelight.tokens.tokenizer import END

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
 
+from limelight.errors import shown
 from limelight.text.language_names import code_of
 from limelight.text.open_text import open_segments
 from limelight.text.pair import BadLine
 from limelight.text.readers.lines import scan_lines
 from limelight.text.readers.segments import Segment, Variant
-from limelight.untrusted import shown
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 SIDES = (("source", "target"), ("text", "label"))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from limelight.errors import UserError
+from limelight.text.archive import COMPRESSIONS
 from limelight.text.open_text import (
     BOTH_SIDES,
-    COMPRESSIONS,
     XLIFF,
     holds_both_sides,
     require_file,

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from limelight.errors import shown
 from limelight.text.open_text import open_segments
 from limelight.text.pair import BadLine
 from limelight.text.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.text.readers.lines import MAX_LINE_BYTES, scan_lines
 from limelight.text.readers.segments import Segment, Variant
-from limelight.untrusted import shown
 
 _KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,2})\])?)\s*(".*")')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')

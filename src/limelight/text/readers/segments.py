@@ -7,10 +7,10 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
+from limelight.errors import shown
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers.codes import Parts, marked_sides, plain_text
-from limelight.untrusted import shown
 
 MAX_VARIANTS = 20
 """Maximum number of texts of a segment in one language."""

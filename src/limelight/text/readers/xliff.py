@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from limelight.errors import shown
 from limelight.text.pair import BadLine
 from limelight.text.readers.codes import Code, Parts
 from limelight.text.readers.segments import Segment, Variant
 from limelight.text.readers.xml_units import Element, Unit, read_units
-from limelight.untrusted import shown
 
 DONE = ("translated", "final", "signed-off", "reviewed")
 """States in which a translation is used."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
+from limelight.errors import shown
 from limelight.text.open_text import open_segments
 from limelight.text.pair import BadLine
 from limelight.text.readers.lines import damaged, encoding_advice
-from limelight.untrusted import shown
 
 MAX_DEPTH = 100
 """Maximum nesting of elements."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from limelight.errors import shown
 from limelight.text.units.unit import FormatError, Lines, Splice, Unit, has_words, make_unit
-from limelight.untrusted import shown
 
 MAX_DEPTH = 100
 _SPACE = re.compile(r"[ \t\r\n]*")

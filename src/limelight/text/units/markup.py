@@ -8,8 +8,8 @@ from html import unescape
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
+from limelight.errors import shown
 from limelight.text.units.unit import FormatError
-from limelight.untrusted import shown
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""

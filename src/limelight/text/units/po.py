@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from limelight.errors import shown
 from limelight.text.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.text.units.accelerators import with_accelerator, without_accelerator
 from limelight.text.units.plain import unwrapped
 from limelight.text.units.unit import FormatError, Splice, Unit, has_words, make_unit
-from limelight.untrusted import shown
 
 _KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*")')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import NamedTuple
 
+from limelight.errors import shown
 from limelight.text.open_text import XLIFF
 from limelight.text.units.catalogs import json_units, yaml_units
 from limelight.text.units.docx import docx_units
@@ -19,7 +20,6 @@ from limelight.text.units.po import charset, po_units
 from limelight.text.units.subtitles import subtitle_units
 from limelight.text.units.translator_xml import qt_units, tmx_units, xliff_units
 from limelight.text.units.unit import FormatError, Splice, Unit, splice
-from limelight.untrusted import shown
 
 
 class Options(NamedTuple):

@@ -8,16 +8,16 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.labels import LabelStream, begun, label_batch
-from limelight.batching.stream import Position
+from limelight.batching.labels import begun, label_batch
+from limelight.batching.stream import LabelStream, Position
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
 from limelight.models.interface import Model, eval_mode, longest_sequence, require_room
-from limelight.models.transformer.encoder_only import Classifier
-from limelight.preparation.labels import PreparedLabels
+from limelight.models.transformer.halves import Classifier
+from limelight.preparation.plain_text import PreparedLabels
 from limelight.text.labels import label_numbers
 from limelight.training.distributed import ALL_MINE, Sharing
-from limelight.training.precision import autocast
+from limelight.training.optimization.precision import autocast
 from limelight.training.tasks.task import Task, Validation, require_positions
 
 

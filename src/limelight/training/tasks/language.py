@@ -1,4 +1,4 @@
-"""Language modeling: plain text, each token predicted from those before it."""
+"""Tasks on plain text: language modeling (each token from the previous ones) and masked language modeling."""
 
 import math
 from collections.abc import Generator, Iterable
@@ -6,16 +6,17 @@ from collections.abc import Generator, Iterable
 import torch
 
 from limelight.batching.batch import Batch
-from limelight.batching.blocks import ContinuousBlocks, ShuffledBlocks, blocks_in_order
+from limelight.batching.blocks import ContinuousBlocks, MaskedStream, ShuffledBlocks, blocks_in_order
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.models.interface import Model, longest_sequence
+from limelight.models.interface import Model, eval_mode, longest_sequence
+from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.plain_text import PreparedText
-from limelight.training.carry import Carrying, ReadsOn
 from limelight.training.distributed import ALL_MINE, Sharing
-from limelight.training.precision import autocast
-from limelight.training.tasks.task import Task, Validation, mean_loss
+from limelight.training.optimization.loss import Carrying, ReadsOn
+from limelight.training.optimization.precision import autocast
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
 LOOKED_AT = 16_384
 """Minimum number of tokens in a validation batch."""
@@ -87,3 +88,60 @@ def _first_epoch(stream: Iterable[tuple[Batch, Position]]) -> Generator[Batch]:
         yield batch
         if following.epoch:
             return
+
+
+class Masked(Task):
+    """Learns p(token | other tokens of the line) (Devlin et al. 2019, section 3.1, without next-sentence prediction).
+
+    Validation lines are masked once, so every validation has the same masks. Raises `UserError` if sequences may be
+    longer than the model permits, and for text without a token that can be masked.
+    """
+
+    def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
+        require_positions(config, longest_sequence(model))
+        self.config, self.tokenizer = config, prepared.tokenizers.target
+        self.stream = self._stream(prepared, seed=config.training.seed)
+        self.amount = f"{len(self.stream):,} lines of text"
+        unseen = prepared.valid.documents > 0
+        self.valid_batches = list(self._stream(prepared, seed=0, unseen=True).epoch()) if unseen else []
+
+    def _stream(self, prepared: PreparedText, *, seed: int, unseen: bool = False) -> MaskedStream:
+        batching = self.config.batching
+        return MaskedStream(
+            (prepared.valid if unseen else prepared.train).ids,
+            self.tokenizer,
+            tokens=batching.tokens,
+            max_length=batching.max_length,
+            share=self.config.training.mask_share,
+            seed=seed,
+            chunk_rows=batching.chunk_pairs,
+        )
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        return self.stream.batches(position)
+
+    def batches_per_epoch(self) -> float:
+        return self.stream.batches_per_epoch()
+
+    @property
+    def validates(self) -> bool:
+        return bool(self.valid_batches)
+
+    def validate(
+        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
+    ) -> Validation:
+        """The mean loss per masked token, and an example line completed by the model."""
+        assert isinstance(model, MaskedModel)
+        loss = mean_loss(
+            model, self.valid_batches, autocast=autocast(precision, device), device=device, sharing=sharing
+        )
+        return Validation(loss, example=self._example(model, device))
+
+    def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:
+        """The first line of the middle batch: masked, original, and completed with the most probable tokens."""
+        batch = self.valid_batches[len(self.valid_batches) // 2].to(device)
+        with eval_mode(model):
+            guessed = model.project(model(batch)[:1]).argmax(dim=-1)
+        filled = batch.target_out[:1].where(~batch.target_valid[:1], guessed)
+        shown = {"masked": batch.source, "text": batch.target_out, "model": filled}
+        return tuple((name, self.tokenizer.decode(ids[0].tolist())) for name, ids in shown.items())

@@ -1,4 +1,4 @@
-"""The interface of training tasks: their batches, and validation."""
+"""The interface of training tasks: their batches, validation, and the choice of the task by the family of the model."""
 
 import math
 import sys
@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 
@@ -13,9 +15,14 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import UserError
+from limelight.models.families import build_model, family_of, resolve
 from limelight.models.interface import Model, eval_mode
+from limelight.preparation.hold_out import make_hold_out
+from limelight.preparation.pairs import Say, cleaned, first_look, silently
+from limelight.text.clean import CleanReport
+from limelight.tokens import Tokenizers
 from limelight.training.distributed import ALL_MINE, Sharing
-from limelight.training.loss import Learner, batch_loss
+from limelight.training.optimization.loss import Learner, batch_loss
 
 LEAST_BLEU = 1.0
 """BLEU below this is noise: hardly any 4-gram matches."""
@@ -119,3 +126,34 @@ def mean_loss(
 
     found = sharing.over(batches, losses)
     return sum(loss for loss, _ in found) / sum(tokens for _, tokens in found)
+
+
+@runtime_checkable
+class Tokenized(Protocol):
+    """Prepared training text."""
+
+    @property
+    def tokenizers(self) -> Tokenizers:
+        """The tokenizers of the text."""
+
+
+def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
+    """Tokenize the text for the task. Raises `UserError` if the text cannot be read, or none is left."""
+    if config.data.hold_out:
+        whole = config.data.model_copy(update={"hold_out": 0})
+        make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus], CleanReport(), silently), say)
+    if not config.data.text:
+        first_look(config, folder, say)
+    prepare = resolve(family_of(config.model).uses[config.learns].prepare)
+    return cast(Tokenized, prepare(config, folder, say))
+
+
+def fresh_model(config: RunConfig, data: Tokenized) -> Model:
+    """A model with random weights for the vocabulary of the data. Raises `UserError` for invalid settings."""
+    return build_model(config.model, data.tokenizers, getattr(data, "labels", ()))
+
+
+def build_task(config: RunConfig, data: Tokenized, model: Model) -> Task:
+    """The task of a run. Raises `UserError` if the text does not fit the model."""
+    task = resolve(family_of(config.model).uses[config.learns].task)
+    return cast(Task, task(config, data, model))

@@ -1,0 +1,163 @@
+"""A child process of this package that answers calls: `python -m limelight.child MODULE:FACTORY`.
+
+Both directions carry frames: the lengths of a header and of a payload, the header as JSON, the payload as bytes. The
+child calls `FACTORY()` once, and the function that it returns for each frame, and sends the result back; a `UserError`,
+or any other exception, becomes the `error` of the answer.
+
+A child is in a session of its own, so Ctrl-C reaches its parent alone. It ends with its parent, also during work: a
+thread reads its standard input, which ends when the parent has ended, however that ended. What the function prints goes
+to standard error. A child that does not answer in time is killed.
+"""
+
+import json
+import os
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from limelight.errors import RunError, UserError
+
+LENGTHS = struct.Struct(">IQ")
+MAX_HEADER = 1 << 24
+MAX_PAYLOAD = 1 << 32
+"""Maximum bytes of a header and of a payload: what is beyond is not a frame of this module."""
+PACKAGES = Path(__file__).parents[1]
+"""The folder of the package, for a process that starts elsewhere."""
+
+Header = dict[str, Any]
+Frame = tuple[Header, bytes]
+Handler = Callable[[Header, bytes], Frame]
+
+
+def write_frame(sink: IO[bytes], header: Header, payload: bytes = b"") -> None:
+    """Write a frame and flush."""
+    content = json.dumps(header).encode("ascii")
+    sink.write(LENGTHS.pack(len(content), len(payload)) + content)
+    sink.write(payload)
+    sink.flush()
+
+
+def read_frame(source: IO[bytes]) -> Frame | None:
+    """Read a frame; None at the end of the input, also in the middle of a frame. Raises `ValueError` if it is none."""
+    lengths = source.read(LENGTHS.size)
+    if len(lengths) < LENGTHS.size:
+        return None
+    header, payload = LENGTHS.unpack(lengths)
+    if header > MAX_HEADER or payload > MAX_PAYLOAD:
+        raise ValueError(f"not a frame: {header} and {payload} bytes")
+    content, data = source.read(header), source.read(payload)
+    return (json.loads(content), data) if len(content) == header and len(data) == payload else None
+
+
+class ChildEndedError(RunError):
+    """The child has ended, or was killed because it did not answer; its text says which."""
+
+
+class Child:
+    """A child process that answers one call at a time.
+
+    Args:
+        factory: what makes the function that answers in the child, as `module:name`.
+        silence: seconds without an answer after which the child is killed.
+    """
+
+    def __init__(self, factory: str, *, silence: float) -> None:
+        self.silence = silence
+        self._is_silent = False
+        paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "limelight.child", factory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def call(self, header: Header, payload: bytes = b"") -> Frame:
+        """Send a frame and wait for its answer.
+
+        Raises `RunError` with the error of the function, and `ChildEndedError` if the child ended or was killed.
+        """
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        timer = threading.Timer(self.silence, self._kill_silent)
+        timer.daemon = True
+        timer.start()
+        try:
+            write_frame(self.process.stdin, header, payload)
+            answer = read_frame(self.process.stdout)
+        except (OSError, ValueError):  # a pipe that is closed, or bytes that are no frame
+            answer = None
+        finally:
+            timer.cancel()
+        if answer is None:
+            raise self._ended()
+        if "error" in answer[0]:
+            raise RunError(answer[0]["error"])
+        return answer
+
+    def close(self) -> None:
+        """Kill the child, whatever it is doing, and wait for it."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def _kill_silent(self) -> None:
+        self._is_silent = True
+        self.process.kill()
+
+    def _ended(self) -> ChildEndedError:
+        if self._is_silent:
+            return ChildEndedError(f"no answer after {self.silence:g} s")
+        self.process.kill()  # where it wrote what is no frame
+        return ChildEndedError(f"exit code {self.process.wait()}")
+
+
+# --- in the child ---
+
+
+def main(factory: str) -> None:
+    """Answer calls until the parent has ended."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    calls: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
+    handler: Handler | None = None
+    while True:
+        header, payload = calls.get()
+        try:
+            if handler is None:
+                module, _, name = factory.partition(":")
+                handler = getattr(import_module(module), name)()
+            answer = handler(header, payload)
+        except UserError as error:
+            answer = {"error": str(error)}, b""
+        except Exception as error:
+            answer = {"error": "".join(traceback.format_exception_only(error)).strip()}, b""
+        with suppress(OSError):  # the reading thread ends this process
+            write_frame(answers, *answer)
+
+
+def _read(source: IO[bytes], calls: "queue.SimpleQueue[Frame]") -> None:
+    """Queue the calls; end this process when there are no more."""
+    while (frame := read_frame(source)) is not None:
+        calls.put(frame)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,404 @@
+"""The recipes: functions that return a whole run configuration, each naming its paper and table."""
+
+from limelight.config import (
+    BatchingConfig,
+    DecoderOnlyConfig,
+    DecodingConfig,
+    EncoderOnlyConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    RunConfig,
+    TokensConfig,
+    TrainingConfig,
+    TransformerConfig,
+)
+
+
+def base() -> RunConfig:
+    """Vaswani et al. 2017, table 3, row "base": 65 M parameters, 100,000 updates of about 25,000 target tokens.
+
+    Learning rate, smoothing, averaging of the last five checkpoints and beam are those of sections 5.3, 5.4 and 6.1.
+    """
+    return RunConfig(
+        recipe="base",
+        tokens=TokensConfig(kind="bpe", vocabulary_size=37_000, joint=True),
+        batching=BatchingConfig(tokens=25_000),
+        model=TransformerConfig(),
+        training=TrainingConfig(
+            max_steps=100_000,
+            schedule="paper",
+            learning_rate=1.0,
+            warmup=4000,
+            clip_norm=0.0,
+            validate_every=1500,
+            checkpoint_every=1500,
+            patience=1000,
+            average=5,
+        ),
+        decoding=DecodingConfig(beam_size=4, length_penalty=0.6, max_length_factor=1.0, max_length_extra=50),
+    )
+
+
+def big() -> RunConfig:
+    """Vaswani et al. 2017, table 3, row "big": 213 M parameters, 300,000 updates, the last 20 checkpoints averaged."""
+    recipe = base()
+    return recipe.model_copy(
+        update={
+            "recipe": "big",
+            "model": TransformerConfig(d_model=1024, heads=16, d_ff=4096, dropout=0.3),
+            "training": recipe.training.model_copy(update={"max_steps": 300_000, "average": 20}),
+        }
+    )
+
+
+def tiny() -> RunConfig:
+    """Wu et al. 2021 ("Good for Misconceived Reasons"), "Transformer-Tiny" for Multi30k: 4 + 4 layers, d=128, d_ff=256,
+    4 heads, dropout 0.3, rate 0.005 after 2,000 updates, the last ten checkpoints averaged, beam 5. Theirs is
+    the length penalty of fairseq, which ranks by the mean log-probability."""
+    return RunConfig(
+        recipe="tiny",
+        tokens=TokensConfig(kind="bpe", joint=True),
+        batching=BatchingConfig(tokens=8192),
+        model=TransformerConfig(encoder_layers=4, decoder_layers=4, d_model=128, heads=4, d_ff=256, dropout=0.3),
+        training=TrainingConfig(
+            max_steps=8000,
+            schedule="inverse_sqrt",
+            learning_rate=5e-3,
+            warmup=2000,
+            clip_norm=0.0,
+            checkpoint_every=500,
+            average=10,
+        ),
+        decoding=DecodingConfig(beam_size=5, length_penalty=1.0, length_offset=0.0),
+    )
+
+
+def small() -> RunConfig:
+    """Our default for some ten thousand to a million pairs on a CPU: 3 + 3 layers, d=256.
+
+    Normalization first (Xiong et al. 2020), so that a high rate is safe after a short warm-up; strong dropout and
+    BPE-dropout (Provilkov et al. 2020), which small corpora want. Hypotheses are ranked by their mean log-probability:
+    such models are inclined to end early (`docs/translation.md`).
+    """
+    return RunConfig(
+        recipe="small",
+        tokens=TokensConfig(kind="bpe", joint=True, sampling=0.05),
+        batching=BatchingConfig(tokens=4096),
+        model=TransformerConfig(
+            encoder_layers=3, decoder_layers=3, d_model=256, heads=4, d_ff=1024, dropout=0.3, norm="pre"
+        ),
+        training=TrainingConfig(
+            schedule="inverse_sqrt",
+            learning_rate=2e-3,
+            warmup=1000,
+            validate_epochs=1.5,
+            checkpoint_every=500,
+            average=8,
+        ),
+        decoding=DecodingConfig(beam_size=5, length_penalty=1.0, length_offset=0.0),
+    )
+
+
+def quick() -> RunConfig:
+    """Our own for a few minutes on a CPU and some ten thousand pairs; no paper, measured on Multi30k.
+
+    In so short a time the text is seen six times: little dropout, no subword sampling, orthogonal steps (Jordan et al.
+    2024), which need fewer updates than Adam's, and a rate that falls to nothing by the clock.
+    """
+    recipe = small()
+    return recipe.model_copy(
+        update={
+            "recipe": "quick",
+            "tokens": TokensConfig(kind="bpe", joint=True),
+            "batching": BatchingConfig(tokens=2048),
+            "model": recipe.model.model_copy(update={"dropout": 0.1}),
+            "training": TrainingConfig(
+                max_minutes=7,
+                fit_to_budget=True,
+                schedule="cosine",
+                optimizer="muon",
+                learning_rate=3e-3,
+                warmup=100,
+                validate_epochs=2,
+                checkpoint_every=400,
+                bleu_sentences=200,
+                average=1,
+            ),
+        }
+    )
+
+
+def _deep(encoder_layers: int, decoder_layers: int) -> RunConfig:
+    """A deep encoder works once per sentence, a shallow decoder at every step (Kasai et al. 2021): as good as even
+    stacks and faster to translate with. Rotary positions (Su et al. 2021), orthogonal steps (Jordan et al. 2024), one
+    matrix for all embeddings; no paper has them together, measured on Tatoeba (docs/results.md)."""
+    recipe = small()
+    return recipe.model_copy(
+        update={
+            "recipe": f"deep-{encoder_layers}-{decoder_layers}",
+            "tokens": TokensConfig(kind="bpe", joint=True),
+            "batching": BatchingConfig(tokens=8192),
+            "model": recipe.model.model_copy(
+                update={
+                    "encoder_layers": encoder_layers,
+                    "decoder_layers": decoder_layers,
+                    "dropout": 0.1,
+                    "positions": "rotary",
+                }
+            ),
+            "training": recipe.training.model_copy(update={"optimizer": "muon", "learning_rate": 3e-3, "warmup": 500}),
+        }
+    )
+
+
+def deep_6_1() -> RunConfig:
+    """Kasai et al. 2021, "Deep Encoder, Shallow Decoder", at d=256: six layers and one, the fastest of the three."""
+    return _deep(6, 1)
+
+
+def deep_6_2() -> RunConfig:
+    """Kasai et al. 2021, "Deep Encoder, Shallow Decoder", at d=256: six layers and two, as the bundled model has."""
+    return _deep(6, 2)
+
+
+def deep_8_1() -> RunConfig:
+    """Kasai et al. 2021, "Deep Encoder, Shallow Decoder", at d=256: eight layers and one."""
+    return _deep(8, 1)
+
+
+def demo() -> RunConfig:
+    """Small enough to learn a phrase grammar in two minutes on two cores; no paper, a demonstration."""
+    return RunConfig(
+        recipe="demo",
+        tokens=TokensConfig(kind="bpe", vocabulary_size=None, joint=True),
+        batching=BatchingConfig(tokens=4096),
+        model=TransformerConfig(
+            encoder_layers=2, decoder_layers=2, d_model=128, heads=4, d_ff=512, dropout=0.1, norm="pre"
+        ),
+        training=TrainingConfig(
+            max_minutes=2,
+            fit_to_budget=True,
+            optimizer="muon",
+            schedule="cosine",
+            learning_rate=3e-3,
+            warmup=50,
+            validate_every=200,
+            checkpoint_every=400,
+            bleu_sentences=200,
+            average=1,
+            log_every=50,
+        ),
+    )
+
+
+_TRAINING = TrainingConfig(
+    schedule="inverse_sqrt",
+    learning_rate=1e-3,
+    warmup=500,
+    beta2=0.98,
+    label_smoothing=0.1,
+    clip_norm=1.0,
+    validate_epochs=1.5,
+    checkpoint_every=500,
+    average=8,
+)
+_DECODING = DecodingConfig(beam_size=5, length_penalty=1.0)
+
+
+def _recipe(name: str, model: RecurrentConfig) -> RunConfig:
+    return RunConfig(
+        recipe=name,
+        tokens=TokensConfig(kind="bpe", joint=True, sampling=0.05),
+        batching=BatchingConfig(tokens=4096),
+        model=model,
+        training=_TRAINING,
+        decoding=_DECODING,
+    )
+
+
+def seq2seq() -> RunConfig:
+    """No attention: the whole source in one vector (Cho et al. 2014; Sutskever et al. 2014)."""
+    return _recipe("seq2seq", RecurrentConfig(cell="gru", wiring="fixed", dropout=0.3))
+
+
+def bahdanau() -> RunConfig:
+    """Additive attention, the context enters a GRU (Bahdanau et al. 2015, section 3 and appendix A)."""
+    return _recipe("bahdanau", RecurrentConfig(cell="gru", wiring="bahdanau", score="additive", dropout=0.3))
+
+
+def luong() -> RunConfig:
+    """Multiplicative attention on an LSTM's output, with input feeding (Luong et al. 2015, section 3)."""
+    return _recipe("luong", RecurrentConfig(cell="lstm", wiring="luong", score="general", dropout=0.3))
+
+
+def gpt_tiny() -> RunConfig:
+    """The setting in which nanoGPT (Karpathy 2022) trains on a CPU: 4 layers, 4 heads, d=128, characters, blocks of 64,
+    12 of them in a batch, 2,000 updates, no dropout. The rate is twice as high as there: measured to be better."""
+    return RunConfig(
+        recipe="gpt-tiny",
+        tokens=TokensConfig(kind="characters"),
+        batching=BatchingConfig(tokens=768, block=64),
+        model=DecoderOnlyConfig(
+            layers=4,
+            d_model=128,
+            heads=4,
+            d_ff=512,
+            activation="gelu",
+            dropout=0.0,
+            norm="pre",
+            positions="learned",
+            max_positions=64,
+        ),
+        training=TrainingConfig(
+            max_steps=2000,
+            schedule="cosine",
+            learning_rate=2e-3,
+            warmup=100,
+            beta2=0.99,
+            weight_decay=0.1,
+            label_smoothing=0.0,
+            validate_every=500,
+            checkpoint_every=500,
+            bleu_sentences=0,
+            best_by="loss",
+            average=1,
+        ),
+    )
+
+
+def gpt_small() -> RunConfig:
+    """Our own for a quarter of an hour on two cores and a megabyte of text; no paper, measured on tiny Shakespeare."""
+    recipe = gpt_tiny()
+    return recipe.model_copy(
+        update={
+            "recipe": "gpt-small",
+            "batching": BatchingConfig(tokens=1536, block=256),
+            "model": DecoderOnlyConfig(
+                layers=4,
+                d_model=192,
+                heads=4,
+                d_ff=768,
+                activation="gelu",
+                dropout=0.1,
+                norm="pre",
+                positions="rotary",
+            ),
+            "training": recipe.training.model_copy(
+                update={
+                    "max_steps": None,
+                    "max_minutes": 15,
+                    "fit_to_budget": True,
+                    "optimizer": "muon",
+                    "learning_rate": 3e-3,
+                    "validate_every": 500,
+                    "checkpoint_every": 500,
+                }
+            ),
+        }
+    )
+
+
+def lstm_tiny() -> RunConfig:
+    """What wrote text before attention did, beside `gpt-tiny`: two layers of LSTM with as many weights, the state
+    carried from block to block (Karpathy 2015; Mikolov et al. 2010)."""
+    recipe = gpt_tiny()
+    return recipe.model_copy(
+        update={
+            "recipe": "lstm-tiny",
+            "model": RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=128, hidden=232, dropout=0.0),
+            "training": recipe.training.model_copy(update={"weight_decay": 0.0}),
+        }
+    )
+
+
+def bert_tiny() -> RunConfig:
+    """Devlin et al. 2019 in the size of BERT-Tiny (Turc et al. 2019, table 1): 2 layers, 2 heads, d=128; 15 % of the
+    tokens chosen, GELU, dropout 0.1, weight decay 0.01.
+
+    Our own are normalization first, sinusoids and a high rate, for minutes instead of days, and rows that are lines.
+    """
+    return RunConfig(
+        recipe="bert-tiny",
+        tokens=TokensConfig(kind="wordpiece"),
+        batching=BatchingConfig(tokens=4096, max_length=256),
+        model=EncoderOnlyConfig(layers=2, d_model=128, heads=2, d_ff=512, activation="gelu", dropout=0.1, norm="pre"),
+        training=TrainingConfig(
+            max_minutes=10,
+            fit_to_budget=True,
+            schedule="cosine",
+            learning_rate=3e-3,
+            warmup=200,
+            weight_decay=0.01,
+            label_smoothing=0.0,
+            validate_epochs=2.5,
+            checkpoint_every=500,
+            bleu_sentences=0,
+            best_by="loss",
+            average=1,
+        ),
+    )
+
+
+def classifier() -> RunConfig:
+    """The same encoder with labels for texts; no paper, our own for some thousand texts.
+
+    It may begin with a `bert-tiny` (`--from`), whose encoder fits. Small batches, and a rate that falls over a few
+    epochs: labels are overfitted soon.
+    """
+    recipe = bert_tiny()
+    return recipe.model_copy(
+        update={
+            "recipe": "classifier",
+            "batching": BatchingConfig(tokens=2048, max_length=256),
+            "training": recipe.training.model_copy(
+                update={
+                    "max_minutes": 5,
+                    "warmup": 100,
+                    "validate_epochs": 1.0,
+                    "best_by": "macro_f1",
+                }
+            ),
+        }
+    )
+
+
+RATE, RATE_WIDTH = 3e-4, 256
+"""Learning rate of a model of this width. Others get one in inverse proportion to their width, as hidden weights under
+Adam want it (Yang et al. 2022, "Tensor Programs V", table 3)."""
+
+MAX_RATE = 1e-3
+
+SAMPLED = ("bpe", "unigram")
+"""Kinds of vocabulary that can segment a text in several ways."""
+
+
+def finetune(parent: RunConfig | None = None) -> RunConfig:
+    """The model, vocabulary and search settings of `parent`, and a small rate; no paper, measured on captions after
+    everyday sentences (docs/training.md).
+
+    Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
+    the one of `--from`.
+    """
+    parent = parent or RunConfig()
+    learns_from = parent.model.learns_from
+    translates = "pairs" in learns_from
+    tokens = parent.batching.tokens * parent.training.accumulate
+    return RunConfig(
+        recipe="finetune",
+        tokens=parent.tokens,
+        batching=parent.batching.model_copy(update={"tokens": min(tokens, 4096)}),
+        model=parent.model,
+        training=TrainingConfig(
+            schedule="inverse_sqrt",
+            learning_rate=min(MAX_RATE, float(f"{RATE * RATE_WIDTH / parent.model.width:.1e}")),
+            warmup=100,
+            label_smoothing=0.1 if translates else 0.0,
+            validate_every=100,
+            checkpoint_every=500,
+            bleu_sentences=500 if translates else 0,
+            best_by="bleu" if translates else "macro_f1" if "labels" in learns_from else "loss",
+            patience=10,
+            average=1,
+        ),
+        decoding=parent.decoding,
+    )

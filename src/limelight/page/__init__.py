@@ -1,1 +1,0 @@
-"""The page's static files: plain ES modules, a style sheet and the frame. Data only; inspection and serving read it."""

@@ -1,0 +1,290 @@
+"""x"""
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from limelight import __version__
+from limelight.batching.stream import Position
+from limelight.errors import RunError, UserError, shown
+from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
+from limelight.models.recurrent.cells import Carried
+from limelight.storage.weights import named_weights, put_weights, read_weights
+from limelight.training.optimization.precision import FIRST
+
+CHECKPOINTS = "checkpoints"
+MANIFEST = "manifest.json"
+FORMAT = 3
+"""Incremented by a version that changes random draws or the stored state. A checkpoint of another format cannot be
+resumed exactly and is refused. One without a format has format 1."""
+PARTS = ("weights.safetensors", "optimizer.safetensors", "carried.safetensors", "progress.json")
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of a run, stored in its checkpoints."""
+
+    step: int = 0
+    """Updates done."""
+    seconds: float = 0.0
+    """Time spent training, interruptions not counted."""
+    pieces: int = 0
+    """Target tokens trained on."""
+    loss_sum: float = 0.0
+    """Training loss since the last line of the log, summed over `loss_pieces` tokens."""
+    loss_pieces: int = 0
+    """Target tokens since the last line of the log."""
+    skipped: int = 0
+    """Consecutive updates whose loss or gradient was not finite; they were not applied."""
+    loss_scale: float = FIRST
+    """Factor of the loss in the next update; only for fp16."""
+    scale_updates: int = 0
+    """Consecutive updates applied since the loss scale changed."""
+    position: Position = field(default_factory=Position)
+    best_score: float | None = None
+    """The best validation so far, larger is better (BLEU, or minus the loss)."""
+    best_step: int = 0
+    best_loss: float | None = None
+    """The lowest validation loss so far, whatever metric selects the best model."""
+    model_score: float | None = None
+    """The score of the model in `best/`, which may also be the average or the last weights."""
+    validated_step: int = -1
+    """The update of the last validation; an interrupted validation is repeated."""
+    validation_seconds: float = 0.0
+    """Duration of the last validation, which a run with `max_minutes` reserves for its end."""
+    without_gain: int = 0
+    """Validations since the best one, or, while BLEU is noise, since the loss last improved."""
+    snapshots: dict[str, float] = field(default_factory=dict)
+    """File name -> validation score of each kept snapshot of the weights."""
+    finished: str = ""
+    """Why the run ended; empty if it has not."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `progress.json`."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Progress":
+        """The inverse of `to_json`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
+        stored, values = values.get("format", 1), {key: value for key, value in values.items() if key != "format"}
+        if stored != FORMAT:
+            raise ValueError(f"it has format {stored}, and this version reads format {FORMAT}")
+        other = sorted(values.keys() ^ {each.name for each in fields(cls)})
+        if other:
+            raise ValueError(f"missing or unknown: {', '.join(other)}")
+        return cls(**{**values, "position": Position(**values["position"])})
+
+    def take(self, values: dict[str, Any]) -> None:
+        """Set all fields from the values of `to_json`."""
+        other = Progress.from_json(values)
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
+
+
+def save_checkpoint(
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    carried: Carried = (),
+    *,
+    keep: int,
+) -> Path:
+    """Write the whole training state and remove all but the newest `keep` checkpoints.
+
+    Raises `RunError` with path and cause if it cannot be written, or a weight is not finite; existing checkpoints are
+    unchanged then.
+    """
+    place = _place(folder, progress)
+    weights, moments = named_weights(model), _optimizer_tensors(model, optimizer)
+    wrong = [name for name, tensor in [*weights.items(), *moments.items()] if not tensor.isfinite().all()]
+    if wrong:
+        raise RunError(
+            f"{place}: not written, for {wrong[0]} has become infinite or NaN; lower training.learning_rate or "
+            "training.weight_decay in a new run. The checkpoint before it is intact"
+        )
+
+    def fill(partial: Path) -> None:
+        _save(partial / PARTS[0], weights)
+        _save(partial / PARTS[1], moments)
+        _save(partial / PARTS[2], {f"{number:02}": part for number, part in enumerate(carried)})
+        (partial / PARTS[3]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
+        sums = {name: sha256(partial / name) for name in PARTS}
+        (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
+
+    try:
+        write_folder(place, fill)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{place}: cannot write the checkpoint: {cause(error)}; the one before it is intact") from error
+    _remove_old(folder, place, keep)
+    return place
+
+
+def _remove_old(folder: Path, newest: Path, keep: int) -> None:
+    """Keep `newest` and the preceding checkpoints. Later ones are damaged: the run was resumed from before them.
+
+    Checkpoints are renamed before removal, so that a partly removed one is not mistaken for a damaged one.
+    """
+    numbered = _numbered(folder)
+    place = numbered.index(newest)
+    for old in numbered[: max(0, place + 1 - keep)] + numbered[place + 1 :]:
+        nameless = old.with_name(old.name + PARTIAL)
+        remove(nameless)
+        os.rename(old, nameless)
+        remove(nameless)
+
+
+def restore_newest(
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    warn: Callable[[str], None] = warnings.warn,
+) -> Progress | None:
+    """Restore the newest intact checkpoint into `model` and `optimizer`; None if there is no checkpoint.
+
+    Damaged ones are skipped with a warning. Raises `RunError` if all are damaged, or the newest one is intact but
+    invalid.
+    """
+    places = _numbered(folder)
+    for place in reversed(places):
+        fault = find_damage(place)
+        if fault:
+            warn(f"{place}: skipping this checkpoint: {fault}")
+            continue
+        progress = _read_progress(place)
+        put_weights(model, read_weights(place / PARTS[0])[0], where=str(place / PARTS[0]))
+        _restore_optimizer(model, optimizer, read_weights(place / PARTS[1])[0], place)
+        return progress
+    if places:
+        raise RunError(
+            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot be resumed. Restore a "
+            "copy of one, or remove this folder to start again with the same vocabulary"
+        )
+    return None
+
+
+def check_format(folder: Path) -> None:
+    """Raise `UserError` if a checkpoint has a format that this version cannot resume exactly. Reads no weights.
+
+    Damaged checkpoints are ignored: `restore_newest` reports them.
+    """
+    for place in _numbered(folder):
+        stored = _stored_format(place)
+        if stored != FORMAT:
+            raise UserError(
+                f"{place}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
+                f"Limelight {__version__} resumes format {FORMAT} and would not continue this run exactly. Its model "
+                "can still be used. To train on, use the version that wrote it, or start a new run with "
+                f"--from {folder.parent}"
+            )
+
+
+def _stored_format(place: Path) -> Any:
+    """The format of a checkpoint; the current format for a damaged one."""
+    try:
+        text = (place / PARTS[3]).read_bytes()
+        if json.loads((place / MANIFEST).read_text(encoding="utf-8"))[PARTS[3]] != sha256(place / PARTS[3]):
+            return FORMAT
+        return json.loads(text).get("format", 1)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return FORMAT
+
+
+def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:
+    """The carried state of the checkpoint that `restore_newest` restored."""
+    carried = read_weights(_place(folder, progress) / PARTS[2])[0]
+    return tuple(carried[name].clone().to(device) for name in sorted(carried))
+
+
+def _place(folder: Path, progress: Progress) -> Path:
+    return folder / f"step-{progress.step:08d}"
+
+
+def stored_progress(folder: Path) -> list[Progress]:
+    """The progress stored in each readable checkpoint, oldest first."""
+    found = []
+    for place in _numbered(folder):
+        with suppress(OSError, RunError):
+            found.append(_read_progress(place))
+    return found
+
+
+def _read_progress(place: Path) -> Progress:
+    path = place / PARTS[3]
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return Progress.from_json(values if isinstance(values, dict) else {})
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            f"{path}: not the progress of a run as written by this version of Limelight ({error}); resume with the "
+            f"version that wrote it, or remove {place.parent} to start again with the same vocabulary"
+        ) from None
+
+
+def find_damage(place: Path) -> str:
+    """The damage of a checkpoint; empty if it is intact."""
+    try:
+        sums = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return f"it has no {MANIFEST}, so it was not completely written"
+    except (OSError, ValueError) as error:
+        return f"{MANIFEST} cannot be read ({error})"
+    if not isinstance(sums, dict) or set(sums) != set(PARTS):
+        return f"{MANIFEST} does not list the parts of a checkpoint"
+    for name, expected in sums.items():
+        try:
+            intact = sha256(place / name) == expected
+        except FileNotFoundError:
+            return f"{name} is missing"
+        except OSError as error:
+            return f"{name} cannot be read ({error})"
+        if not intact:
+            return f"{name} is damaged: its SHA-256 is not the one in {MANIFEST}"
+    return ""
+
+
+def newest_step(folder: Path) -> int:
+    """The update of the newest checkpoint, even if it is damaged; 0 if there is none."""
+    numbers = [path.name.removeprefix("step-") for path in _numbered(folder)]
+    return max(map(int, filter(str.isdigit, numbers)), default=0)
+
+
+def _numbered(folder: Path) -> list[Path]:
+    """Checkpoints from the oldest to the newest; their names sort by update."""
+    return sorted(path for path in folder.glob("step-*") if path.is_dir() and path.suffix not in (PARTIAL, FORMER))
+
+
+def _save(path: Path, tensors: dict[str, Tensor]) -> None:
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+
+
+def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer state of each parameter by the parameter's name, independent of groups and their order."""
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{name}:{key}"] = torch.as_tensor(value).detach().cpu()
+    return tensors
+
+
+def _restore_optimizer(
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], place: Path
+) -> None:
+    parameters = dict(model.named_parameters())
+    for full_name, tensor in tensors.items():
+        name, _, key = full_name.rpartition(":")
+        if name not in parameters:
+            raise UserError(f"{place / PARTS[1]}: optimizer state of {name!r}, which this model does not have")
+        # A copy: the loaded tensor is memory-mapped, and a later checkpoint replaces the file.
+        optimizer.state[parameters[name]][key] = tensor.clone().to(parameters[name].device)

@@ -1,0 +1,115 @@
+"""Snapshots for averaging and their mean (Vaswani et al. 2017, section 6.1), the best model so far, and the final
+model.
+
+Nothing here changes the training state: a run that is extended after its end continues exactly.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from limelight.errors import UserError
+from limelight.files import write_whole
+from limelight.preparation.shortlist import share_detector
+from limelight.storage.layout import BEST, CARD, SNAPSHOTS, WEIGHTS
+from limelight.storage.model import save_model
+from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
+from limelight.training.card import model_card
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
+from limelight.training.parent import parent_card
+from limelight.training.run_state import Run, score_of, validate
+from limelight.training.tasks.task import Validation
+
+
+def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """Each tensor's mean over the files, summed in float64; one file at a time is in memory."""
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        weights, _ = read_weights(path)
+        for name, tensor in weights.items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(paths)).to(torch.float32) for name, tensor in total.items()}
+
+
+SCORE = "score"
+
+
+def keep_snapshot(run: Run, score: float) -> dict[str, float]:
+    """Store the weights; returns the names and scores of the snapshots that are averaged from now on.
+
+    Other snapshots stay on disk until no checkpoint refers to them: see `drop_snapshots`.
+    """
+    place = run.folder / SNAPSHOTS
+    place.mkdir(exist_ok=True)
+    name = f"step-{run.progress.step:08d}.safetensors"
+    save_weights(place / name, named_weights(run.model))
+    scores = {**run.progress.snapshots, name: score}
+    by_best = run.config.training.average_of == "best"
+    order = sorted(scores, key=lambda each: (scores[each] if by_best else 0.0, each))
+    return {each: scores[each] for each in sorted(order[-run.config.training.average :])}
+
+
+def drop_snapshots(run: Run) -> None:
+    """Remove the snapshots that neither the run nor any checkpoint would average."""
+    wanted = {name for stored in stored_progress(run.folder / CHECKPOINTS) for name in stored.snapshots}
+    for path in (run.folder / SNAPSHOTS).glob("*.safetensors"):
+        if path.name not in wanted and path.name not in run.progress.snapshots:
+            path.unlink()
+
+
+def score_of_best(folder: Path) -> float | None:
+    """The score stored with the model in `best/`; None if no model can be read.
+
+    It may be better than the best score of the checkpoint, if a run was killed after a good validation. Resuming must
+    not replace it with a worse one.
+    """
+    try:
+        score = float(read_weights(folder / BEST / WEIGHTS)[1].get(SCORE, math.nan))
+    except (UserError, ValueError):
+        return None
+    return None if math.isnan(score) else score
+
+
+def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
+    """Save the current weights as the model that `--model RUN` loads, if they are the best so far; returns whether."""
+    progress, score = run.progress, score_of(run, seen)
+    if progress.model_score is not None and score < progress.model_score:
+        return False
+    notes = {"step": str(progress.step), "made_from": made_from, SCORE: repr(score)}
+    if seen is not None:
+        notes["valid_loss"] = f"{seen.loss:.4f}"
+        notes |= {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
+        notes["measured_by"] = run.task.measured_by
+    card = model_card(run.config, run.model, run.tokenizers, progress, notes, parent=parent_card(run.folder))
+    share_detector(run.folder, run.folder / BEST)  # before the weights: a model must not be there without it
+    save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
+    write_whole(run.folder / CARD, card)
+    progress.model_score = score
+    return True
+
+
+def finish_model(run: Run) -> None:
+    """At the end of a run, validate its last weights and the average of its snapshots, and save each that is at least
+    as good as the best so far. The weights being trained are always restored."""
+    snapshots = run.progress.snapshots
+    if run.progress.step != run.progress.validated_step:
+        seen = validate(run)
+        made_from = f"update {run.progress.step}"
+        run.progress.seconds = run.clock.seconds()
+        run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
+        snapshots = keep_snapshot(run, score_of(run, seen))
+    if run.config.training.average < 2 or len(snapshots) < 2:
+        return
+    own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
+    place = run.folder / SNAPSHOTS
+    try:
+        put_weights(run.model, average_weights([place / name for name in snapshots]), where=str(place))
+        seen = validate(run)
+        made_from = f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}"
+        run.progress.seconds = run.clock.seconds()
+        run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
+    finally:
+        put_weights(run.model, own, where="the weights being trained")

@@ -1,0 +1,1 @@
+"""Loss, update, optimizer, learning rate and precision."""

@@ -1,0 +1,230 @@
+"""Label-smoothed cross-entropy as a sum, and truncated backpropagation through time; the caller divides once, by all
+real tokens of an update.
+
+With a vocabulary of 32,000 the logits of 4,000 tokens take half a gigabyte in fp32, and so does their gradient. Here
+logits are computed in chunks of rows, converted to their gradient, multiplied into the gradients of features and
+weights, and overwritten by the next chunk. So the forward pass computes the gradients; the backward pass scales them.
+
+In truncated backpropagation the final state of a batch is the initial state of the next one. Values are carried over,
+gradients are not (Mikolov et al. 2010; Zaremba et al. 2014, section 4): the state of a recurrent language model depends
+on all preceding text, its gradients only on the current block.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from limelight.batching.batch import Batch
+from limelight.errors import UserError
+from limelight.models.recurrent.cells import Carried
+from limelight.shapes import Float, Int
+
+ROWS = 1024
+"""Rows of logits in a chunk. With fewer, the gradient of the weights is accumulated in more steps, each of which reads
+and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer (`python -m benchmarks.kernels`)."""
+
+
+def linear_cross_entropy(
+    features: Float[Tensor, "rows features"],
+    weight: Float[Tensor, "vocab features"],
+    bias: Float[Tensor, " vocab"] | None,
+    targets: Int[Tensor, " rows"],
+    *,
+    label_smoothing: float,
+) -> Float[Tensor, ""]:
+    """-sum_i sum_k q_i(k) log softmax(W f_i + b)(k), q_i = (1 - e) [k = targets_i] + e / V, natural logarithm.
+
+    Equals `functional.cross_entropy(linear(features, weight, bias), targets, reduction="sum", label_smoothing=e)`.
+    Products are in the precision of their factors (or of autocast), sums in at least fp32. It can be differentiated
+    once.
+    """
+    kind = features.device.type
+    if torch.is_autocast_enabled(kind):
+        narrow = torch.get_autocast_dtype(kind)
+        features, weight = features.to(narrow), weight.to(narrow)
+        bias = None if bias is None else bias.to(narrow)
+    with torch.autocast(kind, enabled=False):
+        if torch.is_grad_enabled():
+            return _LinearCrossEntropy.apply(features, weight, bias, targets, label_smoothing)
+        return _loss_alone(features, weight, bias, targets, label_smoothing)
+
+
+def _loss_alone(
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
+) -> Tensor:
+    """The loss without gradients."""
+    total = features.new_zeros((), dtype=_wide(features.dtype))
+    for part in _parts(len(features)):
+        logits = functional.linear(features[part], weight, bias).to(total.dtype)
+        total += functional.cross_entropy(logits, targets[part], reduction="sum", label_smoothing=label_smoothing)
+    return total
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Loss and gradients in one pass over chunks of rows.
+
+    The gradient of the logits is softmax - q, and the softmax also gives the loss: log p(y) of a row is the logarithm
+    of the softmax at y. In bf16 it has three digits, as logits have, and rounding errors cancel in the sum.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
+    ) -> Tensor:
+        for_logits, for_gradient = (features.new_empty(min(ROWS, len(features)), len(weight)) for _ in range(2))
+        to_features, to_weight = torch.empty_like(features), torch.zeros_like(weight)
+        to_bias = None if bias is None else torch.zeros_like(bias, dtype=_wide(bias.dtype))
+        total = features.new_zeros((), dtype=_wide(features.dtype))
+        for part in _parts(len(features)):
+            some, rows = features[part], part.stop - part.start
+            logits, gradient = for_logits[:rows], for_gradient[:rows]
+            torch.mm(some, weight.T, out=logits)
+            if bias is not None:
+                logits += bias
+            torch.softmax(logits, dim=-1, out=gradient)
+            total += _from_softmax(logits, gradient, targets[part], label_smoothing)
+            _subtract_truth(gradient, targets[part], label_smoothing)
+            torch.mm(gradient, weight, out=to_features[part])
+            to_weight.addmm_(gradient.T, some)
+            if to_bias is not None:
+                to_bias += gradient.sum(0, dtype=to_bias.dtype)
+        if label_smoothing:
+            total -= label_smoothing / len(weight) * _sum_of_logits(features, weight, bias, total.dtype)
+        ctx.save_for_backward(to_features, to_weight, None if to_bias is None else to_bias.to(weight.dtype))
+        return total
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return *(None if each is None else each * gradient for each in ctx.saved_tensors), None, None
+
+
+def _from_softmax(logits: Tensor, probabilities: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+    """sum_i log Z_i - (1 - e) logit_i(y_i): the loss without the uniform part of the smoothing."""
+    wide = _wide(logits.dtype)
+    of_truth = logits.gather(1, targets[:, None])[:, 0].to(wide)
+    truth = probabilities.gather(1, targets[:, None])[:, 0].to(wide)
+    surprise = -truth.log()
+    # Subnormal numbers have fewer digits, and some processors flush them to zero.
+    small = truth < torch.finfo(probabilities.dtype).smallest_normal
+    if logits.device.type != "cpu" or small.any():  # on a GPU `any` would have to be waited for
+        # If the probability is too small: log Z by the most probable token.
+        normalizer = logits.amax(1).to(wide) - probabilities.amax(1).to(wide).log()
+        surprise = torch.where(small, normalizer - of_truth, surprise)
+    return (surprise + label_smoothing * of_truth).sum()
+
+
+def _subtract_truth(probabilities: Tensor, targets: Tensor, label_smoothing: float) -> None:
+    """softmax - q in place."""
+    if label_smoothing:
+        probabilities -= label_smoothing / probabilities.shape[1]
+    # Each row has one element to change, so plain indexing suffices: `scatter_add_` would copy all others.
+    places = torch.arange(len(targets), device=targets.device), targets
+    probabilities[places] -= 1 - label_smoothing
+
+
+def _sum_of_logits(features: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """The sum of the logits over all rows and tokens, sum_i f_i . sum_k w_k, without computing them."""
+    total = features.sum(0, dtype=dtype) @ weight.sum(0, dtype=dtype)
+    return total if bias is None else total + len(features) * bias.sum(dtype=dtype)
+
+
+def _parts(rows: int) -> Iterator[slice]:
+    """Slices of at most `ROWS` rows that cover all rows."""
+    for first in range(0, rows, ROWS):
+        yield slice(first, min(first + ROWS, rows))
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """The type of sums."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """The interface of a model for the loss."""
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "batch length features"]:
+        """Features of every position of `batch.target_out`."""
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        """The final linear layer, from features to logits."""
+
+
+def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
+    """The loss of a batch, summed over its real target tokens (natural logarithm).
+
+    With smoothing e the target distribution is (1 - e) on the true token plus e / V on each of the V tokens, including
+    the true one (Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4). Some toolkits exclude the true
+    token from the second part: the same e is slightly more smoothing there.
+
+    Padding is removed before the final linear layer, which is expensive with a large vocabulary.
+    """
+    features, targets = _without_padding(model(batch), batch)
+    weight, bias = model.output_weights()
+    return linear_cross_entropy(features, weight, bias, targets, label_smoothing=label_smoothing)
+
+
+def _without_padding(
+    features: Float[Tensor, "batch target features"], batch: Batch
+) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " rows"]]:
+    """Features and targets of real tokens. Selected by index if the indices are known: with a mask the host would wait
+    for a GPU to count them."""
+    if batch.target_places is None:
+        return features[batch.target_valid], batch.target_out[batch.target_valid]
+    places = batch.target_places
+    return features.flatten(0, 1).index_select(0, places), batch.target_out.flatten().index_select(0, places)
+
+
+FORGET = 0.01
+"""The probability that a row begins a batch with the initial state, as text generation does later (Melis et al. 2018,
+"On the State of the Art of Evaluation in Neural Language Models"). If the state is always carried over, the model does
+not learn the beginnings of texts, and continuations of short prompts are useless."""
+
+
+@runtime_checkable
+class ReadsOn(Learner, Protocol):
+    """A model that can continue from a state."""
+
+    def read_on(
+        self, ids: Int[Tensor, "batch target"], carried: Carried | None
+    ) -> tuple[Float[Tensor, "batch target features"], Carried]:
+        """Features of all positions, and the state after the last."""
+
+
+class Carrying:
+    """Replaces a model while an update is computed: each batch begins with `state`.
+
+    The rows of a batch have to continue those of the batch before.
+
+    Args:
+        forget: probability that a row begins with the initial state instead; drawn from torch's generator.
+    """
+
+    def __init__(self, model: ReadsOn, state: Carried, *, forget: float = 0.0) -> None:
+        self.model, self.state, self.forget = model, state, forget
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "batch target features"]:
+        """Features of all positions; afterwards `state` is the one after the last."""
+        if self.state and self.forget:
+            kept = torch.rand(len(batch.target_in), 1, device=batch.target_in.device) >= self.forget
+            self.state = tuple(part * kept for part in self.state)
+        features, after = self.model.read_on(batch.target_in, self.state or None)
+        self.state = tuple(part.detach() for part in after)
+        return features
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        """Those of the model."""
+        return self.model.output_weights()
+
+
+def require_apart(model: object, processes: int) -> None:
+    """Raise `UserError` if several processes would train a model that carries a state between batches."""
+    if processes > 1 and isinstance(model, ReadsOn):
+        raise UserError(
+            f"{processes} processes, but a recurrent language model begins each batch where the one before ended, so "
+            "no two can be computed at once: train it with one process"
+        )

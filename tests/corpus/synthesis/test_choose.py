@@ -1,0 +1,39 @@
+"""Of several translations the one most like the reference is taken, or the model's best."""
+
+import pytest
+
+from limelight.corpus.synthesis.filters import best, most_similar, tokenization_for
+from limelight.corpus.synthesis.job import Input
+from limelight.evaluation.metrics import sentence_scorer
+from limelight.pipelines.translator import Translation
+
+
+def translations(*texts: str) -> Translation:
+    first, *others = (Translation(text, 0.0, (), 0.0, "", finished=True) for text in texts)
+    return Translation(first.text, 0.0, (), 0.0, "", finished=True, alternatives=tuple(others))
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf"])
+def test_the_most_similar_one_is_taken(metric: str) -> None:
+    found = translations("ein Hund rennt", "ein Hund läuft dort", "eine Katze")
+    choose = most_similar(metric, "13a")
+    assert choose(found, "der Hund läuft dort").text == "ein Hund läuft dort"
+    assert choose(found, "eine Katze").text == "eine Katze"
+    assert choose(found, "  ").text == "ein Hund rennt"
+    assert choose(found, "www").text == "ein Hund rennt"  # all alike: the model's own
+    assert best(found, "eine Katze").text == "ein Hund rennt"
+
+
+def test_similarity_is_sacrebleus_of_sentences() -> None:
+    from sacrebleu.metrics import BLEU, CHRF
+
+    pair = "ein Hund rennt sehr", "ein Hund läuft sehr schnell"
+    assert sentence_scorer("bleu")(*pair) == BLEU(effective_order=True).sentence_score(pair[0], [pair[1]]).score
+    assert sentence_scorer("chrf")(*pair) == CHRF().sentence_score(pair[0], [pair[1]]).score
+    assert sentence_scorer("chrf")("Cafe\u0301", "Café") == pytest.approx(100)
+
+
+def test_bleu_splits_as_the_target_language_or_the_references_say() -> None:
+    assert tokenization_for("zh", []) == "zh"
+    assert tokenization_for("", [Input("a", "一隻狗看見一隻貓")]) == "zh"
+    assert tokenization_for("", [Input("a", "ein Hund")]) == "13a"

@@ -1,0 +1,69 @@
+"""What is translated: in the order of the files, fit for a column, and surveyed before any work."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from limelight.corpus.synthesis.job import Input, Part, read_inputs, survey
+from limelight.errors import UserError
+from limelight.files import sha256
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.txt").write_bytes("\ufeffone\ttwo \r\n\n drei\rvier\n".encode())
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"five\n"))
+    (tmp_path / "c.tsv").write_bytes(b"six\tsechs\n")
+    (tmp_path / "d.jsonl").write_bytes(b'{"source": "seven\\neight", "target": "sieben\\nacht"}\n')
+    return tmp_path
+
+
+def test_inputs_come_in_order_and_fit_into_a_column(folder: Path) -> None:
+    a, b, c, d = (str(folder / name) for name in ("a.txt", "b.txt.gz", "c.tsv", "d.jsonl"))
+    parts = [Part((a, b)), Part((c,), "source"), Part((d,), "target"), Part((d,), "source")]
+    assert list(read_inputs(parts)) == [
+        Input("one two"),
+        Input(""),
+        Input("drei vier"),
+        Input("five"),
+        Input("six", "sechs"),
+        Input("sieben acht", "seven\neight"),
+        Input("seven eight", "sieben\nacht"),
+    ]
+    found = survey(parts, skip=False)
+    assert (found.inputs, found.unreadable) == (7, 0)
+    assert found.files == {name: sha256(Path(name)) for name in (a, b, c, d)}
+
+
+@pytest.mark.parametrize("side", ["", "source"])
+def test_a_bad_line_stops_or_is_counted(side: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.tsv"
+    path.write_bytes(b"one\teins\n\xff\xfe\ntwo\tzwei\nthree\0\tdrei\n")
+    with pytest.raises(UserError, match=r"bad\.tsv:2: not valid UTF-8"):
+        survey([Part((str(path),), side)], skip=False)
+    found = survey([Part((str(path),), side)], skip=True)
+    assert (found.inputs, found.unreadable) == (2, 2)
+
+
+@pytest.mark.parametrize("side", ["", "source"])
+def test_a_damaged_archive_is_never_skipped(side: str, tmp_path: Path) -> None:
+    path = tmp_path / "cut.tsv.gz"
+    path.write_bytes(gzip.compress(b"one\teins\n" * 50)[:-4])
+    with pytest.raises(UserError, match="damaged or cut off"):
+        survey([Part((str(path),), side)], skip=True)
+
+
+def test_a_pipe_is_refused_as_text_is_read_several_times(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is a pipe or a device"):
+        survey([Part((str(tmp_path / "pipe"),))], skip=False)
+
+
+def test_a_part_chooses_languages_of_its_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.csv")
+    Path(path).write_text("en,de,fr\none,eins,un\n", encoding="utf-8")
+    assert list(read_inputs([Part((path,), "target", ("fr", "de"))])) == [Input("eins", "un")]
+    with pytest.raises(UserError, match="more than two languages"):
+        survey([Part((path,), "source")], skip=True)

@@ -1,0 +1,281 @@
+"""A corpus is the same bytes however often its making was interrupted, and its report counts everything."""
+
+import gzip
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.corpus.synthesis import Job, Limits, Part, report_table, survey_job, synthesize
+from limelight.corpus.synthesis.filters import REASONS
+from limelight.decoding.sampling import Sampling
+from limelight.errors import RunError, UserError
+from limelight.files import sha256
+from limelight.resumable import places_of
+from limelight.text.readers import read_pairs
+from tests.corpus.synthesis.fakes import Parrot, die
+
+MADE_WITH = {"model": {"parrot": "1"}}
+
+
+@pytest.fixture
+def text(tmp_path: Path, seed: int) -> Path:
+    """103 lines, of which some stand there twice and some are blank."""
+    generator = random.Random(seed)
+    lines = [" ".join(generator.choices(["a", "bb", "ccc", "dd d"], k=generator.randint(2, 5))) for _ in range(80)]
+    lines += [generator.choice(lines) for _ in range(20)] + ["", " ", "\t"]
+    generator.shuffle(lines)
+    path = tmp_path / "mono.txt"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def job_of(text: Path, output: str, **changed: Any) -> Job:
+    return replace(Job((Part((str(text),)),), text.with_name(output), "source", chunk=25), **changed)
+
+
+def made(job: Job, translator: Parrot | None = None, **made_with: Any) -> dict[str, Any]:
+    found = survey_job(job)
+    return synthesize(job, found, translator or Parrot(), made_with=MADE_WITH | made_with, show=lambda *_: None)
+
+
+def test_each_input_is_translated_once_and_in_its_order(text: Path, tmp_path: Path) -> None:
+    report = made(job_of(text, "out.tsv"), Parrot(tmp_path / "log"))
+    wanted = list(dict.fromkeys(filter(None, map(str.strip, text.read_text().splitlines()))))
+    assert (tmp_path / "log").read_text().splitlines() == wanted
+    pairs = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
+    kept = [line for line in wanted if line.split() != line.split()[::-1]]  # those that read alike are copies
+    assert pairs == [[" ".join(line.split()[::-1]), line] for line in kept]
+    assert (report["inputs"], report["translated"], report["pairs"]) == (103, len(wanted), len(kept))
+    assert report["left_out"]["duplicate"] == 100 - len(wanted)
+    assert report["left_out"]["blank"] == 3
+    assert report["tokens"] == sum(len(line.split()) for line in wanted)
+
+
+def test_the_model_writes_the_side_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a b\n")
+    made(job_of(tmp_path / "a.txt", "source.tsv"))
+    made(job_of(tmp_path / "a.txt", "target.tsv", writes="target"))
+    assert (tmp_path / "source.tsv").read_text() == "b a\ta b\n"
+    assert (tmp_path / "target.tsv").read_text() == "a b\tb a\n"
+
+
+def test_every_reason_is_counted_and_every_input_has_one_or_a_pair(tmp_path: Path) -> None:
+    lines = ["a b", "a b", "", "x" * 2001, "empty a", "unfinished b", "loop c", "long d", "copy e", "c d"]
+    (tmp_path / "bad.txt").write_bytes("".join(f"{line}\n" for line in lines).encode() + b"\xff\n")
+    report = made(job_of(tmp_path / "bad.txt", "out.tsv", limits=Limits(skip_bad_lines=True)))
+    assert report["left_out"] == dict.fromkeys(REASONS, 1)
+    assert (report["inputs"], report["pairs"], report["unreadable"]) == (10, 2, 1)
+    assert (tmp_path / "out.tsv").read_text() == "b a\ta b\nd c\tc d\n"
+    table = report_table(report)
+    assert table.startswith("out.tsv: 2 pairs from 10 inputs\n  left out 1: the input is blank\n")
+    assert all(f"left out 1: {words}" in table for words in REASONS.values())
+    assert "skipped 1: the line cannot be read" in table
+    assert "7 texts translated: " in table
+
+
+def test_the_report_stands_beside_the_corpus_and_says_where_it_comes_from(text: Path, tmp_path: Path) -> None:
+    report = made(job_of(text, "out.tsv.gz"))
+    stored = json.loads((tmp_path / "out.tsv.gz.json").read_text())
+    assert stored == report
+    assert stored["sha256"] == sha256(tmp_path / "out.tsv.gz")
+    assert stored["made_of"]["model"] == {"parrot": "1"}
+    assert stored["made_of"]["text"] == {str(text): sha256(text)}
+    assert stored["made_of"]["search"]["beam_size"] == 4
+    assert {"limelight", "torch", "python"} <= stored["versions"].keys()
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst"])
+def test_every_compression_reads_as_the_same_pairs(suffix: str, text: Path, tmp_path: Path) -> None:
+    report = made(job_of(text, f"out{suffix}"))
+    made(job_of(text, "plain.tsv"))
+    there, plain = (
+        [(pair.source, pair.target) for pair in read_pairs([tmp_path / name])] for name in (f"out{suffix}", "plain.tsv")
+    )
+    assert there == plain
+    assert len(there) == report["pairs"]
+
+
+def test_a_corpus_without_a_pair_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("empty\n")
+    made(job_of(tmp_path / "a.txt", "out.tsv.gz"))
+    assert gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()) == b""
+    assert list(read_pairs([tmp_path / "out.tsv.gz"])) == []
+
+
+def test_the_most_similar_translation_is_chosen_for_each_reference(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a b\tB A\na b\tb a\na b\tB A\nc d\tD C x\n")
+    job = job_of(tmp_path / "a.tsv", "out.tsv", parts=(Part((str(tmp_path / "a.tsv"),), "source"),), writes="target")
+    report = made(replace(job, choose_by="chrf"), Parrot(tmp_path / "log"))
+    assert (tmp_path / "out.tsv").read_text() == "a b\tB A\na b\tb a\nc d\tD C\n"
+    assert (tmp_path / "log").read_text() == "a b\nc d\n"  # translated once for both references
+    assert report["left_out"]["duplicate"] == 1
+    made(replace(job, output=tmp_path / "plain.tsv"))
+    assert (tmp_path / "plain.tsv").read_text() == "a b\tb a\nc d\td c\n"
+
+
+def in_a_process_of_its_own(work: Callable[[], object]) -> int:
+    """Do it after a fork; returns the number of the signal that ended it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.WTERMSIG(os.waitpid(child, 0)[1])
+
+
+def dying_at(step: int, folder: Path, work: Callable[[], object]) -> Callable[[], object]:
+    """The work, killed just before a step of its writing: files opened, synced, renamed, cut or removed."""
+
+    def dying() -> None:
+        import sys
+
+        steps = 0
+
+        def seen(event: str, arguments: tuple[Any, ...]) -> None:
+            nonlocal steps
+            if event not in ("open", "os.rename", "os.remove", "os.truncate", "fcntl.flock"):
+                return
+            if event == "open" and not (arguments[2] & (os.O_WRONLY | os.O_RDWR)):
+                return
+            if isinstance(arguments[0], str | Path) and not str(arguments[0]).startswith(str(folder / "out")):
+                return
+            steps += 1
+            if steps == step:
+                die()
+
+        sync = os.fsync
+        os.fsync = lambda handle: (seen("fcntl.flock", (handle,)), sync(handle))[1]  # type: ignore[assignment]
+        sys.addaudithook(seen)
+        work()
+
+    return dying
+
+
+@pytest.mark.parametrize("sampling", [None, Sampling(seed=7)])
+def test_killed_at_any_step_it_goes_on_to_the_same_bytes(sampling: Sampling | None, text: Path, tmp_path: Path) -> None:
+    options = {"sampling": sampling} if sampling else {}
+    expected = made(job_of(text, "whole.tsv.gz", options=options))
+    job, translator = job_of(text, "out.tsv.gz", options=options), Parrot(tmp_path / "log")
+    kills = step = 0
+    while True:
+        step += 1
+        for left in [*tmp_path.glob("out*"), *tmp_path.glob("log")]:
+            left.unlink()
+        if not in_a_process_of_its_own(dying_at(step, tmp_path, lambda: made(job, translator))):
+            break
+        kills += 1
+        report = made(job, translator)
+        assert (tmp_path / "out.tsv.gz").read_bytes() == (tmp_path / "whole.tsv.gz").read_bytes(), step
+        assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.tsv.gz", "out.tsv.gz.json"]
+        changing = ("seconds", "tokens_per_second", "output")
+        assert {name: value for name, value in report.items() if name not in changing} == {
+            name: value for name, value in expected.items() if name not in changing
+        }
+        again = Counter((tmp_path / "log").read_text().splitlines())
+        assert again.keys() == set(filter(None, map(str.strip, text.read_text().splitlines())))
+        assert again.total() - len(again) <= job.chunk  # at most one chunk twice
+    assert kills > 30
+    print(f"killed at {kills} steps")
+
+
+def test_what_is_done_is_not_done_again(text: Path, tmp_path: Path) -> None:
+    job = job_of(text, "out.tsv")
+    report = made(job)
+    places_of(job.output)[1].write_text("{}")  # as a process leaves it that is killed at its very end
+    assert made(job, Parrot(tmp_path / "log")) == report
+    assert not (tmp_path / "log").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mono.txt", "out.tsv", "out.tsv.json"]
+
+
+def interrupted(job: Job) -> None:
+    """Begin, and stop after two chunks."""
+
+    def stop(tally: Any, _total: int) -> None:
+        if tally.chunks == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        synthesize(job, survey_job(job), Parrot(), made_with=MADE_WITH, show=stop)
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Path) -> None:
+    job = job_of(text, "out.tsv")
+    made(job) if done else interrupted(job)
+    said = "it exists already, with other settings" if done else "it was begun otherwise"
+    with pytest.raises(UserError, match=rf"{said}: search\.beam_size is 4 there, 2 here"):
+        made(replace(job, options={"beam_size": 2}))
+    with pytest.raises(UserError, match=rf"{said}: limits\.max_length_ratio is 6\.0 there, 3\.0 here"):
+        made(replace(job, limits=Limits(max_length_ratio=3.0)))
+    with pytest.raises(UserError, match=rf"{said}: model\.parrot is '1' there, '2' here"):
+        made(job, model={"parrot": "2"})
+    before = text.read_text()
+    text.write_text(before.replace("\n", " a\n", 1))
+    with pytest.raises(UserError, match=rf"{said}: text\..*mono\.txt is '"):
+        made(job)
+    text.write_text(before)
+    made(job)
+
+
+def test_a_corpus_of_somebody_else_is_not_overwritten(text: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.tsv").write_text("mine\tmeins\n")
+    with pytest.raises(UserError, match=r"out\.tsv: is there already; give -o another name"):
+        made(job_of(text, "out.tsv"))
+    assert (tmp_path / "out.tsv").read_text() == "mine\tmeins\n"
+    with pytest.raises(UserError, match=r"out\.txt: a corpus is written as \.tsv, \.tsv\.gz"):
+        made(job_of(text, "out.txt"))
+
+
+def test_a_link_stays_one(text: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.tsv").symlink_to(tmp_path / "there.tsv")
+    made(job_of(text, "out.tsv"))
+    assert (tmp_path / "out.tsv").is_symlink()
+    assert (tmp_path / "there.tsv").read_text() == (tmp_path / "out.tsv").read_text() != ""
+    assert (tmp_path / "there.tsv.json").exists()
+
+
+def test_samples_follow_from_the_seed_and_differ_from_chunk_to_chunk(tmp_path: Path) -> None:
+    lines = [f"{' '.join('abcdefgh')} {number:02}" for number in range(50)]
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in lines))
+    texts = {}
+    for name, seed in (("one", 1), ("same", 1), ("other", 2)):
+        made(job_of(tmp_path / "a.txt", f"{name}.tsv", options={"sampling": Sampling(seed=seed)}))
+        texts[name] = (tmp_path / f"{name}.tsv").read_text()
+    assert texts["one"] == texts["same"] != texts["other"]
+    orders = [[word for word in line.split("\t")[0].split() if word.isalpha()] for line in texts["one"].splitlines()]
+    assert orders[:25] != orders[25:]
+    with pytest.raises(UserError, match="sampling needs a seed here"):
+        made(job_of(tmp_path / "a.txt", "x.tsv", options={"sampling": Sampling()}))
+
+
+def test_text_that_changes_while_it_is_read_is_told(text: Path) -> None:
+    def change(tally: Any, _total: int) -> None:
+        if tally.chunks == 1:
+            text.write_text(text.read_text() + "one more\n")
+
+    job = job_of(text, "out.tsv")
+    with pytest.raises(RunError, match="the text has changed while it was read: it had 103 lines, and then 104"):
+        synthesize(job, survey_job(job), Parrot(), made_with=MADE_WITH, show=change)
+
+
+def test_memory_is_bounded_by_a_chunk(tmp_path: Path) -> None:
+    """No more inputs are held than one chunk has, however long the text is."""
+    (tmp_path / "a.txt").write_text("".join(f"{number} a\n" for number in range(5000)))
+    largest = 0
+
+    class Counting(Parrot):
+        def translate(self, texts: Any, **options: Any) -> Any:
+            nonlocal largest
+            largest = max(largest, len(texts))
+            return super().translate(texts, **options)
+
+    report = made(job_of(tmp_path / "a.txt", "out.tsv", chunk=100), Counting())
+    assert (largest, report["pairs"]) == (100, 5000)

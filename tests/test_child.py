@@ -1,0 +1,111 @@
+"""Child processes that answer calls: frames, errors, silence, and the end of the parent."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from limelight.child import LENGTHS, MAX_HEADER, Child, ChildEndedError, Frame, Handler, Header, read_frame, write_frame
+from limelight.errors import RunError, UserError
+
+ROOT = Path(__file__).parents[1]
+WITHIN = 60.0
+
+
+def echo() -> Handler:
+    """In the child: counts its calls, and does what the header asks for."""
+    calls: list[Header] = []
+
+    def answer(header: Header, payload: bytes) -> Frame:
+        calls.append(header)
+        if "sleep" in header:
+            time.sleep(header["sleep"])
+        if "mistake" in header:
+            raise UserError("no such file")
+        if "fault" in header:
+            raise ValueError("seven")
+        if "die" in header:
+            os._exit(7)
+        print("printed text is no answer")
+        return {"calls": len(calls)}, payload[::-1]
+
+    return answer
+
+
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    child = Child("tests.test_child:echo", silence=WITHIN)
+    yield child
+    child.close()
+
+
+def test_a_frame_is_read_as_it_was_written_and_a_cut_one_is_the_end() -> None:
+    file = io.BytesIO()
+    write_frame(file, {"a": "ü\n"}, b"\n\0x")
+    whole = file.getvalue()
+    assert read_frame(io.BytesIO(whole)) == ({"a": "ü\n"}, b"\n\0x")
+    assert [read_frame(io.BytesIO(whole[:size])) for size in range(len(whole))] == [None] * len(whole)
+    with pytest.raises(ValueError, match="not a frame"):
+        read_frame(io.BytesIO(LENGTHS.pack(MAX_HEADER + 1, 0)))
+
+
+def test_calls_are_answered_one_after_the_other_and_prints_are_no_answers(child: Child) -> None:
+    assert child.call({}, b"abc") == ({"calls": 1}, b"cba")
+    large = bytes(range(256)) * 40_000
+    assert child.call({}, large) == ({"calls": 2}, large[::-1])
+
+
+def test_an_error_is_told_and_the_child_goes_on(child: Child) -> None:
+    with pytest.raises(RunError, match=r"^no such file$"):
+        child.call({"mistake": 1})
+    with pytest.raises(RunError, match=r"^ValueError: seven$"):
+        child.call({"fault": 1})
+    assert child.call({})[0] == {"calls": 3}
+
+
+def test_a_child_that_ends_is_told_with_its_exit_code(child: Child) -> None:
+    with pytest.raises(ChildEndedError, match="exit code 7"):
+        child.call({"die": 1})
+
+
+def test_a_silent_child_is_killed(child: Child) -> None:
+    child.call({})
+    child.silence = 0.5
+    began = time.monotonic()
+    with pytest.raises(ChildEndedError, match=r"no answer after 0\.5 s"):
+        child.call({"sleep": 600})
+    assert time.monotonic() - began < WITHIN
+    assert child.process.wait(WITHIN) < 0
+
+
+def test_a_child_ends_with_its_parent_also_during_work() -> None:
+    code = (
+        "import sys, threading\nfrom limelight.child import Child\n"
+        "child = Child('tests.test_child:echo', silence=600)\nchild.call({})\n"
+        "print(child.process.pid, flush=True)\nchild.call({'sleep': 600})\n"
+    )
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    with subprocess.Popen([sys.executable, "-c", code], env=path, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    last = time.monotonic() + WITHIN
+    while is_running(pid):
+        assert time.monotonic() < last
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """A zombie is not."""
+    try:
+        os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat")
+        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
