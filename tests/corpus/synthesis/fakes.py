@@ -45,7 +45,12 @@ class Parrot(Translator):
         words = text.split()[::-1]
         if draw is not None:
             draw.shuffle(words)
-        said = {"empty": "", "loop": "la " * 9, "long": "word " * 3 + "and " + "other words " * 3, "copy": text}
+        said = {
+            "empty": "",
+            "loop": "la " * 9,
+            "long": "one word and " + "another word " * 2 + "and many more words than that",
+            "copy": text,
+        }
         out = said.get(text.split()[0], " ".join(words))
         alternative = Translation(out.upper(), -1.0, (), -1.0, text, finished=True)
         finished = not text.startswith("unfinished")
