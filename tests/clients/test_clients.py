@@ -214,7 +214,7 @@ def test_openai_reads_words_as_they_appear() -> None:
     """With the bundled model: what a small one says is not sure before its end."""
     import openai
 
-    text = "When the old man came home in the evening, he saw that the door of his house was open."
+    text = "My sister drinks a cup of tea every evening, and my brother reads a book before he goes to bed."
     asked = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
     with served("--model", "tatoeba-en-de-fr") as (url, _):
         client = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)

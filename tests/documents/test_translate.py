@@ -132,7 +132,7 @@ def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
 
     report = translate_document(path, tmp_path / "b.txt", Work(translate, Options("en", "de")))
     assert [(each.line, each.reasons) for each in report.suspects] == [
-        (1, ["lost number 5000"]),
+        (1, ["lost number 5000", "lost unit $"]),
         (2, ["place not known: {name}"]),
     ]
     assert "2 suspect" in next(report.summary())

@@ -105,7 +105,7 @@ def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPa
         self._task_of = dict(zip([key for key, _ in tasks], [value for _, value in tasks[::-1]], strict=True))
         running = {task: self._running[task] for _, task in tasks}
         for number, task in self._task_of.items():
-            running[task].asked = [number]
+            running[task].asked = {number: next(iter(running[task].asked.values()))}
         real(self)
 
     monkeypatch.setattr(Worker, "_step", mixed_up)

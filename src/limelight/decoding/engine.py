@@ -284,8 +284,10 @@ class Engine:
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
 
-    def submit(self, request: Request, *, first: bool = False) -> int:
+    def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
         """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
+
+        One that is `followed` is always decoded in steps, so that `partial` and `certain` tell how far it has come.
 
         Raises `UserError` for invalid settings, ids that the model does not have, and more positions than it has
         learned: an invalid request raises here, and does not affect others.
@@ -295,7 +297,7 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        waiting = Waiting(Entry(number, request, Kind.of(request)), is_plain(request))
+        waiting = Waiting(Entry(number, request, Kind.of(request)), not followed and is_plain(request))
         (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
 

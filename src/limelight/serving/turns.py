@@ -39,9 +39,9 @@ class Turns:
         """Seconds that long requests may use now, and those that their last step took."""
         self._recent = 0
 
-    def submit(self, request: Request, *, long: bool = False) -> int:
+    def submit(self, request: Request, *, long: bool = False, followed: bool = False) -> int:
         """See `Engine.submit`."""
-        return 2 * (self.long if long else self.short).submit(request) + long
+        return 2 * (self.long if long else self.short).submit(request, followed=followed) + long
 
     def cancel(self, number: int) -> bool:
         """See `Engine.cancel`."""

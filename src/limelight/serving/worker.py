@@ -181,10 +181,12 @@ class Worker:
 
     def _ask(self, running: Running, ask: Ask) -> None:
         """Hand the engine a request of the job."""
-        number = self._turns.submit(ask.request, long=running.task.long)
+        task = running.task
+        followed = task.stream and running.first is None
+        number = self._turns.submit(ask.request, long=task.long, followed=followed)
         running.asked[number] = ask
         running.first = number if running.first is None else running.first
-        self._task_of[number] = running.task.id
+        self._task_of[number] = task.id
 
     def _cancel(self, task: int) -> None:
         running = self._running.pop(task, None)
