@@ -110,3 +110,8 @@ def test_msgfmt_takes_it(tmp_path: Path) -> None:
     (tmp_path / "a.po").write_text(new.replace("#, fuzzy\n", ""), encoding="utf-8")
     ended = subprocess.run(["msgfmt", "-c", "-o", "/dev/null", tmp_path / "a.po"], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_two_lines_of_flags_stay_as_they_are() -> None:
+    text = '#, c-format\n#, no-wrap\nmsgid "cat"\nmsgstr ""\n'
+    assert translated(text, ".po") == '#, c-format\n#, fuzzy, no-wrap\nmsgid "cat"\nmsgstr "CAT"\n'

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
-from limelight.errors import shown
 from limelight.text.plurals import PluralForms, forms_of_header, forms_of_language
+from limelight.text.po import ESCAPED, Entry, entries
 from limelight.text.units.accelerators import with_accelerator, without_accelerator
 from limelight.text.units.plain import unwrapped
 from limelight.text.units.unit import FormatError, Splice, Unit, has_words, make_unit
 
-_KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*")')
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _CHARSET = re.compile(r"charset=([\w.-]+)")
 _LANGUAGE = re.compile(r'"Language:\s*\\n"')
 _OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
 _OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
-
-
-@dataclass(slots=True)
-class _Entry:
-    begin: int
-    line: int
-    texts: dict[str, str] = field(default_factory=dict)
-    places: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Begin and end of the lines of each keyword, without the last line end."""
-    flags: tuple[int, int, str] | None = None
-    previous: list[tuple[int, int]] = field(default_factory=list)
-    """Lines of `#|`, with their line ends."""
-    first: int = -1
-    """The begin of the first line that is not a comment."""
-
-    @property
-    def is_fuzzy(self) -> bool:
-        return self.flags is not None and "fuzzy" in re.split(r"[\s,]+", self.flags[2])
-
-    @property
-    def forms(self) -> list[str]:
-        return [name for name in self.texts if name.startswith("msgstr")]
 
 
 def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
@@ -53,16 +26,16 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
     """
     units, plurals = list[Unit](), None
     for entry in _entries(text):
-        if not entry.texts.get("msgid"):
-            if entry.texts.get("msgstr") and "msgctxt" not in entry.texts:
-                plurals = forms_of_header(entry.texts["msgstr"])
+        if not entry.text("msgid"):
+            if entry.text("msgstr") and "msgctxt" not in entry.parts:
+                plurals = forms_of_header(entry.text("msgstr"))
             continue
         if not entry.forms:
             continue
         asked = everything or entry.is_fuzzy
-        if "msgid_plural" in entry.texts:
+        if "msgid_plural" in entry.parts:
             units += _plural(text, entry, plurals or forms_of_language(language), asked=asked)
-        elif (asked or not entry.texts[entry.forms[0]]) and has_words(entry.texts["msgid"]):
+        elif (asked or not entry.text(entry.forms[0])) and has_words(entry.text("msgid")):
             units.append(_unit(text, entry, "msgid", entry.forms))
     return _with_header(text, language, units)
 
@@ -86,7 +59,7 @@ def _with_header(text: str, language: str, units: list[Unit]) -> list[Unit]:
     return [first._replace(write=lambda new: [*named, *first.write(new)]), *others]
 
 
-def _plural(text: str, entry: _Entry, plurals: PluralForms | None, *, asked: bool) -> Iterator[Unit]:
+def _plural(text: str, entry: Entry, plurals: PluralForms | None, *, asked: bool) -> Iterator[Unit]:
     """The units of a plural: singular for the form for one, plural for all others. Without `asked`, forms that have a
     translation are unchanged."""
     own = entry.forms
@@ -94,20 +67,20 @@ def _plural(text: str, entry: _Entry, plurals: PluralForms | None, *, asked: boo
     wanted = [f"msgstr[{number}]" for number in range(plurals.total)]
     if own[0] == "msgstr" or any(f"msgstr[{number}]" != name for number, name in enumerate(own)):
         wanted, plurals = own, PluralForms(len(own), -1)  # numbered otherwise: as they are
-    wanted = [name for name in wanted if asked or not entry.texts.get(name)]
+    wanted = [name for name in wanted if asked or not entry.text(name)]
     singular = f"msgstr[{plurals.one}]"
-    surplus = [name for name in own[plurals.total :] if asked or not entry.texts[name]]
+    surplus = [name for name in own[plurals.total :] if asked or not entry.text(name)]
     sides = (("msgid", [name for name in wanted if name == singular]),
              ("msgid_plural", [name for name in wanted if name != singular]))  # fmt: skip
     for keyword, names in sides:
-        if names and has_words(entry.texts[keyword]):
+        if names and has_words(entry.text(keyword)):
             yield _unit(text, entry, keyword, names, surplus)
 
 
-def _unit(text: str, entry: _Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
+def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     last = entry.places[entry.forms[-1]][1]
-    plain, letter = without_accelerator(entry.texts[keyword])
+    plain, letter = without_accelerator(entry.text(keyword))
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[entry.begin : last + 2] else "\n"
@@ -118,10 +91,11 @@ def _unit(text: str, entry: _Entry, keyword: str, names: list[str], surplus: Seq
             before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
             yield Splice(before, entry.places[name][1], "")
         yield from (Splice(begin, until, "") for begin, until in entry.previous)
-        if entry.flags is None:
+        if not entry.flags:
             yield Splice(entry.first, entry.first, f"#, fuzzy{end}")
         elif not entry.is_fuzzy:
-            yield Splice(entry.flags[0], entry.flags[1], f"#, fuzzy,{entry.flags[2]}")
+            begin, until, flags = entry.flags[-1]
+            yield Splice(begin, until, f"#, fuzzy,{flags}")
 
     return make_unit([unwrapped(plain)], write, entry.line)
 
@@ -136,53 +110,15 @@ def _written(keyword: str, text: str, end: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    for letter, character in (("\\", "\\"), ('"', '"'), *_ESCAPED.items()):
+    for letter, character in (("\\", "\\"), ('"', '"'), *ESCAPED.items()):
         text = text.replace(character, f"\\{letter}")
     return text
 
 
-def _entries(text: str) -> Iterator[_Entry]:
+def _entries(text: str) -> Iterator[Entry]:
     """The entries that are not obsolete."""
-    entry, last, place = _Entry(0, 1), "", 0
-    for number, whole in enumerate(_lines(text), start=1):
-        line, begin = whole.strip(), place
-        place += len(whole)
-        end = begin + len(whole.rstrip("\r\n"))
-        if not line or line.startswith("#~"):
-            if entry.forms:
-                yield entry
-                entry, last = _Entry(place, number + 1), ""
-            continue
-        match = _KEYWORD.fullmatch(line)
-        if entry.forms and (line.startswith("#") or (match and match[1] in ("msgid", "msgctxt"))):
+    for entry in entries(re.findall(r"[^\n]*\n|[^\n]+\Z", text)):
+        if entry.fault is not None and not entry.is_obsolete:
+            raise FormatError(entry.fault.reason, entry.fault.line)
+        if not entry.is_obsolete:
             yield entry
-            entry, last = _Entry(begin, number), ""
-        if line.startswith("#,"):
-            entry.flags = (begin, end, whole.strip()[2:])
-        elif line.startswith("#|"):
-            entry.previous.append((begin, place))
-        if line.startswith("#"):
-            continue
-        last = match[1] if match else last
-        string = _STRING.fullmatch(match[2] if match else line)
-        if string is None or not last or (match and last in entry.texts):
-            raise FormatError(f"not a line of a PO file: {shown(line, 60)}", number)
-        if entry.first < 0:
-            entry.first = begin
-        if match and last == "msgid":
-            entry.line = number
-        entry.texts[last] = entry.texts.get(last, "") + _ESCAPE.sub(_unescaped, string[1])
-        entry.places[last] = (entry.places.get(last, (begin, 0))[0], end)
-    if entry.forms:
-        yield entry
-    elif entry.texts:
-        raise FormatError("an entry without msgstr; is the file cut off?", entry.line)
-
-
-def _lines(text: str) -> Iterable[str]:
-    return re.findall(r"[^\n]*\n|[^\n]+\Z", text)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code, octal, letter = match.groups()
-    return chr(int(code, 16) if code else int(octal, 8)) if letter is None else _ESCAPED.get(letter, letter)
