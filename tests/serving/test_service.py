@@ -51,7 +51,9 @@ def test_a_full_queue_refuses_before_texts_are_split_and_before_a_key_pays(monke
         with at_work(WINDOW // 8 + 1, send):
             wait_until(lambda: pool.waiting == 8)
             real = services.segmented
-            monkeypatch.setattr(services, "segmented", lambda *given: (split.append(given), real(*given))[1])
+            monkeypatch.setattr(
+                services, "segmented", lambda *given, **more: (split.append(given), real(*given, **more))[1]
+            )
             for _ in range(3):
                 answer = service.post("/api/v1/translate", {"text": "a" * 700}, authorization="Bearer secret")
                 assert (answer.status, answer.value["error"]["code"]) == (503, "overloaded")

@@ -20,6 +20,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.pipelines.codec import Steps
 from limelight.text.found import Role
+from limelight.text.plan import Plan
 
 AT_ONCE = 64
 """Sentences of a text whose requests are made at a time."""
@@ -54,9 +55,13 @@ class Job(Generic[Found, Result]):
     Args:
         sentences: the steps of each sentence, made on demand.
         join: makes the result of those of the sentences.
+        plan: of the text, to show how far a sentence has come: `Translator.preview`.
     """
 
-    def __init__(self, sentences: Iterable[Steps[Found]], join: Callable[[Sequence[Found]], Result]) -> None:
+    def __init__(
+        self, sentences: Iterable[Steps[Found]], join: Callable[[Sequence[Found]], Result], plan: Plan | None = None
+    ) -> None:
+        self.plan = plan
         self.result: Result | None = None
         self.error: Exception | None = None
         """Why there is no result."""

@@ -46,12 +46,12 @@ from limelight.text.glossary import with_terms
 from limelight.text.language_names import language_name
 from limelight.text.languages import normal_code
 from limelight.text.long_sentences import MAX_TOKENS
-from limelight.text.marks import has_marks
+from limelight.text.marks import MARK, has_marks, placeholder
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
 from limelight.text.readers.live import chunks
 from limelight.text.units.unit import Code, code_protector
 from limelight.tokens import Tokenizers
-from limelight.tokens.marked import knows_marks
+from limelight.tokens.marked import decode_marked, knows_marks
 
 __all__ = ["TextOptions", "Translation", "Translator"]
 
@@ -210,7 +210,7 @@ class Translator(Codec):
             whole = joined_sentences(plan, found, sure)
             return replace(whole, warnings=(f"{SOURCE_LANGUAGE}: {other}", *whole.warnings)) if other else whole
 
-        return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join)
+        return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join, plan)
 
     def _steps(
         self, place: int, source: MarkedSentence | None, text: Text, direction: Direction | None, options: Options
@@ -222,6 +222,19 @@ class Translator(Codec):
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         part = Part(sent, direction, text.prefix, (text.number, place) if place else (text.number,), marked)
         return (yield from translated(self, source, part, options))
+
+    def preview(self, plan: Plan | None, ids: Sequence[int]) -> str:
+        """The text of an unfinished translation, with the spans that it has so far. Empty for several sentences with
+        spans."""
+        target = self.tokenizers.target
+        if plan is None or plan.plain is not None:
+            return target.decode(ids)
+        [source, *others] = plan.sentences
+        if source is None or others:
+            return ""
+        known = {placeholder(number) for number in range(len(source.numbers))}
+        text = decode_marked(target, ids)
+        return plan.join([MARK.sub(lambda mark: mark[0] if mark[0] in known else "", text)])[0]
 
     def _require_marks(self, plan: Plan) -> None:
         """Raise `UserError` for spans that the vocabulary cannot represent."""

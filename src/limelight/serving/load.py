@@ -70,5 +70,6 @@ def _translating(found: Translator, loading: Loading, device: Any, send: Callabl
     directions = [list(each) for each in found.directions if each.source != UNNAMED["source"]]
     decoding = found.config.model_dump(mode="json")
     told = {"use": "translate", "directions": directions, "decoding": decoding, "snapshots": len(snapshots.updates)}
+    told["protects"] = found.knows_placeholders
     send(Report(0, "loaded", told))
     return worker

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from limelight.serving.pool import Sentence
+from limelight.text.found import Found
 from limelight.text.glossary import Term
+from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
 from limelight.text.units.unit import CODES, FormatError, Unit, rewritten, with_codes
@@ -116,9 +119,10 @@ def segment_task(
 
 
 def segmented(
-    text: str, language: str, handling: TagHandling | None, terms: Lookup | None, split: Split
+    text: str, language: str, handling: TagHandling | None, terms: Lookup | None, split: Split, *, protect: bool = False
 ) -> SegmentedText:
-    """A text divided into what is translated one by one. Raises `FormatError` for tags that cannot be read."""
+    """A text divided into what is translated one by one; with `protect` not within variables, addresses and the like.
+    Raises `FormatError` for tags that cannot be read."""
     if handling is not None:
         units = html_units(text, "", handling.tags) if handling.kind == "html" else xml_units(text, handling.tags)
         if any(len(unit.codes) > MAX_CODES for unit in units):
@@ -128,7 +132,25 @@ def segmented(
         found = Sentences((text,), ("", "")) if text.strip() else Sentences((), (text,))
     else:
         found = split_sentences(text, language) if split == "sentences" else _across_lines(text, language)
-    return Plain(found, terms, split)
+    return Plain(undivided(found, find_spans(text, DEFAULT)) if protect else found, terms, split)
+
+
+def undivided(found: Sentences, spans: Sequence[Found]) -> Sentences:
+    """The sentences of a text, joined where a span is in two of them."""
+    if len(found.texts) < 2 or not spans:
+        return found
+    begins = [span.begin for span in spans]
+    texts, gaps, place = list[str](), list[str](), 0
+    for gap, text in zip(found.gaps, found.texts, strict=False):
+        begin = place + len(gap)
+        before = bisect_left(begins, begin) - 1
+        if texts and before >= 0 and spans[before].end > begin:
+            texts[-1] += gap + text
+        else:
+            gaps.append(gap)
+            texts.append(text)
+        place = begin + len(text)
+    return Sentences(tuple(texts), (*gaps, found.gaps[-1]))
 
 
 def _across_lines(text: str, language: str) -> Sentences:

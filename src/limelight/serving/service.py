@@ -476,7 +476,8 @@ async def _apart(ask: Ask, text: str, way: Way) -> SegmentedText:
     language, terms = way.direction.source or "en", ask.terms
     if isinstance(terms, Glossary) and not terms.source_lang:
         terms = Glossary(terms.terms, language)
-    take = partial(segmented, text, language, ask.tags, terms, ask.split)
+    protect = ask.options.get("protect") is not False and bool(way.model.pool.info.get("protects"))
+    take = partial(segmented, text, language, ask.tags, terms, ask.split, protect=protect)
     try:
         return take() if len(text) <= QUICK else await asyncio.to_thread(take)
     except FormatError as error:

@@ -149,19 +149,20 @@ class Worker:
 
     def _plain(self, text: str, options: dict[str, Any]) -> TextJob:
         given = Text(text, options.pop("first", 1), options.pop("prefix", ""))
-        asked = self._translator.options(protect=False, lines=True, **options)
+        asked = self._translator.options(lines=True, **options)
         (job,) = self._translator.jobs([given], asked)
         return job
 
     def _protected(self, text: str, options: dict[str, Any]) -> TextJob:
-        """A text with codes and terms. Variables and addresses are protected, too, where the model can carry them."""
+        """A text with codes and terms. Variables and addresses are protected, too, where the vocabulary has marks."""
         codes = tuple((role, name) for role, name in options.pop("codes", ()))
         given = Text(text, options.pop("first", 1), codes=codes)
         terms = [Term(*term) for term in options.pop("terms", ())]
         tokenizers, language = self._translator.tokenizers, options.get("source_lang") or "en"
         knows = knows_marks(tokenizers.source) and knows_marks(tokenizers.target)
         glossary = Glossary(terms, language) if terms else None
-        asked = self._translator.options(protect=knows, glossary=glossary, lines=options.pop("whole", False), **options)
+        options.setdefault("protect", knows)
+        asked = self._translator.options(glossary=glossary, lines=options.pop("whole", False), **options)
         (job,) = self._translator.jobs([given], asked)
         return job
 
@@ -251,19 +252,23 @@ class Worker:
         if number is None or hypothesis is None:
             return
         stable = running.stable
-        if _is_shown_early(running.task):
+        if _is_shown_early(running):
             stable = whole_words(self._translator.tokenizers.target.decode(self._turns.certain(number)))
         self._show(running, hypothesis.ids, max(stable, running.stable, key=len))
 
     def _show(self, running: Running, ids: Sequence[int], stable: str) -> None:
-        text = self._translator.tokenizers.target.decode(ids)
+        text = self._translator.preview(running.job.plan, ids)
         if (text, stable) != (running.shown, running.stable) and not text.endswith("\ufffd"):
             running.shown, running.stable = text, stable
             self._send(Report(running.task.id, "partial", [text, stable]))
 
 
-def _is_shown_early(task: Task) -> bool:
-    """Whether words are settled before the whole sentence is there. Guards search a source in capitals again."""
+def _is_shown_early(running: Running) -> bool:
+    """Whether words are settled before the whole sentence is there. Guards search a source in capitals again, and
+    spans are placed at the end."""
+    task, plan = running.task, running.job.plan
+    if plan is not None and plan.plain is None:
+        return False
     return task.options.get("guards") is False or not (is_capitals(task.text) or is_title(task.text))
 
 

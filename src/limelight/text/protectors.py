@@ -51,6 +51,7 @@ _ANY_FLAG = re.compile(
     rf"<(?P<close>)(?P<name>{_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}\s*(?P<empty>/?)>"
 )
 """Its attributes may be any; it counts where the element is closed."""
+_CLOSING = re.compile(r"</([\w.:-]+)>")
 _NUMBERED = re.compile(r"<(?P<close>/?)(?P<name>\d{1,3})\s*(?P<empty>/?)>")
 """Tags of react-i18next."""
 _DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
@@ -82,9 +83,9 @@ def _tags(text: str) -> Iterator[Found]:
         return
     for match in _TAG.finditer(text):
         yield _tag(match)
+    closed = set(_CLOSING.findall(text))
     for expression in (_ANY_FLAG, _NUMBERED):
-        found = list(expression.finditer(text))
-        yield from (_tag(each) for each in found if each["empty"] or f"</{each['name']}>" in text)
+        yield from (_tag(each) for each in expression.finditer(text) if each["empty"] or each["name"] in closed)
     yield from (Found(*match.span(), name=match[0][:2]) for match in _DECLARATION.finditer(text))
     for opening, closing in _BLOCKS:
         begin = text.find(opening)

@@ -78,6 +78,9 @@ class Translate(Tagging):
     guards: bool = Field(
         True, description="Whether translations are checked for errors, and searched for again if that helps."
     )
+    protect: bool = Field(
+        True, description="Whether tags, variables, addresses and the like are kept unchanged, if the model can do so."
+    )
     split_sentences: bool = Field(True, description="Whether texts are split into sentences.")
     terms: list[OwnTerm] = Field([], max_length=1000, description="Source terms and their required translations.")
     stream: bool = Field(False, description="Whether the answer is sent as server-sent events while the text grows.")
@@ -91,6 +94,7 @@ class Translate(Tagging):
             "sampling": None if self.sampling is None else self.sampling.model_dump(),
             "prefix": self.prefix or None,
             "guards": None if self.guards else False,
+            "protect": None if self.protect else False,
         }
         split: Split = "sentences" if self.split_sentences and not self.prefix else "never"
         tags = self.handling()

@@ -39,7 +39,7 @@ class Tagging(BaseModel):
     """The fields of a request."""
 
     tag_handling: Literal["xml", "html", ""] | None = Field(
-        None, description="The kind of tags in the texts; if omitted, tags are translated as text."
+        None, description="The kind of tags in the texts; if omitted, tags are kept like variables."
     )
     ignore_tags: Names = Field([], description="Names of elements whose content is not translated.")
     splitting_tags: Names = Field([], description="Names of tags that end a sentence.")

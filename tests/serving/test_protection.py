@@ -1,0 +1,116 @@
+"""Placeholders, tags and addresses in plain text come through unchanged, in every dialect."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from limelight.serving.load import Loading
+from limelight.serving.segments import undivided
+from limelight.serving.tasks import Report, Task
+from limelight.serving.worker import Worker
+from limelight.storage.layout import DEFAULT, bundled_models
+from limelight.text.protectors import DEFAULT as PROTECTORS
+from limelight.text.protectors import find_spans
+from limelight.text.sentences import split_sentences
+from tests.serving.helpers import Running, carrying, running
+from tests.serving.test_worker import worked
+
+TOKENS = ["[X12X]", "[X7X]", "@@PH1@@", "{0}", "{name}", "%s", "%(n)s", "${x}", "<b>", "https://a.org/b?c=d", "i@b.org"]
+SENTENCES = [
+    "Delete {} files?",
+    "The file {} was not found.",
+    "Please send {} to {}.",
+    "{} of {} items are selected.",
+    "Open {}, then close {}. The window {} stays open.",
+    "You have {} new messages.",
+    "Welcome back, {}!",
+    "Click {} to go on.",
+]
+
+
+def texts() -> list[tuple[str, list[str]]]:
+    """Texts, and the tokens in each."""
+    found, place = [], 0
+    for number in range(64):
+        sentence = SENTENCES[number % len(SENTENCES)]
+        count = sentence.count("{}")
+        tokens = [TOKENS[(place + each) % len(TOKENS)] for each in range(count)]
+        place += count
+        found.append((sentence.format(*tokens), tokens))
+    return found
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Iterator[Running]:
+    with running({"box": Loading(str(bundled_models()[DEFAULT]))}) as one:
+        yield one
+
+
+def own(service: Running, text: str, **more: Any) -> str:
+    asked = {"text": text, "source_lang": "en", "target_lang": "de", **more}
+    return service.post("/api/v1/translate", asked).value["translations"][0]["text"]
+
+
+def deepl(service: Running, text: str) -> str:
+    asked = {"text": [text], "source_lang": "EN", "target_lang": "DE"}
+    return service.post("/v2/translate", asked).value["translations"][0]["text"]
+
+
+def libretranslate(service: Running, text: str) -> str:
+    return service.post("/translate", {"q": text, "source": "en", "target": "de"}).value["translatedText"]
+
+
+def openai(service: Running, text: str) -> str:
+    asked = {"model": "box:en-de", "messages": [{"role": "user", "content": text}]}
+    return service.post("/v1/chat/completions", asked).value["choices"][0]["message"]["content"]
+
+
+def lost(text: str, tokens: list[str]) -> list[str]:
+    return list((Counter(tokens) - Counter({token: text.count(token) for token in set(tokens)})).elements())
+
+
+@pytest.mark.parametrize("dialect", [own, deepl, libretranslate, openai])
+def test_no_token_is_lost(bundled: Running, dialect: Callable[[Running, str], str]) -> None:
+    assert sum(len(tokens) for _, tokens in texts()) >= 352 / 4, "352 in all four dialects"
+    assert [text for text, tokens in texts() if lost(dialect(bundled, text), tokens)] == []
+
+
+def test_control_without_protection_some_are_lost(bundled: Running) -> None:
+    text, tokens = "[X101X] commented on [X12X] in @@PH1@@", ["[X101X]", "[X12X]", "@@PH1@@"]
+    assert lost(own(bundled, text, protect=False, guards=False), tokens)
+    assert not lost(own(bundled, text, guards=False), tokens)
+
+
+def test_text_without_tokens_is_translated_as_without_protection(bundled: Running) -> None:
+    text = "A dog runs across the yard. Two children play in the snow."
+    assert own(bundled, text) == own(bundled, text, protect=False)
+
+
+def test_a_span_is_not_divided() -> None:
+    """Sentences end at line breaks, but not at those of a tag or a comment."""
+    text = 'Open <a\n title="It. Go">this</a>. Wait. <!-- a note\nand another --> Use {{\n x }} here.'
+    spans = find_spans(text, PROTECTORS)
+    found = undivided(split_sentences(text), spans)
+    assert 2 <= len(found.texts) < len(split_sentences(text).texts)
+    assert found.join(found.texts) == text
+    assert all(any(text[span.begin : span.end] in each for each in found.texts) for span in spans)
+
+
+def test_sentences_without_spans_across_them_stay() -> None:
+    text = "  A {x} is here. A dog is there.\n\nSee https://a.org/b. It hums. "
+    assert undivided(split_sentences(text), find_spans(text, PROTECTORS)) == split_sentences(text)
+
+
+def test_what_a_stream_shows_has_spans_and_no_marks() -> None:
+    one, reports = carrying(), list[Report]()
+    one.knows_placeholders = True
+    asked = {"source_lang": "en", "target_lang": "de"}
+    worked(Worker(one, reports.append), reports, [Task(1, "translate", "the lamp {x} hums %s", asked, stream=True)])
+    *shown, last = reports
+    assert {"{x}", "%s"} <= set(re.findall(r"\{x\}|%s", last.value["text"]))
+    assert shown, "words are shown before the end"
+    assert {settled for _, settled in (each.value for each in shown)} == {""}
+    assert not any("\U000f0000" <= sign <= "\U000f001f" for each in shown for sign in each.value[0])
