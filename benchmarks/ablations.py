@@ -221,7 +221,7 @@ def one_row(row: Row, data: Path, out: Path, steps: int) -> None:
         "target_pieces": progress.pieces,
         "parameters": count_parameters(translator.model),
         "vocabulary": translator.tokenizers.target.size,
-        "perplexity": perplexity(score_pairs(translator.model, translator.tokenizers, valid)),
+        "perplexity": perplexity(score_pairs(translator, valid)),
         "bleu": round(scores.bleu.score, 4),
         "bleu_signature": scores.bleu.signature,
         "tokens_per_second": round(speed.tokens, 1),

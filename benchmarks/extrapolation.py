@@ -41,6 +41,7 @@ from limelight.evaluation import score_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.pipelines.translator import Translator
 from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
@@ -191,9 +192,9 @@ def losses_by_length(name: str, *, data: Path, out: Path, steps: int) -> Points:
     stored = load_model(folder)
     pairs = [pair for test in TESTS for pair in read_pairs([data / f"{test}.en.gz", data / f"{test}.de.gz"])]
     found = buckets_of(pairs, stored.tokenizers)
-    losses = {}
+    translator, losses = Translator(cast(Seq2Seq, stored.model), stored.tokenizers), {}
     for last, some in found.items():
-        scores = score_pairs(cast(Seq2Seq, stored.model), stored.tokenizers, some)
+        scores = score_pairs(translator, some)
         losses[last] = -math.fsum(score.log_probability for score in scores) / sum(score.tokens for score in scores)
     return losses
 

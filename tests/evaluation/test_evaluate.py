@@ -53,7 +53,7 @@ def test_a_random_model_is_evaluated_from_text_to_text(seed, family):
     assert evaluation.translations == tuple(translation.text for translation in translations)
     assert evaluation.tokens == sum(len(translation.tokens) for translation in translations)
     assert evaluation.unfinished == sum(not translation.finished for translation in translations)
-    assert evaluation.perplexity == pytest.approx(perplexity(score_pairs(model, LETTERS, PAIRS)))
+    assert evaluation.perplexity == pytest.approx(perplexity(score_pairs(Translator(model, LETTERS), PAIRS)))
     assert evaluation.seconds > 0
     assert evaluation.tokens_per_second == evaluation.tokens / evaluation.seconds
     assert model.training
@@ -73,7 +73,7 @@ def test_bleu_is_tokenized_as_the_target_language_is_written(seed, monkeypatch):
     lines = ["猫看鱼和狗", "狗看鱼和猫"]
     pairs = [Pair("ab", line, "tests.tsv", 1) for line in lines]
     module = import_module("limelight.evaluation.evaluate")
-    monkeypatch.setattr(module, "score_pairs", lambda *_: [PairScore(-1.0, 1)])  # LETTERS has no such letters
+    monkeypatch.setattr(module, "score_pairs", lambda *_, **__: [PairScore(-1.0, 1)])  # LETTERS has no such letters
     for settings, tokenize, reason in (
         ({"target": "zh"}, "zh", "target language zh"),
         ({}, "zh", "by the script of the references"),
@@ -89,7 +89,7 @@ def test_bleu_is_tokenized_as_the_target_language_is_written(seed, monkeypatch):
 
 def test_lengths_are_in_letters_where_there_are_no_spaces(seed, monkeypatch):
     module = import_module("limelight.evaluation.evaluate")
-    monkeypatch.setattr(module, "score_pairs", lambda *_: [PairScore(-1.0, 1)])  # LETTERS has no such letters
+    monkeypatch.setattr(module, "score_pairs", lambda *_, **__: [PairScore(-1.0, 1)])  # LETTERS has no such letters
     monkeypatch.setattr(Parrot, "translate", lambda *_, **__: [Translation("AB", 0.0, ("A", "B"), 0.0, "", True)] * 2)
     evaluation = evaluate(Parrot([]), [Pair(source, "AB", "tests.tsv", 1) for source in ("那隻貓在看魚。", "ab")])
     assert (evaluation.length_unit, [bucket.sentences for bucket in evaluation.by_length[:2]]) == ("letters", [1, 1])

@@ -7,15 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.batching.batch import make_batch
-from limelight.config import RecurrentConfig, TransformerConfig
+from limelight.config import Direction, RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
 from limelight.evaluation import score as module
 from limelight.models.families import build_model
+from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
-from limelight.tokens import UNKNOWN
+from limelight.tokens import UNKNOWN, Tokenizers
 from tests.evaluation.fakes import BagModel
-from tests.inspection.fakes import LETTERS
+from tests.inspection.fakes import LETTERS, Letters
 
 TEXTS = st.text("abcd ", max_size=13)
 PAIRS = st.lists(st.builds(Pair, TEXTS, TEXTS, st.just("test.tsv"), st.integers(1, 99)), min_size=1, max_size=7)
@@ -44,16 +45,39 @@ def test_scores_are_the_loop_over_the_definition(pairs, seed, batch_tokens):
     torch.manual_seed(seed)
     model = BagModel()
     expected = [by_hand(model, pair) for pair in pairs]
-    scores = score_pairs(model, LETTERS, pairs, batch_tokens=batch_tokens)
+    scores = score_pairs(Translator(model, LETTERS), pairs, batch_tokens=batch_tokens)
     assert [score.tokens for score in scores] == [len(values) for values in expected]
     assert [score.log_probability for score in scores] == pytest.approx([sum(values) for values in expected])
-    for pieces, values in zip(score_tokens(model, LETTERS, pairs, batch_tokens=batch_tokens), expected, strict=True):
+    for pieces, values in zip(
+        score_tokens(Translator(model, LETTERS), pairs, batch_tokens=batch_tokens), expected, strict=True
+    ):
         assert list(pieces.log_probabilities) == pytest.approx(values)
         assert len(pieces.tokens) == len(values)
 
 
+def test_the_direction_is_told_to_a_model_of_several(seed):
+    """Without the tag another sentence is scored than the one that is translated."""
+    directions = [Direction("en", "de"), Direction("en", "fr")]
+    model, pair = BagModel(), Pair("ab", "c d")
+    translator = Translator(model, Tokenizers(Tags(), LETTERS.target), directions=directions)
+    with pytest.raises(UserError, match="several directions: en-de, en-fr; say which one"):
+        score_pairs(translator, [pair])
+    tagged, other = (score_pairs(translator, [pair], target_lang=each)[0] for each in ("de", "fr"))
+    assert tagged.log_probability == pytest.approx(sum(by_hand(model, Pair("zab", "c d"))))
+    assert other.log_probability == pytest.approx(sum(by_hand(model, Pair("yab", "c d"))))
+    alone = Translator(model, LETTERS, directions=directions[:1])
+    assert score_pairs(alone, [pair], source_lang="en", target_lang="de") == score_pairs(alone, [pair])
+
+
+class Tags(Letters):
+    """The tag of German is a `z`, that of French a `y`."""
+
+    def reserved_id(self, piece: str) -> int:
+        return self.encode({"<2de>": "z", "<2fr>": "y"}[piece])[0]
+
+
 def test_pieces_are_named_and_the_end_is_one_of_them(seed):
-    (scores,) = score_tokens(BagModel(), LETTERS, [Pair("ab", "c d", "test.tsv", 1)])
+    (scores,) = score_tokens(Translator(BagModel(), LETTERS), [Pair("ab", "c d", "test.tsv", 1)])
     assert scores.tokens == ("c", "▁", "d", "</s>")
 
 
@@ -62,9 +86,9 @@ def test_neither_padding_nor_company_nor_order_changes_a_score(seed, name):
     model = build_model(MODELS[name], LETTERS).double()
     texts = ["a", "abc de", "ab ab ab ab c", "", "dd"]
     pairs = [Pair(text, text[::-1], "test.tsv", line) for line, text in enumerate(texts, start=1)]
-    alone = [score_pairs(model, LETTERS, [pair])[0].log_probability for pair in pairs]
-    together = score_pairs(model, LETTERS, pairs)
-    backwards = score_pairs(model, LETTERS, pairs[::-1], batch_tokens=17)[::-1]
+    alone = [score_pairs(Translator(model, LETTERS), [pair])[0].log_probability for pair in pairs]
+    together = score_pairs(Translator(model, LETTERS), pairs)
+    backwards = score_pairs(Translator(model, LETTERS), pairs[::-1], batch_tokens=17)[::-1]
     for scores in (together, backwards):
         np.testing.assert_allclose([score.log_probability for score in scores], alone, rtol=1e-9)
     assert [score.tokens for score in together] == [len(text) + 1 for text in texts]
@@ -75,7 +99,7 @@ def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
     """p of every one-piece beginning, of the end at once, and of the unknown token, which no text spells."""
     model = build_model(MODELS[name], LETTERS).double().eval()
     letters = [LETTERS.target.decode([identifier]) for identifier in range(2, LETTERS.target.padding)]
-    scores = score_tokens(model, LETTERS, [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])
+    scores = score_tokens(Translator(model, LETTERS), [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])
     known = sum(math.exp(score.log_probabilities[0]) for score in scores)
     ids = {"start": model.start_id, "end": 0, "source_padding": 99, "target_padding": 99}
     batch = make_batch([LETTERS.source.encode("ab")], [[]], **ids)
@@ -85,16 +109,16 @@ def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
 
 def test_slices_of_positions_give_the_same(seed, monkeypatch):
     model, pairs = BagModel(), [Pair("ab", "c d a b", "test.tsv", 1), Pair("a", "dd", "test.tsv", 2)]
-    whole = score_pairs(model, LETTERS, pairs)
+    whole = score_pairs(Translator(model, LETTERS), pairs)
     monkeypatch.setattr(module, "PROJECTED_AT_ONCE", 3)
-    assert [score.log_probability for score in score_pairs(model, LETTERS, pairs)] == pytest.approx(
+    assert [score.log_probability for score in score_pairs(Translator(model, LETTERS), pairs)] == pytest.approx(
         [score.log_probability for score in whole]
     )
 
 
 def test_the_model_is_read_in_evaluation_mode_and_keeps_its_own(seed):
     model, pairs = BagModel().train(), [Pair("ab", "cd", "test.tsv", 1)]
-    assert score_pairs(model, LETTERS, pairs) == score_pairs(model, LETTERS, pairs)
+    assert score_pairs(Translator(model, LETTERS), pairs) == score_pairs(Translator(model, LETTERS), pairs)
     assert model.training
     assert model.dropout.training
 
@@ -102,8 +126,8 @@ def test_the_model_is_read_in_evaluation_mode_and_keeps_its_own(seed):
 def test_half_precision_is_summed_in_full(seed):
     model = BagModel()
     pairs = [Pair("ab", "c d a b", "test.tsv", 1)]
-    exact = score_pairs(model, LETTERS, pairs)[0].log_probability
-    rough = score_pairs(model.to(torch.bfloat16), LETTERS, pairs)[0].log_probability
+    exact = score_pairs(Translator(model, LETTERS), pairs)[0].log_probability
+    rough = score_pairs(Translator(model.to(torch.bfloat16), LETTERS), pairs)[0].log_probability
     assert rough == pytest.approx(exact, rel=0.05)
 
 
@@ -125,11 +149,11 @@ def test_perplexity_is_the_exponential_of_the_mean_surprise():
 def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary():
     model = BagModel()
     torch.nn.init.zeros_(model.output.weight)
-    scores = score_pairs(model, LETTERS, [Pair("ab", "cd e", "test.tsv", 1)])
+    scores = score_pairs(Translator(model, LETTERS), [Pair("ab", "cd e", "test.tsv", 1)])
     assert perplexity(scores) == pytest.approx(model.output_size)
 
 
 def test_nothing_has_no_perplexity():
-    assert score_pairs(BagModel(), LETTERS, []) == []
+    assert score_pairs(Translator(BagModel(), LETTERS), []) == []
     with pytest.raises(UserError, match="no perplexity of an empty corpus"):
         perplexity([])

@@ -12,6 +12,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection import attention_map
+from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
@@ -20,7 +21,6 @@ from limelight.pipelines.explain import (
     changed_heads,
     explain,
     explained_page,
-    head_counts,
     head_weights,
     look_up_in,
 )

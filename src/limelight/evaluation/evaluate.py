@@ -151,11 +151,12 @@ def evaluate(
     seconds = time.perf_counter() - start
 
     texts = tuple(translation.text for translation in translations)
+    scores = score_pairs(translator, pairs, source_lang=languages[0], target_lang=languages[1])
     return Evaluation(
         bleu=corpus_bleu(texts, references, tokenize=chosen.name),
         bleu_lowercase=corpus_bleu(texts, references, tokenize=chosen.name, lowercase=True),
         chrf=corpus_chrf(texts, references),
-        perplexity=perplexity(score_pairs(translator.model, translator.towards(direction), pairs)),
+        perplexity=perplexity(scores),
         sentences=len(pairs),
         unfinished=sum(not translation.finished for translation in translations),
         tokens=sum(len(translation.tokens) for translation in translations),

@@ -2,7 +2,8 @@
 
     log p(y | x) = sum_t log p(y_t | y_<t, x)        natural logarithm, the end of the sentence is one of the y_t
 
-The tokens are those of the best segmentation. A pair's score is batch-invariant and does not depend on padding.
+The tokens are those of the best segmentation. A pair's score is batch-invariant and does not depend on padding. A
+model of several directions reads the tag of the target language before each source, as it does when it translates.
 """
 
 import math
@@ -13,9 +14,11 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import make_batch
+from limelight.config import find_direction
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.pipelines.translator import Translator
 from limelight.shapes import Float, Int
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
@@ -43,22 +46,40 @@ class TokenScores(NamedTuple):
 
 
 def score_pairs(
-    model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    batch_tokens: int = 4096,
 ) -> list[PairScore]:
     """Log-probability of each pair's target given its source, in the order of `pairs`.
 
-    `batch_tokens` bounds rows times the longest side of a batch; a single longer pair is a batch of its own.
+    `batch_tokens` bounds rows times the longest side of a batch; a single longer pair is a batch of its own. Raises
+    `UserError` for a direction that the model does not have, and where it has several and none is given.
     """
-    scored = _scored(model, tokenizers, pairs, batch_tokens)
+    tokenizers = _tokenizers(translator, source_lang, target_lang)
+    scored = _scored(translator.model, tokenizers, pairs, batch_tokens)
     return [PairScore(math.fsum(values), len(values)) for _, values in scored]
 
 
 def score_tokens(
-    model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    batch_tokens: int = 4096,
 ) -> list[TokenScores]:
     """The same, token by token: where in a translation the model was surprised."""
-    scored = _scored(model, tokenizers, pairs, batch_tokens)
+    tokenizers = _tokenizers(translator, source_lang, target_lang)
+    scored = _scored(translator.model, tokenizers, pairs, batch_tokens)
     return [TokenScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
+
+
+def _tokenizers(translator: Translator, source_lang: str | None, target_lang: str | None) -> Tokenizers:
+    """Those of the direction: without its tag, a model of several would score a language that nobody has named."""
+    return translator.tokenizers_of(find_direction(translator.directions, source_lang or "", target_lang or ""))
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:

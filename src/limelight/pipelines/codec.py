@@ -85,6 +85,20 @@ class Chosen(NamedTuple):
     """The probability of its source language among those of the detector; None if it was not detected."""
 
 
+Places = Sequence[tuple[torch.nn.Module, str]]
+
+
+def _places(model: torch.nn.Module) -> Places:
+    """Each parameter as a module and a name. Kept, because walking through all modules takes a millisecond."""
+    return [(module, name) for module in model.modules() for name, _ in module.named_parameters(recurse=False)]
+
+
+def _versions(places: Places) -> list[tuple[int, int]]:
+    """What changes with each change of a weight: the tensors, and PyTorch's count of their changes in place."""
+    weights = [getattr(module, name) for module, name in places]
+    return [(id(each), 0 if each.is_inference() else each._version) for each in weights]
+
+
 class Codec:
     """A model with its tokenizers: makes requests of sentences, and translations of hypotheses."""
 
@@ -110,9 +124,27 @@ class Codec:
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
-        self.searched = model if precision is None else prepare_each(model, precision)
-        self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
+        self._precision, self._shortlist = precision, shortlist
         self._utf8 = Utf8.of(tokenizers.target)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._places = _places(self.model)
+        self._weights = _versions(self._places)
+        self.searched = self.model if self._precision is None else prepare_each(self.model, self._precision)
+        short = self._shortlist
+        self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
+
+    def refresh(self) -> bool:
+        """Prepare the model for search again if its weights have changed since; returns whether they had.
+
+        Changes in place and replaced parameters are noticed. Changes through `.data`, of which PyTorch keeps no
+        record, are not.
+        """
+        changed = _versions(self._places) != self._weights
+        if changed:
+            self._prepare()
+        return changed
 
     @property
     def device(self) -> torch.device:

@@ -7,7 +7,7 @@ that each model explained last, so that its heads can be shown without another c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,15 +21,13 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.erasure import Rows, needed_words
 from limelight.inspection.head_roles import Needed
+from limelight.inspection.heads import head_counts
 from limelight.inspection.look_up import decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import Intervention, KeepHeads
-from limelight.models.recurrent.model import AttentiveDecoder, Recurrent
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
-from limelight.models.transformer.model import Transformer
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import is_control
@@ -201,20 +199,6 @@ def _ones(translator: Translator, counts: Mapping[str, int], name: str, heads: S
         if not 0 <= head < counts[name]:
             raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
     return torch.ones(counts[name], device=translator.device)
-
-
-def head_counts(model: torch.nn.Module) -> dict[str, int]:
-    """The attentions of a model by their names, with their numbers of heads."""
-    found: dict[str, int] = {}
-    if isinstance(model, Transformer):
-        for depth, below in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
-            found[f"encoder.{depth}.self"] = below.attention.heads
-        for depth, layer in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
-            found[f"decoder.{depth}.self"] = layer.attention.heads
-            found[f"decoder.{depth}.cross"] = layer.cross_attention.heads
-    elif isinstance(model, Recurrent) and isinstance(model.decoder, AttentiveDecoder):
-        found["decoder.0.cross"] = 1
-    return found
 
 
 def _asked(translator: Translator, question: Question) -> tuple[Tokenizers, Request]:

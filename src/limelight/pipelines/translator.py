@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack, overload
+
+import torch
 
 from limelight.config import DecodingConfig, Direction, find_direction, fitting_directions
 from limelight.decoding.engine import BATCH_TOKENS, Engine
@@ -20,6 +23,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.heads import Heads, with_heads
 from limelight.inspection.maps import attention_map
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.models.interface import Seq2Seq, eval_mode
@@ -77,10 +81,10 @@ class Translator(Codec):
         """`config` has the defaults of the search options. With several `directions` the tag of the target language is
         put before each source.
 
-        With a `precision` (`fp32`, `bf16` or `int8`) the model is prepared for inference (`inference.prepare`); after a
-        change of its weights a new translator has to be made. Without one the model itself is used. With a `shortlist`
-        only its tokens are scored. Raises `UserError` for a precision that is not available, for a shortlist of another
-        vocabulary or with an ensemble, and for fewer than one thread.
+        With a `precision` (`fp32`, `bf16` or `int8`) the model is prepared for inference (`inference.prepare`), and
+        prepared again when its weights have changed (`refresh`). Without one the model itself is used. With a
+        `shortlist` only its tokens are scored. Raises `UserError` for a precision that is not available, for a
+        shortlist of another vocabulary or with an ensemble, and for fewer than one thread.
 
         `threads` is for the owner of the process: on a CPU up to so many engines work in parallel, and during a call
         torch's number of threads and Python's switch interval are changed for the whole process. Such calls wait for
@@ -91,22 +95,25 @@ class Translator(Codec):
         self.threads = threads
         self.alignment_heads: Sequence[AlignmentHead] = ()
         """The heads that align words; the mean of all heads if there are none."""
+        self._with_heads: tuple[Any, Translator] | None = None
         super().__init__(model, tokenizers, config, precision=precision, shortlist=shortlist, directions=directions)
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
-        self, texts: str, *, prefix: str | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions]
+        self, texts: str, *, prefix: str | None = None, keep_heads: Heads | None = None,
+        batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
-        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS,
-        **options: Unpack[TextOptions],
+        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None, keep_heads: Heads | None = None,
+        batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
         texts: str | Sequence[str],
         *,
         prefix: str | Sequence[str] | None = None,
+        keep_heads: Heads | None = None,
         batch_tokens: int = BATCH_TOKENS,
         **options: Unpack[TextOptions],
     ) -> Translation | list[Translation]:
@@ -114,6 +121,7 @@ class Translator(Codec):
 
         Args:
             prefix: forced beginning of each translation, one for each text.
+            keep_heads: how much each head contributes, see `with_heads`.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
             options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_include`,
                 `must_not_include`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`, `length_offset`,
@@ -124,6 +132,9 @@ class Translator(Codec):
         `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
         the model permits, with its number.
         """
+        if keep_heads:
+            changed = self.with_heads(keep_heads)
+            return changed.translate(texts, prefix=prefix, batch_tokens=batch_tokens, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: also give it as a string")
@@ -303,6 +314,7 @@ class Translator(Codec):
         """Work on jobs until each has a result or an error."""
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+        self.refresh()
         with eval_mode(self.searched) as device:
             run(jobs, partial(self.engine, batch_tokens=batch_tokens), device=device, threads=self.threads)
 
@@ -320,11 +332,16 @@ class Translator(Codec):
         *,
         source_lang: str | None = None,
         target_lang: str | None = None,
+        keep_heads: Heads | None = None,
     ) -> AttentionMap:
         """The attention map of `text` with the model's own translation, or with a given `target`.
 
+        With `keep_heads` some heads contribute less or nothing, see `with_heads`; their weights are still returned.
         Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
+        if keep_heads:
+            changed = self.with_heads(keep_heads)
+            return changed.attention(text, target, beam_size, source_lang=source_lang, target_lang=target_lang)
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         direction = self._direction(text, source_lang, target_lang).direction
@@ -336,6 +353,21 @@ class Translator(Codec):
             requests = [each.request for each in prepared if each.request is not None]
             target_ids = next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
         return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
+
+    def with_heads(self, keep_heads: Heads) -> Translator:
+        """A translator whose heads contribute as much as given: `{"decoder.1.cross": [1, 0, 1, 1]}` switches off one.
+
+        It shares the other weights, and is as fast as this one. The last one is kept. Raises `UserError` as
+        `inspection.heads.with_heads` does.
+        """
+        self.refresh()
+        asked = self._weights, {name: torch.as_tensor(keep).tolist() for name, keep in keep_heads.items()}
+        if self._with_heads is None or self._with_heads[0] != asked:
+            made = copy.copy(self)
+            made.model = with_heads(self.model, keep_heads)
+            made._prepare()
+            self._with_heads = (asked, made)
+        return self._with_heads[1]
 
     @overload
     def align(  # type: ignore[overload-overlap]  # as for `translate`

@@ -13,8 +13,9 @@ class Pair:
 
     source: str
     target: str
-    file: str
-    line: int
+    file: str = ""
+    """Empty for a pair of no file."""
+    line: int = 1
     """Counts from 1."""
     marked: bool = False
     """Whether its private-use characters are marks (see `text/marks.py`): inline codes of a file as placeholders."""

@@ -1,0 +1,62 @@
+"""The attentions of a model by their names, and models some of whose heads are scaled or switched off."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from limelight.attention.multi_head import MultiHeadAttention
+from limelight.errors import UserError
+from limelight.models.interface import Seq2Seq
+from limelight.models.recurrent.model import AttentiveDecoder, Recurrent
+from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.model import Transformer
+
+Heads = Mapping[str, Sequence[float] | Tensor]
+"""How much each head contributes, by the name of its attention: one number per head, 1 keeps it, 0 switches it off."""
+
+
+def attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
+    """The multi-head attentions of a Transformer: `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`."""
+    found: dict[str, MultiHeadAttention] = {}
+    if isinstance(model, Transformer):
+        for depth, below in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
+            found[f"encoder.{depth}.self"] = below.attention
+        for depth, layer in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
+            found[f"decoder.{depth}.self"] = layer.attention
+            found[f"decoder.{depth}.cross"] = layer.cross_attention
+    return found
+
+
+def head_counts(model: nn.Module) -> dict[str, int]:
+    """The attentions of a model by their names, with their numbers of heads."""
+    if isinstance(model, Recurrent) and isinstance(model.decoder, AttentiveDecoder):
+        return {"decoder.0.cross": 1}
+    return {name: attention.heads for name, attention in attentions(model).items()}
+
+
+def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
+    """A model that computes what `model` computes with `keep_heads`, at the speed of any other model.
+
+    MultiHead = sum_h keep_h context_h W_O^h + b_O, so the rows of W_O of head h are multiplied by keep_h. All other
+    tensors are shared with `model`. Raises `UserError` for a model without multi-head attention, for an unknown
+    attention, and for another number of heads than it has.
+    """
+    there = attentions(model)
+    if not there:
+        raise UserError("keep_heads is for Transformers with encoder and decoder: this model has no heads of that kind")
+    for name, keep in keep_heads.items():
+        if name not in there:
+            raise UserError(f"unknown attention {name!r}; the model has {', '.join(there)}")
+        if len(keep) != there[name].heads:
+            raise UserError(f"{name} has {there[name].heads} heads, and keep_heads gives {len(keep)} numbers for it")
+    twin = copy.deepcopy(model, {id(each): each for each in model.parameters()})
+    for name, attention in attentions(twin).items():
+        if name in keep_heads:
+            weight = attention.out_proj.weight
+            factors = torch.as_tensor(keep_heads[name], dtype=weight.dtype, device=weight.device)
+            scaled = weight.detach() * factors.repeat_interleave(attention.value_size)
+            attention.out_proj.weight = nn.Parameter(scaled, requires_grad=False)
+    return twin
