@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.inspection.erasure import MIN_DROP, Rows, erasures, needed_words
+from limelight.inspection.erasure import MIN_DROP, Rows, erasures, needed_words, rank_correlation
 from tests.models.helpers import batch_of, every_model, exact_model, random_rows
 
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
@@ -28,6 +28,24 @@ def test_each_row_is_the_loss_without_one_word(seed, name, config):
         rest = [token for token, of in zip(source, words, strict=True) if word not in of]
         np.testing.assert_allclose(found[word], whole - log_probabilities(rest), atol=1e-5)
     assert (found[4] == 0).all()  # a word without tokens
+
+
+def test_the_correlation_of_ranks_is_kendalls_tau(seed):
+    random = np.random.default_rng(int(torch.randint(1000, ())))
+    weights, drops = (random.integers(0, 5, size=(6, 7)) for _ in range(2))  # with ties
+
+    def tau(one, other) -> float:
+        pairs = [(i, j) for i in range(7) for j in range(i)]
+        signs = [(int(np.sign(one[i] - one[j])), int(np.sign(other[i] - other[j]))) for i, j in pairs]
+        free = [sum(pair[side] != 0 for pair in signs) for side in (0, 1)]
+        return sum(a * b for a, b in signs) / (free[0] * free[1]) ** 0.5
+
+    expected = [tau(*each) for each in zip(weights, drops, strict=True) if all(len(set(row)) > 1 for row in each)]
+    assert rank_correlation(weights, drops) == pytest.approx(sum(expected) / len(expected))
+    order = np.arange(5.0)[None]
+    assert rank_correlation(order, order**3) == 1
+    assert rank_correlation(order, -order) == -1
+    assert rank_correlation(order, np.ones((1, 5))) is None
 
 
 def test_the_word_that_is_needed_most_has_the_largest_drop(seed):

@@ -145,7 +145,6 @@ def evaluate(
     languages = direction or ("", "")
     asked: TextOptions = {"source_lang": languages[0], "target_lang": languages[1], **SEARCH_ONLY, **options}
     settings = translator.options(**asked)
-
     start = time.perf_counter()
     translations = translator.translate(sources, **asked)
     seconds = time.perf_counter() - start

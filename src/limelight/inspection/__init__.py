@@ -1,6 +1,10 @@
 """Attention maps: as numbers, as pictures, in the terminal."""
 
 from limelight.inspection.attention_map import KINDS, AttentionMap, Link
+from limelight.inspection.contributions import contributions, token_contributions
+from limelight.inspection.erasure import erasures, rank_correlation
+from limelight.inspection.heads import with_heads
+from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.save import save, save_grid
 from limelight.inspection.terminal import text_picture
@@ -10,9 +14,16 @@ __all__ = [
     "AttentionMap",
     "Link",
     "attention_map",
+    "contributions",
+    "decoder_lens",
+    "encoder_lens",
+    "erasures",
+    "rank_correlation",
     "reader_map",
     "save",
     "save_grid",
     "text_map",
     "text_picture",
+    "token_contributions",
+    "with_heads",
 ]

@@ -53,6 +53,25 @@ def erasures(model: Seq2Seq, rows: Rows) -> npt.NDArray[np.float64]:
     return drops
 
 
+def rank_correlation(weights: npt.NDArray[np.floating], drops: npt.NDArray[np.floating]) -> float | None:
+    """How well the order of weights is that of drops: Kendall's tau-b, from -1 to 1, the mean over target words.
+
+    Both are (target words, source words). This is the comparison of Jain and Wallace 2019, "Attention is not
+    Explanation", section 4.1. A target word with equal weights, or equal drops, of all source words has no order and
+    is left out; None if no word has one.
+    """
+    found = [tau for row, other in zip(weights, drops, strict=True) if (tau := _tau(row, other)) is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _tau(one: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> float | None:
+    """(concordant - discordant) / sqrt(pairs without a tie in one * pairs without a tie in the other)"""
+    upper = np.triu_indices(len(one), 1)
+    signs, others = (np.sign(np.subtract.outer(each, each))[upper] for each in (one, other))
+    bound = float(np.sqrt((signs**2).sum() * (others**2).sum()))
+    return float((signs * others).sum()) / bound if bound else None
+
+
 MIN_DROP = 0.1
 """Nats: a smaller change of a log-probability says nothing of what a token needs."""
 

@@ -1,0 +1,131 @@
+"""Translations after a layer: what can be read from a vector before the layers above it have changed it.
+
+DecoderLens (Langedijk et al. 2023, "DecoderLens: Layerwise Interpretation of Encoder-Decoder Transformers"): the
+decoder attends to the output of encoder layer k, normalized as that of the last layer, and a translation is searched
+greedily. Logit lens (nostalgebraist 2020): the output of decoder layer k is projected to the vocabulary as if it were
+the last one. Both show what is decodable, which is not what the model uses.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from limelight.attention.attend import permit_keys
+from limelight.batching.batch import Batch, make_batch
+from limelight.errors import UserError
+from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
+from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.model import Transformer, TransformerMemory, kept_heads
+
+
+class LayerTranslation(NamedTuple):
+    """The greedy translation from the output of one encoder layer."""
+
+    ids: tuple[int, ...]
+    log_probability: float
+    """Sum over its tokens, and over its end if it is `finished`; natural logarithm."""
+    finished: bool
+    """Whether it ends before the maximum length."""
+
+
+class LayerPrediction(NamedTuple):
+    """What one decoder layer would predict at one position."""
+
+    best: int
+    """The most probable token."""
+    best_probability: float
+    probability: float
+    """Of the given token."""
+
+
+def encoder_lens(
+    model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, keep_heads: KeepHeads | None = None
+) -> list[LayerTranslation]:
+    """The translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
+
+    `source_ids` are without the end, the translations have at most `max_length` tokens. Raises `UserError` for models
+    other than Transformers with encoder and decoder.
+    """
+    transformer = _transformer(model)
+    with eval_mode(model) as device:
+        batch = _batch(model, source_ids, ()).to(device)
+        hidden, rotate = transformer.encoder.enter(batch.source)
+        may_attend, states = permit_keys(batch.source_valid), [hidden]
+        for depth, layer in enumerate(cast(list[EncoderLayer], list(transformer.encoder.layers))):
+            kept = kept_heads(keep_heads, f"encoder.{depth}.self")
+            hidden, _ = layer(hidden, may_attend, rotate=rotate, keep_heads=kept)
+            states.append(hidden)
+        features = transformer.encoder.leave(torch.cat(states))
+        valid = batch.source_valid.expand(len(features), -1)
+        return _greedy(transformer, TransformerMemory(features, valid, keep_heads), max_length)
+
+
+def decoder_lens(
+    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+) -> list[list[LayerPrediction]]:
+    """What each decoder layer would predict at each position of a given target: item [k][t] after k layers, 0 from the
+    embeddings alone; the last position predicts the end.
+
+    Ids are without start and end. Raises `UserError` as `encoder_lens` does.
+    """
+    transformer = _transformer(model)
+    with eval_mode(model) as device:
+        batch = _batch(model, source_ids, target_ids).to(device)
+        memory = transformer.encode(batch.source, batch.source_valid, keep_heads=keep_heads)
+        sources = transformer.decoder.project_memory(memory.features, permit_keys(batch.source_valid))
+        hidden, rotate = transformer.decoder.enter(batch.target_in)
+        states = [hidden]
+        for depth, layer in enumerate(cast(list[DecoderLayer], list(transformer.decoder.layers))):
+            kept = [kept_heads(keep_heads, f"decoder.{depth}.{of}") for of in ("self", "cross")]
+            hidden = layer(hidden, sources[depth], rotate=rotate, keep_self=kept[0], keep_cross=kept[1]).features
+            states.append(hidden)
+        logits = model.project(transformer.decoder.leave(torch.cat(states)))
+        found = logits.float().softmax(dim=-1)  # (layers, positions, vocab)
+        top, best = found.max(dim=-1)
+        given = found.gather(-1, batch.target_out.expand(len(found), -1)[..., None])[..., 0]
+        rows = zip(best.tolist(), top.tolist(), given.tolist(), strict=True)
+        return [[LayerPrediction(*each) for each in zip(*row, strict=True)] for row in rows]
+
+
+def _greedy(model: Transformer, memory: TransformerMemory, max_length: int) -> list[LayerTranslation]:
+    """The most probable token at each step, of each row of a batch."""
+    state, count = model.start(memory), len(memory.features)
+    ids = torch.full((count, 1), model.start_id, device=memory.features.device)
+    said: list[list[int]] = [[] for _ in range(count)]
+    sums, going_on = [0.0] * count, [True] * count
+    for _ in range(max_length + 1):
+        features, state = model.step(ids, state)
+        best: Tensor = model.project(features[:, 0]).float().log_softmax(dim=-1)
+        gained, chosen = best.max(dim=-1)
+        for row, (gain, token) in enumerate(zip(gained.tolist(), chosen.tolist(), strict=True)):
+            if not going_on[row] or (len(said[row]) == max_length and token != model.end_id):
+                continue
+            sums[row] += gain
+            if token == model.end_id:
+                going_on[row] = False
+            else:
+                said[row].append(token)
+        if not any(going_on):
+            break
+        ids = chosen[:, None]
+    rows = zip(said, sums, going_on, strict=True)
+    return [LayerTranslation(tuple(tokens), total, not open_) for tokens, total, open_ in rows]
+
+
+def _transformer(model: Seq2Seq) -> Transformer:
+    if not isinstance(model, Transformer):
+        raise UserError("the layers of Transformers with encoder and decoder can be read: this is another model")
+    return model
+
+
+def _batch(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> Batch:
+    return make_batch(
+        [source_ids],
+        [target_ids],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )

@@ -1,0 +1,83 @@
+"""Translations after a layer: those of a model that has only the layers below."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from limelight.errors import UserError
+from limelight.inspection.layers import decoder_lens, encoder_lens
+from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
+
+NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
+
+
+def cut(model, *, encoder: int | None = None, decoder: int | None = None):
+    """The same model with its lowest layers alone."""
+    twin = copy.deepcopy(model)
+    for stack, count in ((twin.encoder, encoder), (twin.decoder, decoder)):
+        if count is not None:
+            stack.layers = nn.ModuleList(list(stack.layers)[:count])
+    return twin
+
+
+def greedy(model, source: list[int], max_length: int) -> tuple[list[int], float, bool]:
+    """Token by token, each time from the beginning."""
+    said: list[int] = []
+    total = 0.0
+    while True:
+        features = model.forward(batch_of(model, [source], [said]))[0, -1]
+        row = model.project(features).log_softmax(-1).detach()
+        token = int(row.argmax())
+        if token == model.end_id:
+            return said, total + float(row[token]), True
+        if len(said) == max_length:
+            return said, total, False
+        total += float(row[token])
+        said.append(token)
+
+
+@NORMS
+def test_each_translation_is_that_of_the_layers_below(seed, norm):
+    model = exact_model(transformer(norm=norm, encoder_layers=3))
+    (source,) = random_rows((5,), 28)
+    found = encoder_lens(model, source, max_length=7)
+    assert len(found) == 4
+    for depth, each in enumerate(found):
+        ids, total, finished = greedy(cut(model, encoder=depth), source, 7)
+        assert (list(each.ids), each.finished) == (ids, finished)
+        assert each.log_probability == pytest.approx(total, abs=1e-4)
+
+
+@NORMS
+def test_each_prediction_is_that_of_the_layers_below(seed, norm):
+    model = exact_model(transformer(norm=norm))
+    source, target = random_rows((5, 4), 28)
+    found = decoder_lens(model, source, target)
+    assert len(found) == 3
+    for depth, row in enumerate(found):
+        twin = cut(model, decoder=depth)
+        probabilities = twin.project(twin.forward(batch_of(twin, [source], [target])))[0].softmax(-1)
+        for place, (each, token) in enumerate(zip(row, [*target, model.end_id], strict=True)):
+            assert each.best == int(probabilities[place].argmax())
+            assert each.best_probability == pytest.approx(float(probabilities[place].max()), abs=1e-5)
+            assert each.probability == pytest.approx(float(probabilities[place, token]), abs=1e-5)
+
+
+def test_layers_that_do_nothing_change_no_translation(seed):
+    """A planted mechanism: from layer 1 on nothing is added, so all depths from 1 on translate alike."""
+    model = exact_model(transformer(norm="pre", encoder_layers=3))
+    with torch.no_grad():
+        for layer in list(model.encoder.layers)[1:]:
+            for last in (layer.attention.out_proj, layer.feed_forward.outer):
+                last.weight.zero_()
+                last.bias.zero_()
+    found = encoder_lens(model, *random_rows((6,), 28), max_length=9)
+    assert found[1] == found[2] == found[3]
+
+
+def test_other_models_are_refused():
+    for lens in (lambda model: encoder_lens(model, [3], max_length=3), lambda model: decoder_lens(model, [3], [4])):
+        with pytest.raises(UserError, match="the layers of Transformers"):
+            lens(make_model(recurrent()))
