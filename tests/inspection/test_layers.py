@@ -58,7 +58,7 @@ def test_each_prediction_is_that_of_the_layers_below(seed, norm):
     assert len(found) == 3
     for depth, row in enumerate(found):
         twin = cut(model, decoder=depth)
-        probabilities = twin.project(twin.forward(batch_of(twin, [source], [target])))[0].softmax(-1)
+        probabilities = twin.project(twin.forward(batch_of(twin, [source], [target])))[0].softmax(-1).detach()
         for place, (each, token) in enumerate(zip(row, [*target, model.end_id], strict=True)):
             assert each.best == int(probabilities[place].argmax())
             assert each.best_probability == pytest.approx(float(probabilities[place].max()), abs=1e-5)
