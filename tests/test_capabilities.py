@@ -90,7 +90,7 @@ def test_no_level_adds_what_the_processor_has_not(monkeypatch: pytest.MonkeyPatc
 def test_an_unknown_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "sse9")
     with pytest.raises(
-        UserError, match="LIMELIGHT_CAPABILITIES=sse9: there is baseline, avx2, avx512, vnni, bf16, all"
+        UserError, match="LIMELIGHT_CAPABILITIES=sse9: choose from baseline, avx2, avx512, vnni, bf16, all"
     ):
         has("avx2")
 

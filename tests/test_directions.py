@@ -127,11 +127,15 @@ def test_a_bilingual_model_needs_no_language() -> None:
 def test_several_directions_name_the_languages_of_every_corpus() -> None:
     check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, valid=(ENGLISH_FRENCH,)))
     check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),), both=True))
-    with pytest.raises(UserError, match=r"c\.tsv: a model of several directions has to know .* en-de=folder/c\.tsv"):
+    with pytest.raises(
+        UserError, match=r"c\.tsv: a model of several directions needs the languages .* en-de=folder/c\.tsv"
+    ):
         check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, corpus("c.tsv")))
-    with pytest.raises(UserError, match=r"v\.tsv: validation of de-en, which this run does not learn; it learns en-de"):
+    with pytest.raises(
+        UserError, match=r"v\.tsv: validation text for de-en, which is not a direction of this run: en-de"
+    ):
         check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, valid=(corpus("v.tsv", "de", "en"),)))
-    with pytest.raises(UserError, match=r"c\.tsv: both sides are said to be en"):
+    with pytest.raises(UserError, match=r"c\.tsv: both sides have the language en"):
         check_directions(data(corpus("c.tsv", "en", "en"), both=True))
 
 

@@ -49,7 +49,7 @@ def test_an_interrupted_file_goes_on_and_nothing_is_written_twice(until: int, tm
         write(tmp_path / "out", until)
     partial, journal = places_of(tmp_path / "out")
     assert names(tmp_path) == sorted([partial.name, journal.name])
-    assert caught.value.__notes__ == [f"what was done until then is in {partial}; the same command goes on"]
+    assert caught.value.__notes__ == [f"the work so far is in {partial}; the same command continues it"]
     with partial.open("ab") as file:
         file.write(b"half a li")  # as a process leaves it that is killed while it writes
     assert write(tmp_path / "out") == list(range(until, 5))
@@ -67,7 +67,9 @@ def test_nothing_is_left_of_what_has_not_begun(tmp_path: Path) -> None:
 def test_what_is_made_of_something_else_is_refused_and_stays(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         write(tmp_path / "out", 2)
-    with pytest.raises(UserError, match=r"it was begun otherwise: search\.beam is 4 there, 5 here\. Repeat .* remove"):
+    with pytest.raises(
+        UserError, match=r"it was started with other settings: search\.beam is 4 there, 5 here\. Repeat .* remove"
+    ):
         write(tmp_path / "out", search={"beam": 5})
     assert write(tmp_path / "out") == [2, 3, 4]
 
@@ -75,7 +77,7 @@ def test_what_is_made_of_something_else_is_refused_and_stays(tmp_path: Path) -> 
 def test_what_nobody_knows_is_not_overwritten(tmp_path: Path) -> None:
     partial, _ = places_of(tmp_path / "out")
     partial.write_text("something of somebody")
-    with pytest.raises(UserError, match=r"there is no out\.partial\.json beside it"):
+    with pytest.raises(UserError, match=r"out\.partial\.json is missing"):
         write(tmp_path / "out")
     assert partial.read_text() == "something of somebody"
     (tmp_path / "there").touch()

@@ -1,6 +1,5 @@
-"""Limelight: attention-based models, from text to a translation, to more text, and to what was attended to.
+"""Limelight: attention-based models for translation and text, and tools to inspect their attention.
 
-import limelight
 translator = limelight.load("runs/en-de")
 print(translator.translate("A dog runs.").text)
 """
@@ -37,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import names that need torch on demand: `limelight --help` must not wait for it."""
+    """Import names that need torch lazily, so that `limelight --help` is fast."""
     places = {
         "Classification": "classifier",
         "Classifier": "classifier",

@@ -1,4 +1,4 @@
-"""`python -m limelight` is `limelight`."""
+"""Entry point of `python -m limelight`."""
 
 from limelight.cli import main
 

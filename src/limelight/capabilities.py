@@ -1,7 +1,7 @@
-"""What this machine computes fast, with the reason for each answer: precision, kernels and test skips follow from it.
+"""Hardware capabilities, each with a reason. Precision, kernels and test skips follow from them.
 
-The processor says what it has. Environment variables can only take away from that: those that limit torch's own
-libraries (`ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA`), and `LIMELIGHT_CAPABILITIES`, which limits this file alone:
+Environment variables can only restrict what the processor reports: those of torch's own libraries
+(`ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA`), and `LIMELIGHT_CAPABILITIES`, which affects only this module:
 
 | LIMELIGHT_CAPABILITIES | what may be used on a CPU                           | such as                        |
 |------------------------|-----------------------------------------------------|--------------------------------|
@@ -10,10 +10,10 @@ libraries (`ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA`), and `LIMELIGHT_CAPABILI
 | `avx512`               | AVX-512                                             | Skylake-X                      |
 | `vnni`                 | int8 products that are summed in 32 bits            | Cascade Lake, Ice Lake         |
 | `bf16`                 | bf16 products, where they are faster than fp32      | Cooper Lake, Zen 4, Neoverse V |
-| `all`                  | AMX as well: everything there is                    | Sapphire Rapids                |
+| `all`                  | everything, AMX included                            | Sapphire Rapids                |
 
-An extension that the code was not told to avoid is used whatever is said here: numba and fbgemm have variables of their
-own (`NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES`, `FBGEMM_ENABLE_INSTRUCTIONS`).
+Libraries that do not ask this module are not affected: numba and fbgemm have variables of their own (`NUMBA_CPU_NAME`
+and `NUMBA_CPU_FEATURES`, `FBGEMM_ENABLE_INSTRUCTIONS`).
 """
 
 import os
@@ -26,7 +26,7 @@ import torch
 from limelight.errors import UserError
 
 LEVELS = ("baseline", "avx2", "avx512", "vnni", "bf16", "all")
-"""What `LIMELIGHT_CAPABILITIES` can be; each includes those before it."""
+"""Values of `LIMELIGHT_CAPABILITIES`; each includes those before it."""
 
 VARIABLE = "LIMELIGHT_CAPABILITIES"
 
@@ -51,11 +51,11 @@ _NEEDS = {
     "bf16": ("bf16", ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")),
     "amx": ("all", ("amx_tile",)),
 }
-"""Name to the level it belongs to, and the processor's flags of which one is enough (`torch.cpu.get_capabilities`)."""
+"""Capability to its level, and processor flags (`torch.cpu.get_capabilities`), of which one is sufficient."""
 
 
 class Capability(NamedTuple):
-    """One thing that the machine can or cannot do."""
+    """A capability of the machine, and why it is available or not."""
 
     name: str
     available: bool
@@ -63,32 +63,33 @@ class Capability(NamedTuple):
 
 
 def has(name: str) -> bool:
-    """Whether the CPU has `neon`, `avx2`, `avx512`, `vnni`, `bf16` or `amx`, and may use it."""
+    """Whether the CPU has `neon`, `avx2`, `avx512`, `vnni`, `bf16` or `amx`, and the environment allows its use."""
     return cpu_capability(name).available
 
 
 def cpu_capability(name: str) -> Capability:
-    """The same with the reason. Raises `UserError` where `LIMELIGHT_CAPABILITIES` is none of the `LEVELS`."""
+    """A capability of the CPU with the reason. Raises `UserError` if `LIMELIGHT_CAPABILITIES` is not one of
+    `LEVELS`."""
     level, flags = _NEEDS[name]
-    found = [flag for flag in flags if processor().get(flag)]
-    if not found:
+    present = [flag for flag in flags if processor().get(flag)]
+    if not present:
         return Capability(name, False, f"the processor has no {' or '.join(flags)}")
     for variable, ceiling in _ceilings():
         if LEVELS.index(level) > LEVELS.index(ceiling):
-            return Capability(name, False, f"the processor has {found[0]}, but {variable} forbids it")
+            return Capability(name, False, f"the processor has {present[0]}, but {variable} forbids it")
     if name == "bf16" and not torch.backends.mkldnn.is_available():
-        return Capability(name, False, f"the processor has {found[0]}, but torch was built without oneDNN")
-    return Capability(name, True, f"the processor has {found[0]}")
+        return Capability(name, False, f"the processor has {present[0]}, but torch was built without oneDNN")
+    return Capability(name, True, f"the processor has {present[0]}")
 
 
 def int8_engines() -> tuple[str, ...]:
-    """Torch's libraries for int8 products on this CPU, best for few rows first; none in some builds."""
+    """Torch's libraries for int8 products on this CPU, the fastest for few rows first; empty in some builds."""
     return tuple(name for name in ("fbgemm", "onednn") if name in torch.backends.quantized.supported_engines)
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether a device multiplies bf16 faster than fp32. A CPU without instructions for it does not, nor do some that
-    have them (`bf16_products`)."""
+    """Whether a device multiplies bf16 faster than fp32. False for CPUs without bf16 instructions, and for some with
+    them, see `bf16_products`."""
     if device.type == "cpu":
         return bf16_products().available
     if device.type == "cuda" and torch.cuda.is_available():
@@ -99,15 +100,15 @@ def multiplies_bf16(device: torch.device) -> bool:
 def bf16_products() -> Capability:
     """Whether the CPU multiplies bf16 faster than fp32, with the reason.
 
-    Instructions alone do not say it. Cores of Sapphire and Emerald Rapids, known by `avx512_fp16`, are fast in bf16
-    through AMX; where a virtual machine hides AMX, their `avx512_bf16` takes 1.8 times as long as fp32
+    Instructions are not sufficient. Sapphire and Emerald Rapids, recognized by `avx512_fp16`, are fast in bf16 through
+    AMX; where a virtual machine hides AMX, their `avx512_bf16` takes 1.8 times as long as fp32
     (`benchmarks.machine.product_rate`, on Emerald Rapids), while AMD's Zen 4 needs half as long as for fp32. This is a
-    rule and not a measurement at run time, so that a run has the same precision whatever else the machine does.
+    rule and not a measurement at run time, so that the precision of a run does not depend on the load of the machine.
     """
-    found = cpu_capability("bf16")
-    if found.available and processor().get("avx512_fp16") and not has("amx"):
-        return Capability("bf16", False, f"{found.reason}, which is slower than fp32 on this kind of CPU without AMX")
-    return found
+    bf16 = cpu_capability("bf16")
+    if bf16.available and processor().get("avx512_fp16") and not has("amx"):
+        return Capability("bf16", False, f"{bf16.reason}, which is slower than fp32 on this kind of CPU without AMX")
+    return bf16
 
 
 def multiplies_fp16(device: torch.device) -> bool:
@@ -116,19 +117,19 @@ def multiplies_fp16(device: torch.device) -> bool:
 
 
 def multiplies_tf32(device: torch.device) -> bool:
-    """Whether a device has TF32: fp32 products whose factors are rounded to 11 bits (compute capability 8.0)."""
+    """Whether a device has TF32: fp32 products of factors rounded to 11 significant bits (compute capability 8.0)."""
     return _compute_capability(device) >= (8, 0)
 
 
 def _compute_capability(device: torch.device) -> tuple[int, int]:
-    """(0, 0) for what is no CUDA GPU."""
+    """The compute capability of a CUDA GPU; (0, 0) for other devices."""
     if device.type != "cuda" or not torch.cuda.is_available():
         return 0, 0
     return torch.cuda.get_device_capability(device)
 
 
 def gpus() -> list[Capability]:
-    """The GPUs by the names of their torch devices; the reason says what they are and whether they multiply bf16."""
+    """The GPUs by the names of their torch devices; the reason names the model and whether it multiplies bf16."""
     found = []
     for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         major, minor = torch.cuda.get_device_capability(index)
@@ -142,7 +143,7 @@ def gpus() -> list[Capability]:
 
 
 def capabilities() -> list[Capability]:
-    """Everything that is known: of the CPU, torch's int8 libraries, GPUs."""
+    """All known capabilities: CPU, torch's int8 libraries, GPUs."""
     engines = int8_engines()
     reason = f"torch has {', '.join(engines)}" if engines else "this build of torch has neither fbgemm nor onednn"
     of_cpu = [bf16_products() if name == "bf16" else cpu_capability(name) for name in _NEEDS]
@@ -150,7 +151,7 @@ def capabilities() -> list[Capability]:
 
 
 def describe() -> str:
-    """A table of `capabilities`, one line each."""
+    """`capabilities` as a table, one line each."""
     lines = [f"{processor().get('cpu_name') or 'CPU'} ({processor().get('architecture', 'unknown')})"]
     for name, available, reason in capabilities():
         lines.append(f"  {name:8}{'yes' if available else 'no':5}{reason}")
@@ -159,7 +160,7 @@ def describe() -> str:
 
 @cache
 def processor() -> Mapping[str, Any]:
-    """What the processor says of itself, whatever the environment forbids."""
+    """The processor's own report, without the restrictions of the environment."""
     query = getattr(torch.cpu, "get_capabilities", None)
     if query is not None:
         return dict(query())
@@ -174,10 +175,10 @@ def processor() -> Mapping[str, Any]:
 
 
 def _ceilings() -> list[tuple[str, str]]:
-    """The variables that are set, as they were written, and the level up to which each permits."""
+    """The variables that are set, as `NAME=value`, and the highest level that each allows."""
     ours = os.environ.get(VARIABLE, "").lower()
     if ours and ours not in LEVELS:
-        raise UserError(f"{VARIABLE}={ours}: there is {', '.join(LEVELS)}")
+        raise UserError(f"{VARIABLE}={ours}: choose from {', '.join(LEVELS)}")
     ceilings = [(f"{VARIABLE}={ours}", ours)] if ours else []
     for variable, levels in (("ATEN_CPU_CAPABILITY", _ATEN), ("ONEDNN_MAX_CPU_ISA", _ONEDNN)):
         value = os.environ.get(variable, "")

@@ -1,12 +1,12 @@
 """A child process of this package that answers calls: `python -m limelight.child MODULE:FACTORY`.
 
-Both directions carry frames: the lengths of a header and of a payload, the header as JSON, the payload as bytes. The
-child calls `FACTORY()` once, and the function that it returns for each frame, and sends the result back; a `UserError`,
-or any other exception, becomes the `error` of the answer.
+Both directions carry frames: the lengths of a header and a payload, the header as JSON, the payload as bytes. The child
+calls `FACTORY()` once, then calls the function that it returned for each frame and sends back the result. An exception
+becomes the `error` of the answer.
 
-A child is in a session of its own, so Ctrl-C reaches its parent alone. It ends with its parent, also during work: a
-thread reads its standard input, which ends when the parent has ended, however that ended. What the function prints goes
-to standard error. A child that does not answer in time is killed.
+A child runs in its own session, so Ctrl-C reaches only its parent. It ends with its parent, even in the middle of a
+call: a thread reads its standard input, which closes when the parent ends. Output of the function goes to standard
+error. A child that does not answer in time is killed.
 """
 
 import json
@@ -29,9 +29,9 @@ from limelight.errors import RunError, UserError
 LENGTHS = struct.Struct(">IQ")
 MAX_HEADER = 1 << 24
 MAX_PAYLOAD = 1 << 32
-"""Maximum bytes of a header and of a payload: what is beyond is not a frame of this module."""
+"""Maximum bytes of a header and of a payload; larger lengths are not a frame of this module."""
 PACKAGES = Path(__file__).parents[1]
-"""The folder of the package, for a process that starts elsewhere."""
+"""The folder that contains the package, for `PYTHONPATH` of the child."""
 
 Header = dict[str, Any]
 Frame = tuple[Header, bytes]
@@ -47,7 +47,8 @@ def write_frame(sink: IO[bytes], header: Header, payload: bytes = b"") -> None:
 
 
 def read_frame(source: IO[bytes]) -> Frame | None:
-    """Read a frame; None at the end of the input, also in the middle of a frame. Raises `ValueError` if it is none."""
+    """Read a frame; None at the end of the input, also in the middle of a frame. Raises `ValueError` for invalid
+    data."""
     lengths = source.read(LENGTHS.size)
     if len(lengths) < LENGTHS.size:
         return None
@@ -59,14 +60,14 @@ def read_frame(source: IO[bytes]) -> Frame | None:
 
 
 class ChildEndedError(RunError):
-    """The child has ended, or was killed because it did not answer; its text says which."""
+    """The child ended, or was killed because it did not answer; the message says which."""
 
 
 class Child:
     """A child process that answers one call at a time.
 
     Args:
-        factory: what makes the function that answers in the child, as `module:name`.
+        factory: `module:name` of the function that creates the handler in the child.
         silence: seconds without an answer after which the child is killed.
     """
 
@@ -95,7 +96,7 @@ class Child:
         try:
             write_frame(self.process.stdin, header, payload)
             answer = read_frame(self.process.stdout)
-        except (OSError, ValueError):  # a pipe that is closed, or bytes that are no frame
+        except (OSError, ValueError):  # a closed pipe, or an invalid frame
             answer = None
         finally:
             timer.cancel()
@@ -106,7 +107,7 @@ class Child:
         return answer
 
     def close(self) -> None:
-        """Kill the child, whatever it is doing, and wait for it."""
+        """Kill the child and wait for it."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -121,7 +122,7 @@ class Child:
     def _ended(self) -> ChildEndedError:
         if self._is_silent:
             return ChildEndedError(f"no answer after {self.silence:g} s")
-        self.process.kill()  # where it wrote what is no frame
+        self.process.kill()  # it may still run after an invalid frame
         return ChildEndedError(f"exit code {self.process.wait()}")
 
 
@@ -129,9 +130,9 @@ class Child:
 
 
 def main(factory: str) -> None:
-    """Answer calls until the parent has ended."""
+    """Answer calls until the parent ends."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent decides
+        signal.signal(number, signal.SIG_IGN)  # the parent ends this process
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     calls: queue.SimpleQueue[Frame] = queue.SimpleQueue()
@@ -148,12 +149,12 @@ def main(factory: str) -> None:
             answer = {"error": str(error)}, b""
         except Exception as error:
             answer = {"error": "".join(traceback.format_exception_only(error)).strip()}, b""
-        with suppress(OSError):  # the reading thread ends this process
+        with suppress(OSError):  # the parent has ended; the reading thread exits
             write_frame(answers, *answer)
 
 
 def _read(source: IO[bytes], calls: "queue.SimpleQueue[Frame]") -> None:
-    """Queue the calls; end this process when there are no more."""
+    """Queue the calls; exit this process at the end of the input."""
     while (frame := read_frame(source)) is not None:
         calls.put(frame)
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Where two trees of plain values, such as two configurations, differ."""
+"""Differences between two trees of plain values, such as configurations."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 Difference = tuple[str, Any, Any]
-"""The full name of a value, as in `section.key`, with the old one and the new one."""
+"""Full name of a value (`section.key`), its old value and its new value."""
 
 
 def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
-    """Every value that two mappings of mappings differ in; None stands for one that is missing."""
+    """All values in which two nested mappings differ; None stands for a missing value."""
     if isinstance(old, dict) and isinstance(new, dict):
-        found = []
-        for key in {**old, **new}:
-            found += differences(old.get(key), new.get(key), f"{name}.{key}" if name else key)
-        return found
+        keys = {**old, **new}
+        nested = (differences(old.get(key), new.get(key), f"{name}.{key}" if name else key) for key in keys)
+        return [difference for each in nested for difference in each]
     return [] if old == new else [(name, old, new)]
 
 
-def describe_differences(found: Sequence[Difference]) -> str:
-    """The differences between stored and requested values, for a message."""
-    return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in found)
+def describe_differences(changes: Sequence[Difference]) -> str:
+    """Differences between stored and requested values, for a message."""
+    return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in changes)

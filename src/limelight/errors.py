@@ -1,20 +1,20 @@
-"""The two kinds of errors that are reported to a user.
+"""The two kinds of errors that are reported to the user.
 
-A message names the value, the bound, the place (file and line where there is one) and the way out. Everything else that
-is raised is a fault of ours and may show a traceback.
+A message names the value, the bound, the place (file and line if there is one) and the remedy. Any other exception is a
+bug and may show a traceback.
 """
 
 
 class UserError(ValueError):
-    """The caller's mistake; the command line prints the message alone and ends with exit code 2."""
+    """A mistake of the caller; the command line prints only the message and exits with code 2."""
 
 
 class RunError(RuntimeError):
-    """The work itself failed (disk full, values not finite); the command line ends with exit code 1."""
+    """The work itself failed (disk full, values not finite); the command line exits with code 1."""
 
 
 class TextWarning(UserWarning):
-    """Text that can be read but may not be what the user means: `file: what is strange; what to do`."""
+    """Text that can be read but is probably not what the user wants: `file: what is wrong; what to do`."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -23,6 +23,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def shown(text: str, most: int = 200) -> str:
-    """Untrusted text for a message: shortened, without control characters."""
+    """Untrusted text for a message: truncated, without control characters."""
     cut = text if len(text) <= most else text[:most] + "..."
     return "".join(character if character.isprintable() else "\ufffd" for character in cut)

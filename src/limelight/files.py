@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, brought to the disk, then moved."""
+"""Atomic file writes: content is written to a temporary file, synced to disk, then renamed."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ FORMER = ".former"
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an `OSError` say which file it is about: one that comes while bytes are written or synced does not."""
+    """A context that adds `path` to an `OSError` without a file name, as raised while bytes are written or synced."""
     try:
         yield
     except OSError as error:
@@ -27,7 +27,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path, afterwards: str) -> Iterator[None]:
-    """Tell of a write that fails as `RunError`: the path, the cause, and how things stand `afterwards`."""
+    """A context that converts `OSError` to `RunError` with the path, the cause, and the state `afterwards`."""
     try:
         yield
     except OSError as error:
@@ -35,20 +35,20 @@ def writing(path: Path, afterwards: str) -> Iterator[None]:
 
 
 def cause(error: Exception) -> str:
-    """What went wrong, without the path that an `OSError` repeats."""
+    """The reason of an error, without the path that an `OSError` repeats."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that its name never stands for half of it. An `OSError` names it."""
+    """Write a file atomically. An `OSError` names it."""
     fill_file(path, lambda partial: partial.write_bytes(content.encode() if isinstance(content, str) else content))
 
 
 def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill` write a file beside the place, bring it to the disk, then move it there. An `OSError` names it.
+    """Let `fill` write a temporary file, sync it to disk, and rename it to `path`. An `OSError` names it.
 
-    It has the permissions of any new file: safetensors gives its files to their owner alone, and a model is often read
-    by a service of another user.
+    The file gets the default permissions of new files: safetensors restricts its files to their owner, but a model is
+    often read by a service that runs as another user.
     """
     partial = path.with_name(path.name + PARTIAL)
     with naming(path):
@@ -66,8 +66,8 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def as_json(value: Any, **options: Any) -> str:
-    """JSON that can be encoded in UTF-8: as it is read by people, but escaped if a text has half a surrogate pair, as
-    the names of files may have."""
+    """JSON that can be encoded in UTF-8: with non-ASCII characters as they are, or escaped if the text contains lone
+    surrogates, as file names may."""
     text = json.dumps(value, ensure_ascii=False, **options)
     try:
         text.encode()
@@ -77,16 +77,16 @@ def as_json(value: Any, **options: Any) -> str:
 
 
 def write_all(handle: int, content: bytes) -> None:
-    """Hand all of it to the system, now: a disk that is full is met here, not when a buffer is flushed later."""
+    """Write all bytes without buffering: a full disk raises here, not at a later flush."""
     while content:
         content = content[os.write(handle, content) :]
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Let `fill` write into a folder beside the place, bring it to the disk, then move it there.
+    """Let `fill` write a temporary folder, sync it to disk, and rename it to `folder`.
 
-    An existing folder is moved aside and removed afterwards. A process that is killed between the two moves leaves
-    both, and `clear_leftovers` restores the former one, so the folder is never lost. An `OSError` names a path.
+    An existing folder is moved aside first and removed afterwards. A process that is killed between the two renames
+    leaves both, and `clear_leftovers` restores the former one, so the folder is never lost. An `OSError` names a path.
     """
     partial, former = (folder.with_name(folder.name + ending) for ending in (PARTIAL, FORMER))
     with naming(folder):
@@ -101,7 +101,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
             os.rename(partial, folder)
         except BaseException:
             _try_to_remove(partial)
-            with suppress(OSError):  # `clear_leftovers` does it when the next start can
+            with suppress(OSError):  # otherwise `clear_leftovers` does it at the next start
                 if former.exists() and not folder.exists():
                     os.rename(former, folder)
             raise
@@ -110,7 +110,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Tidy up, anywhere under `folder`, after a process that was killed while it wrote."""
+    """Restore or remove what a killed process left anywhere under `folder`."""
     for former in sorted(folder.rglob(f"*{FORMER}")):
         place = former.with_name(former.name.removesuffix(FORMER))
         if place.exists():
@@ -122,12 +122,12 @@ def clear_leftovers(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder with all that is in it, if it is there. An `OSError` names it."""
+    """Remove a file, or a folder with its contents, if it exists. An `OSError` names it."""
     if path.is_dir() and not path.is_symlink():
         try:
             shutil.rmtree(path)
         except OSError as error:
-            error.filename = str(path)  # it has the bare name of something within
+            error.filename = str(path)  # `rmtree` gives only the name of an entry
             raise
     else:
         path.unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def _try_to_remove(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Bring a folder with all that is in it to the disk."""
+    """Sync a folder and all its contents to disk."""
     for path in folder.rglob("*"):
         if path.is_file():
             sync_file(path)
@@ -149,13 +149,13 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Bring a file that a library wrote to the disk."""
+    """Sync a file that was written by a library to disk."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's list of names to the disk: a rename is not safe before. Windows has no such call."""
+    """Sync the entries of a folder to disk, which makes a rename durable. Does nothing on Windows."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

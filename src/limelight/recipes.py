@@ -1,4 +1,4 @@
-"""All recipes by name. They are imported on demand: the help of `limelight train` lists their names."""
+"""All recipes by name, imported lazily: the help of `limelight train` lists their names."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ GROUPS = {
 
 
 class _Recipes(Mapping[str, "Callable[[], RunConfig]"]):
-    """The functions of all recipes by name, each imported when it is looked up."""
+    """The functions of all recipes by name; each is imported on access."""
 
     def __getitem__(self, name: str) -> "Callable[[], RunConfig]":
         if name not in tuple(self):
@@ -41,14 +41,14 @@ RECIPES = _Recipes()
 
 
 def describe_recipes() -> str:
-    """The names of all recipes under their kinds, for help."""
+    """The names of all recipes by kind, for help texts."""
     return "; ".join(f"{', '.join(names)}: {kind}" for kind, names in GROUPS.items())
 
 
 def find_recipe(name: str) -> "RunConfig":
-    """The configuration of that recipe. Raises `UserError` naming those there are."""
+    """The configuration of a recipe. Raises `UserError` that lists all names if there is none."""
     if name not in RECIPES:
         near = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
-        raise UserError(f"unknown recipe {name!r}: {hint}there are {', '.join(RECIPES)}")
+        raise UserError(f"unknown recipe {name!r}; {hint}choose from {', '.join(RECIPES)}")
     return RECIPES[name]()

@@ -1,8 +1,8 @@
-"""One file written over many starts: what was committed stays, and goes on where it stopped after any kind of end.
+"""A file that is written over several runs of a process: committed content survives any interruption.
 
-Bytes are appended to FILE.partial, and FILE.partial.json (the journal) says how many of them count, what they were made
-of, and what the writer knew then. A start cuts off what was written after the last commit. FILE itself appears at the
-end, when it is complete.
+Bytes are appended to FILE.partial. FILE.partial.json (the journal) records how many of them are committed, what they
+depend on, and the state of the writer. On start, everything after the last commit is cut off. FILE itself appears at
+the end, when it is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ except ImportError:  # Windows
 JOURNAL = ".json"
 FORMAT = 1
 ATTEMPTS = 20
-"""Times to open a file that another process moves away each time."""
+"""Attempts to open a file that another process keeps renaming."""
 _AFTERWARDS = "what was committed is intact: after this is fixed, the same command continues"
 
 
@@ -38,17 +38,17 @@ class ResumableFile:
         self.path = path
         self.partial, self.journal = places_of(path)
         self.state: dict[str, Any] = {}
-        """What the last commit said; empty where there was none."""
+        """The state of the last commit; empty if there is none."""
         self._handle, self._made_of, self._bytes = handle, made_of, 0
 
     def begin(self) -> None:
-        """Take up what is there, or begin. Raises `UserError` where it was made of something else, and `RunError` where
-        it is damaged."""
+        """Resume from the journal, or begin. Raises `UserError` if the content depends on other values, and `RunError`
+        if it is damaged."""
         size = os.fstat(self._handle).st_size
         if not self.journal.exists():
             if size:
                 raise UserError(
-                    f"{self.partial}: there is no {self.journal.name} beside it, so its content is not known; remove "
+                    f"{self.partial}: {self.journal.name} is missing, so its content is not known; remove "
                     "it or give another name"
                 )
             self._record()
@@ -63,7 +63,7 @@ class ResumableFile:
             os.lseek(self._handle, 0, os.SEEK_END)
 
     def commit(self, content: bytes, state: Mapping[str, Any]) -> None:
-        """Append bytes for good, with what the writer needs to know to go on after them: plain values for JSON."""
+        """Append bytes durably, with the state that the writer needs to continue: plain values for JSON."""
         with writing(self.path, _AFTERWARDS):
             write_all(self._handle, content)
             os.fsync(self._handle)
@@ -72,34 +72,34 @@ class ResumableFile:
         self._record()
 
     def finish(self) -> None:
-        """Move the file to its place. The journal goes after that."""
+        """Rename the file to its final path, then remove the journal."""
         with writing(self.path, _AFTERWARDS):
-            if fcntl is None:  # Windows moves no open file. Where there are locks, they last until it has been moved.
+            if fcntl is None:  # Windows cannot rename an open file. Elsewhere the lock is held until after the rename.
                 self.close()
             os.replace(self.partial, self.path)
             sync_folder(self.path.parent)
             self.journal.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release its lock."""
         if self._handle >= 0:
             os.close(self._handle)
         self._handle = -1
 
     def discard(self) -> None:
-        """Remove what holds nothing."""
+        """Remove the partial file and the journal."""
         for place in (self.partial, self.journal):
             with suppress(OSError):
                 place.unlink()
 
     @property
     def size(self) -> int:
-        """Bytes that are committed."""
+        """Number of committed bytes."""
         return self._bytes
 
     @property
     def _remedy(self) -> str:
-        return f"remove {self.partial} and {self.journal.name} to begin anew"
+        return f"remove {self.partial} and {self.journal.name} to start again"
 
     def _record(self) -> None:
         content = {"format": FORMAT, "made_of": self._made_of, "bytes": self._bytes, "state": self.state}
@@ -118,22 +118,22 @@ class ResumableFile:
         changed = describe_differences(differences(made_of, self._made_of))
         if changed:
             raise UserError(
-                f"{self.partial}: it was begun otherwise: {changed}. Repeat the command that began it, or "
-                f"{self._remedy}"
+                f"{self.partial}: it was started with other settings: {changed}. Repeat the command that started it, "
+                f"or {self._remedy}"
             )
 
 
 @contextmanager
 def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]:
-    """A context that yields the file, resumed if it exists; leave the block with `finish`.
+    """A context that yields the file, resumed if it exists; call `finish` before leaving it.
 
     Args:
-        path: no link, as what is written beside it is moved to its name.
-        made_of: what the content depends on, as plain values for JSON. A half-done file that was made of something else
-            is refused.
+        path: must not be a link, as a temporary file beside it is renamed to it.
+        made_of: what the content depends on, as plain values for JSON. A partial file with other values is refused.
 
-    An exception gets a note that says where the work is, or nothing is left where there is none. Raises `UserError`
-    for a path that cannot be written or that exists, and where another process writes it; see `ResumableFile.begin`.
+    If the block raises, the exception gets a note that says where the work is kept; a file without commits is removed.
+    Raises `UserError` if the path cannot be written or exists, and if another process writes it; see
+    `ResumableFile.begin`.
     """
     _require_new(path)
     file = ResumableFile(path, _locked(path), json.loads(json.dumps(made_of)))
@@ -143,7 +143,7 @@ def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]
             yield file
         except BaseException as error:
             if file.state:
-                error.add_note(f"what was done until then is in {file.partial}; the same command goes on")
+                error.add_note(f"the work so far is in {file.partial}; the same command continues it")
             else:
                 file.discard()
             raise
@@ -152,7 +152,7 @@ def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]
 
 
 def places_of(path: Path) -> tuple[Path, Path]:
-    """Where the bytes of a half-done file are, and its journal."""
+    """The paths of a partial file and of its journal."""
     partial = path.with_name(path.name + PARTIAL)
     return partial, partial.with_name(partial.name + JOURNAL)
 
@@ -161,13 +161,14 @@ def _require_new(path: Path) -> None:
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give -o the name of a file")
     if path.exists() and not path.is_file():
-        raise UserError(f"{path}: is a pipe or a device, and what is written over many starts needs a file")
+        raise UserError(f"{path}: is a pipe or a device, and a resumable output needs a file")
     if path.exists():
-        raise UserError(f"{path}: is there already; give -o another name, or remove it")
+        raise UserError(f"{path}: already exists; give -o another name, or remove it")
 
 
 def _locked(path: Path) -> int:
-    """The half-done file, open, and locked where files can be locked: the kernel lets go of a process that ends."""
+    """Open the partial file and lock it where files can be locked; the system releases the lock when the process
+    ends."""
     partial, _ = places_of(path)
     try:
         for _ in range(ATTEMPTS):
@@ -185,7 +186,7 @@ def _locked(path: Path) -> int:
             os.close(handle)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
-    raise UserError(f"{path}: cannot be written: {partial} changes all the time")
+    raise UserError(f"{path}: cannot be written: other processes keep replacing {partial}")
 
 
 def _lock(handle: int, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: how often it is shown, and where."""
+"""Progress of long work on standard error."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 FIRST_LINE, LATER_LINES, LIVE = 30.0, 300.0, 1.0
-"""Seconds after which progress is shown at the latest: the first time, later, and on a terminal."""
+"""Seconds between displays of progress: before the first line, between later lines, and on a terminal."""
 
 
 class Screen(Console):
-    """Standard error. If its reader has closed it (`2>&1 | head`), the work continues."""
+    """A console on standard error. If the reader closes the pipe (`2>&1 | head`), output stops and the work
+    continues."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())  # what is buffered vanishes there, at the latest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())  # discards buffered output
 
 
 def live_bar(console: Console) -> Progress:
-    """A line of a terminal that changes: a description, a bar, `figures`, and the time `left`. It has begun."""
+    """A started progress bar for a terminal: description, bar, `figures`, and the time `left`."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a request that is granted as soon as nothing can be lost, and soon in any case."""
+"""Graceful stop on Ctrl-C and SIGTERM: save first, but end in any case within a time limit."""
 
 import math
 import os
@@ -13,17 +13,17 @@ from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 9.0
-"""Seconds from a signal to the end of the process, whatever it is doing: the limit is ten."""
+"""Maximum seconds from a signal to the end of the process, whatever it is doing; the limit is ten."""
 AT_ONCE = 1.0
-"""The same where there is nothing to save."""
+"""Maximum seconds if there is nothing to save."""
 ECHO = 0.1
-"""For so many seconds the same signal is the same request: `timeout` sends it to a process and then to its group."""
+"""Seconds within which the same signal counts as one request: `timeout` sends it to a process and then to its group."""
 
 
 class Stopped(BaseException):
     """A stop was requested, and everything has been saved.
 
-    Not an `Exception`: nothing that handles faults of the work itself may swallow it.
+    Not an `Exception`, so that handlers of ordinary errors do not swallow it.
     """
 
     def __init__(self, number: int) -> None:
@@ -33,15 +33,15 @@ class Stopped(BaseException):
 
 
 class StopRequest:
-    """Listens for signals while it is entered; what listened before comes back when it is left.
+    """A context that handles stop signals; previous handlers are restored on exit.
 
-    Between updates `check()` raises `Stopped`. Inside `interruptible()`, where nothing is half done (reading text,
-    validating, summing gradients), the signal raises it on the spot.
+    Between updates `check()` raises `Stopped`. Inside `interruptible()`, where no state is half written (reading text,
+    validating, summing gradients), the signal raises it immediately.
 
-    Python can raise only between two of its own steps, and compiled code may keep it from the next one for minutes. So
-    a thread watches, too: it ends the process when the time is up, and at a second signal.
+    Python runs signal handlers only between bytecodes, and compiled code may delay that for minutes. Therefore a thread
+    watches, too: it ends the process when the time is up, and at a second signal.
 
-    Only the main thread may listen; in any other, signals do what they did before.
+    Handlers are installed only in the main thread; in other threads signals keep their behavior.
     """
 
     def __init__(self) -> None:
@@ -57,23 +57,23 @@ class StopRequest:
             watch = threading.Thread(target=self._watch, args=(reading,), daemon=True)
             watch.start()
             self._leave.callback(watch.join)
-            self._leave.callback(os.close, writing)  # which tells the watch to go
+            self._leave.callback(os.close, writing)  # which ends the watch thread
             self._leave.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(writing, warn_on_full_buffer=False))
             for number in SIGNALS:
-                self._leave.callback(signal.signal, number, signal.signal(number, self._heard))
+                self._leave.callback(signal.signal, number, signal.signal(number, self._handle))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._leave.close()
 
     def check(self) -> None:
-        """Raise `Stopped` if a signal has come."""
+        """Raise `Stopped` if a signal has arrived."""
         if self.number:
             raise Stopped(self.number)
 
     @contextmanager
     def interruptible(self, *, nothing_to_save: bool = False) -> Iterator[None]:
-        """Within this block a signal stops the work where it stands; with `nothing_to_save`, soon and by force."""
+        """A context in which a signal raises `Stopped` immediately; `nothing_to_save` shortens the time limit."""
         self._interruptible, self._nothing_to_save = True, nothing_to_save
         try:
             self.check()
@@ -81,8 +81,8 @@ class StopRequest:
         finally:
             self._interruptible = self._nothing_to_save = False
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
-        """The main thread has come to its next step. What follows a first signal is for the watch."""
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        """The signal handler in the main thread. Signals after the first are handled by the watch thread."""
         if self.number:
             return
         self.number = number
@@ -90,7 +90,7 @@ class StopRequest:
             raise Stopped(number)
 
     def _watch(self, pipe: int) -> None:
-        """Reads the numbers of signals, which the interpreter writes the moment they come, until the pipe is closed."""
+        """Read signal numbers, which the interpreter writes on arrival, until the pipe is closed."""
         first, since = 0, math.inf
         while True:
             limit = AT_ONCE if self._nothing_to_save else GRACE
@@ -111,10 +111,10 @@ class StopRequest:
 
 
 def _end(number: int, why: str) -> NoReturn:
-    """End the process as it stands, with a line on standard error if that can take it without a wait."""
+    """End the process immediately, with a line on standard error if that can be written without blocking."""
     name = signal.Signals(number).name
     line = f"limelight: stopped by {name} without a last save: {why}; what was saved before is intact\n"
-    # Off the line of a live display, which has hidden the cursor of its terminal.
+    # Leave the line of a live display and show the cursor, which the display has hidden.
     lead = "\n\x1b[?25h" if os.isatty(2) else ""
     with suppress(OSError, ValueError):
         if select.select([], [2], [], 0)[1]:
@@ -123,6 +123,6 @@ def _end(number: int, why: str) -> NoReturn:
 
 
 def ignore_hangup() -> None:
-    """Ignore SIGHUP until there is a handler: it must not end a process that has just been started."""
+    """Ignore SIGHUP until a handler is installed: it must not end a process that has just started."""
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

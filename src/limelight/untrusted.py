@@ -1,4 +1,4 @@
-"""Untrusted files: opened without waiting, read up to a bound, and plain data only."""
+"""Safe access to untrusted files: without blocking, with limits on size, plain data only."""
 
 import errno
 import os
@@ -11,15 +11,15 @@ import yaml
 from limelight.errors import shown
 
 MAX_YAML_BYTES = 100_000
-"""Bytes of YAML that are read: a hundred times our own configuration, and parsed in a second."""
+"""Maximum bytes of YAML: a hundred times our own configuration, parsed in a second."""
 
 MAX_VALUE_LENGTH = 2_000
-"""Characters of one value in YAML: longer than any name of a file we are likely to meet."""
+"""Maximum characters of one YAML value: longer than any expected file name."""
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a regular file. Raises `OSError`, also for all else: a fifo blocks, a device never ends."""
-    without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor fifos among its files
+    """Open a regular file. Raises `OSError`, also for other files: a FIFO would block, a device may never end."""
+    without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor FIFOs in its file system
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | without_waiting))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -28,7 +28,7 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """The content of a regular file. Raises `OSError`, also where it has more than `most` bytes."""
+    """The content of a regular file. Raises `OSError`, also if it has more than `most` bytes."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
@@ -37,7 +37,7 @@ def read_plain(path: Path, most: int) -> bytes:
 
 
 def read_yaml(text: str) -> Any:
-    """Plain values: mappings, lists, text, numbers, truth values, null. Raises `ValueError` with line and fault."""
+    """Parse plain values: mappings, lists, text, numbers, booleans, null. Raises `ValueError` with the line."""
     try:
         loader = _Plain(text)
         return loader.get_single_data()
@@ -51,26 +51,26 @@ def read_yaml(text: str) -> Any:
 
 
 class _Plain(yaml.SafeLoader):
-    """Safe YAML without what multiplies (names for values), what chooses types (tags) and what hides (keys twice)."""
+    """Safe YAML without aliases (which multiply content), tags (which choose types) and duplicate keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()
         if event.anchor is not None:
-            self._refuse("names for values (&name, *name) are not taken; write the value out", event)
+            self._refuse("anchors and aliases (&name, *name) are not allowed; write the value out", event)
         if event.tag not in (None, "!"):
-            self._refuse(f"tags such as {event.tag} are not taken; values are plain", event)
+            self._refuse(f"tags such as {event.tag} are not allowed; values are plain", event)
         if len(getattr(event, "value", "")) > MAX_VALUE_LENGTH:
-            self._refuse(f"a value of {len(event.value):,} characters; at most {MAX_VALUE_LENGTH:,} are taken", event)
+            self._refuse(f"a value of {len(event.value):,} characters; at most {MAX_VALUE_LENGTH:,} are allowed", event)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        found, seen = super().construct_mapping(node, deep), set()
+        mapping, seen = super().construct_mapping(node, deep), set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node)
             if key in seen:
                 self._refuse(f"{key} is given twice", key_node)
             seen.add(key)
-        return found
+        return mapping
 
     def _refuse(self, fault: str, where: Any) -> None:
         raise yaml.MarkedYAMLError(problem=fault, problem_mark=where.start_mark)

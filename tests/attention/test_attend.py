@@ -13,7 +13,7 @@ from torch.autograd import gradcheck
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
-from limelight.attention.attend import FEW_QUERIES, SHORT, ScoreFunction, permit_keys
+from limelight.attention.attend import MAX_UNFUSED_KEYS, MAX_UNFUSED_QUERIES, ScoreFunction, permit_keys
 
 module = importlib.import_module("limelight.attention.attend")  # the function of that name stands before it
 
@@ -105,7 +105,7 @@ def test_the_kernel_takes_values_of_any_width(
     value_size: int, dtype: torch.dtype, tolerance: float, masked: bool, causal: bool, seed: int
 ) -> None:
     """And it is the kernel that never holds the weights: where that cannot be had, torch is told to fail."""
-    query, key = FEW_QUERIES + 3, SHORT + 1
+    query, key = MAX_UNFUSED_QUERIES + 3, MAX_UNFUSED_KEYS + 1
     queries, keys, values = (
         torch.randn(1, 2, *shape).to(dtype).requires_grad_()
         for shape in ((query, SIZE), (key, SIZE), (key, value_size))
@@ -127,12 +127,12 @@ def test_the_kernel_takes_values_of_any_width(
 @pytest.mark.parametrize(
     ("dtype", "query", "key", "fused"),
     [
-        (torch.float32, FEW_QUERIES + 1, 5, True),
-        (torch.float32, FEW_QUERIES, 5, False),
+        (torch.float32, MAX_UNFUSED_QUERIES + 1, 5, True),
+        (torch.float32, MAX_UNFUSED_QUERIES, 5, False),
         (torch.float32, 1, 5, False),
-        (torch.bfloat16, FEW_QUERIES + 1, 5, False),
-        (torch.bfloat16, FEW_QUERIES + 1, SHORT, False),
-        (torch.bfloat16, FEW_QUERIES + 1, SHORT + 1, True),
+        (torch.bfloat16, MAX_UNFUSED_QUERIES + 1, 5, False),
+        (torch.bfloat16, MAX_UNFUSED_QUERIES + 1, MAX_UNFUSED_KEYS, False),
+        (torch.bfloat16, MAX_UNFUSED_QUERIES + 1, MAX_UNFUSED_KEYS + 1, True),
     ],
 )
 def test_the_kernel_is_taken_where_it_is_faster(
@@ -274,6 +274,6 @@ def test_the_kernel_is_for_the_functions_alone(
     calls = []
     kernel = module._kernel
     monkeypatch.setattr(module, "_kernel", lambda *heads, **options: calls.append(1) or kernel(*heads, **options))
-    queries = torch.randn(3, FEW_QUERIES + 1, 4)
+    queries = torch.randn(3, MAX_UNFUSED_QUERIES + 1, 4)
     attend(queries, queries, queries, score=score)
     assert bool(calls) == (score in (dot, scaled_dot))

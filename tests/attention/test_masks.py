@@ -2,7 +2,7 @@
 
 import torch
 
-from limelight.attention.attend import permit_keys, permit_past, valid_from_lengths
+from limelight.attention.attend import causal_mask, permit_keys, valid_from_lengths
 
 
 def test_valid_from_lengths_counts_from_the_left() -> None:
@@ -17,19 +17,19 @@ def test_permit_keys_stays_in_broadcast_form() -> None:
     assert torch.equal(may_attend[:, 0, 0], valid)
 
 
-def test_permit_past_is_the_lower_triangle() -> None:
-    may_attend = permit_past(5, 5)
+def test_causal_mask_is_the_lower_triangle() -> None:
+    may_attend = causal_mask(5, 5)
     for query in range(5):
         assert may_attend[query].tolist() == [key <= query for key in range(5)]
 
 
 def test_the_last_query_stands_at_the_last_key() -> None:
     """Queries that come after a cached past see all of it."""
-    may_attend = permit_past(2, 5)
+    may_attend = causal_mask(2, 5)
     assert may_attend.tolist() == [[True] * 4 + [False], [True] * 5]
-    assert permit_past(1, 5).all()
+    assert causal_mask(1, 5).all()
 
 
 def test_masks_are_made_where_they_are_needed() -> None:
-    assert permit_past(2, 3, device=torch.device("meta")).device.type == "meta"
+    assert causal_mask(2, 3, device=torch.device("meta")).device.type == "meta"
     assert valid_from_lengths(torch.tensor([1], device="meta"), 3).device.type == "meta"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.attend import FEW_QUERIES, permit_keys
+from limelight.attention.attend import MAX_UNFUSED_QUERIES, permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score
 from limelight.config.models import SCORES
@@ -77,7 +77,7 @@ def test_causal_self_attention_is_torchs(seed: int) -> None:
 def test_any_score_compares_queries_with_keys_in_every_head(name: str, causal: bool, seed: int) -> None:
     """With weights and without: the equation, head by head, for more queries than are too few for the fused kernel."""
     attention = make(score=build_head_score(name, HEAD_SIZE)).double()
-    inputs = torch.randn(BATCH, FEW_QUERIES + 3, D_MODEL).double()
+    inputs = torch.randn(BATCH, MAX_UNFUSED_QUERIES + 3, D_MODEL).double()
     length = inputs.shape[1]
     valid = torch.arange(length) < torch.tensor([[length], [5]])
     permitted = valid[:, None] & (torch.ones(length, length).tril().bool() if causal else torch.tensor(True))
@@ -104,7 +104,7 @@ def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatc
     module = importlib.import_module("limelight.attention.attend")
     kernel = module._kernel
     monkeypatch.setattr(module, "_kernel", lambda *heads, **options: fused.append(name) or kernel(*heads, **options))
-    inputs = torch.randn(BATCH, FEW_QUERIES + 1, D_MODEL).double()
+    inputs = torch.randn(BATCH, MAX_UNFUSED_QUERIES + 1, D_MODEL).double()
     for name in SCORES:
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
         call(attention, inputs, inputs)

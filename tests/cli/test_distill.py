@@ -69,10 +69,10 @@ def test_interrupted_it_goes_on_to_the_same_bytes(
     assert json.loads(journal.read_text())["state"]["inputs"] == 1000
     if number == signal.SIGINT:
         assert ended.code == 130
-        assert f"stopped by SIGINT; what was done until then is in {partial}; the same command goes on" in ended.errors
+        assert f"stopped by SIGINT; the work so far is in {partial}; the same command continues it" in ended.errors
     other = limelight(*words_of_it, "--length-penalty", "1")
     assert other.code == 2
-    assert "it was begun otherwise: search.length_penalty is 0.6 there, 1.0 here" in other.err
+    assert "it was started with other settings: search.length_penalty is 0.6 there, 1.0 here" in other.err
     rest = limelight(*words_of_it)
     assert rest.code == 0
     assert "new.tsv.gz: resuming after line 1,000 of 2,500 lines" in rest.err

@@ -185,7 +185,7 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--train {bad}/empty.tsv", "{bad}/empty.tsv: there is nothing to train on: 0 of 0 pairs kept"),
         ("--train {corpus}/train.tsv --valid none.tsv", "none.tsv: there is no such file"),
         ("--source en", "--source and --target name the languages of --train and --valid: give them together"),
-        ("--train {corpus}/train.tsv --recipe tinny", "unknown recipe 'tinny': did you mean tiny? there are small,"),
+        ("--train {corpus}/train.tsv --recipe tinny", "unknown recipe 'tinny'; did you mean tiny? choose from small,"),
         ("--train {corpus}/train.tsv --recipe tiny --config a.yaml", "give --recipe or --config, not both"),
         ("--config none.yaml", "none.yaml: is missing; cannot read the configuration"),
         ("--config {bad}/unknown.yaml", "unknown.yaml: unknown setting training.sed; did you mean training.seed?"),
@@ -198,7 +198,7 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--train {corpus}/train.tsv --set model.dropout=1", "model.dropout: input should be less than 1, not 1"),
         (
             "--train {corpus}/train.tsv --set model.cell=gru",
-            "model.cell is no setting of a model of the family transformer",
+            "model.cell is not a setting of the model family transformer",
         ),
         ("--train {corpus}/train.tsv --set tokens.vocabulary_size=64", "tokens.vocabulary_size is 64"),
     ],

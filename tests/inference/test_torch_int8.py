@@ -9,7 +9,7 @@ from torch import Tensor
 
 from limelight.capabilities import int8_engines
 from limelight.inference.torch_int8 import pack
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 
 pytestmark = pytest.mark.skipif(not int8_engines(), reason="this build of torch has no int8 products")
 
@@ -22,7 +22,7 @@ def weight(seed: int) -> Tensor:
 
 @pytest.mark.parametrize("engine", int8_engines())
 def test_the_integers_are_packed_as_they_are(weight: Tensor, engine: str) -> None:
-    rows, scales = integer_rows(weight)
+    rows, scales = quantize_rows(weight)
     kept, _ = torch.ops.quantized.linear_unpack(pack(rows, scales, engine))
     assert torch.equal(kept.int_repr(), rows)
     assert torch.equal(kept.q_per_channel_scales(), scales.double())
@@ -30,7 +30,7 @@ def test_the_integers_are_packed_as_they_are(weight: Tensor, engine: str) -> Non
 
 def test_the_choice_of_a_library_is_put_back(weight: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.backends.quantized.engine
-    pack(*integer_rows(weight), before)
+    pack(*quantize_rows(weight), before)
     assert torch.backends.quantized.engine == before
 
     def fail(*given: object) -> None:
@@ -38,7 +38,7 @@ def test_the_choice_of_a_library_is_put_back(weight: Tensor, monkeypatch: pytest
 
     monkeypatch.setattr(torch, "quantize_per_channel", fail)
     with pytest.raises(RuntimeError):
-        pack(*integer_rows(weight), int8_engines()[-1])
+        pack(*quantize_rows(weight), int8_engines()[-1])
     assert torch.backends.quantized.engine == before
 
 
@@ -54,7 +54,7 @@ def test_threads_that_load_models_at_once_leave_the_engine_as_it_was(monkeypatch
 
     monkeypatch.setattr(torch, "quantize_per_channel", slow)
     before, wanted = torch.backends.quantized.engine, [*int8_engines()] * 6
-    rows, scales = integer_rows(torch.randn(5, 7))
+    rows, scales = quantize_rows(torch.randn(5, 7))
     with ThreadPoolExecutor(len(wanted)) as pool:
         list(pool.map(lambda engine: pack(rows, scales, engine), wanted))
     assert torch.backends.quantized.engine == before

@@ -31,5 +31,5 @@ def test_dropout_thins_the_inner_layer_in_training_only(seed: int) -> None:
 
 
 def test_an_unknown_activation_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown activation 'step': there are relu, gelu, swish"):
+    with pytest.raises(UserError, match="unknown activation 'step'; choose from relu, gelu, swish"):
         FeedForward(7, 11, activation="step")

@@ -48,10 +48,10 @@ def test_what_has_no_row_is_refused() -> None:
     class Unknown(ModelSection):
         family: str
 
-    with pytest.raises(TypeError, match=r"no row of limelight\.models.families is for Unknown"):
+    with pytest.raises(TypeError, match=r"limelight\.models\.families has no row for Unknown"):
         family_of(Unknown(family="unknown"))
     toy = build_toy(settings.RecurrentConfig(), 3, 3, ())
-    with pytest.raises(TypeError, match="the family encoder_only does nothing with a Toy"):
+    with pytest.raises(TypeError, match="the family encoder_only has no use for a Toy"):
         use_of(settings.EncoderOnlyConfig(), toy)
 
 

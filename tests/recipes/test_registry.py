@@ -42,9 +42,9 @@ def test_a_recipe_is_documented_with_where_it_comes_from(name: str) -> None:
 
 
 def test_an_unknown_recipe_names_the_near_one_and_all() -> None:
-    with pytest.raises(UserError, match=r"unknown recipe 'bahdnau': did you mean bahdanau\? there are small, "):
+    with pytest.raises(UserError, match=r"unknown recipe 'bahdnau'; did you mean bahdanau\? choose from small, "):
         find_recipe("bahdnau")
-    with pytest.raises(UserError, match="unknown recipe 'xyzzy': there are "):
+    with pytest.raises(UserError, match="unknown recipe 'xyzzy'; choose from "):
         find_recipe("xyzzy")
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 from limelight.storage.weights import FORMS, compact, expand
 
 
@@ -41,7 +41,7 @@ def test_sizes(seed: int) -> None:
 
 def test_rounding_twice_changes_no_byte(seed: int) -> None:
     stored = compact(weights(), "int8")
-    again, _ = integer_rows(expand(stored, "here")["layer.weight"])
+    again, _ = quantize_rows(expand(stored, "here")["layer.weight"])
     assert torch.equal(again, stored["layer.weight"])
 
 

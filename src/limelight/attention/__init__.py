@@ -1,4 +1,4 @@
-"""Attention is four words: score, mask, softmax, sum."""
+"""Attention: score, mask, softmax, sum."""
 
 from limelight.attention.attend import attend
 from limelight.attention.multi_head import MultiHeadAttention

@@ -12,26 +12,27 @@ from limelight.shapes import Bool, Float, Int
 
 
 def valid_from_lengths(lengths: Int[Tensor, " batch"], longest: int) -> Bool[Tensor, "batch length"]:
-    """Which positions hold a real token, for rows padded at the end."""
+    """A mask of the valid positions of rows that are padded at the end."""
     return torch.arange(longest, device=lengths.device) < lengths[:, None]
 
 
 def permit_keys(valid: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key"]:
-    """Every query of every head may attend to every real key."""
+    """A mask that lets every query of every head attend to every valid key."""
     return valid[:, None, None, :]
 
 
 def as_bias(may_attend: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tensor, "..."]:
-    """0 where a query may attend and a number that leaves no weight where it may not, to be added to scores.
+    """The mask as a bias to be added to scores: 0 where a query may attend, a large negative number where it may not.
 
-    For masks that many layers share and that permit every query something: a query that may
-    attend to no key would attend to all keys.
+    For masks that several layers share. Every query must be permitted at least one key: a query without any would
+    attend to all keys.
     """
     return torch.zeros_like(may_attend, dtype=dtype).masked_fill_(~may_attend, torch.finfo(dtype).min / 2)
 
 
-def permit_past(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "query key"]:
-    """Each query may attend to itself and to earlier keys; the last query is at the position of the last key.
+def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "query key"]:
+    """A mask that lets each query attend to its own position and earlier ones; the last query is at the position of the
+    last key.
 
     Vaswani et al. 2017, section 3.2.3: "masking out all values ... which correspond to illegal connections".
     """
@@ -40,12 +41,12 @@ def permit_past(queries: int, keys: int, device: torch.device | None = None) -> 
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
-SHORT = 256
-"""Up to so many keys, bf16 on a CPU takes two products instead of the fused kernel; see `_fused_pays`."""
+MAX_UNFUSED_KEYS = 256
+"""Up to this many keys, bf16 on a CPU uses two products instead of the fused kernel, see `_fused_pays`."""
 
 
-FEW_QUERIES = 8
-"""So many queries, as in the steps of a search, are never worth the fused kernel."""
+MAX_UNFUSED_QUERIES = 8
+"""Up to this many queries the fused kernel is slower, as in the steps of a search."""
 
 
 def attend(
@@ -68,10 +69,11 @@ def attend(
             zeros.
         bias: added to the scores before the softmax, broadcastable likewise; takes the readable path.
         causal: no query attends to later keys; the last query is at the position of the last key.
-        want_weights: take the readable path and return the weights; else None, and the fused kernel where it is faster.
+        want_weights: take the readable path and return the weights. If False, weights are None, and the fused kernel is
+            used where it is faster.
 
     Returns:
-        context and weights; the weights of a row sum to one, or to zero where nothing may be attended.
+        context and weights. The weights of a row sum to one, or to zero if the query may attend to no key.
     """
     scale = None if want_weights or bias is not None else _fused_scale(score, queries)
     if scale is not None and _fused_pays(queries, keys):
@@ -79,25 +81,25 @@ def attend(
 
     scores = score(queries, keys) if bias is None else score(queries, keys) + bias
     if causal:
-        past = permit_past(scores.shape[-2], scores.shape[-1], device=scores.device)
+        past = causal_mask(scores.shape[-2], scores.shape[-1], device=scores.device)
         may_attend = past if may_attend is None else may_attend & past
     weights = _softmax(scores, may_attend)
     return weights @ values, weights if want_weights else None
 
 
 def sharpened(score: ScoreFunction, factors: Float[Tensor, " heads"]) -> ScoreFunction:
-    """A score with a factor for each head: one over the temperature of its softmax. Above 1 weights are sharper."""
+    """A score multiplied by a factor for each head: the inverse temperature of its softmax."""
     return lambda queries, keys: score(queries, keys) * factors.to(queries.dtype)[:, None, None]
 
 
 def _softmax(
     scores: Float[Tensor, "... query key"], may_attend: Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "... query key"]:
-    """Softmax over the keys that may be attended; rows without any give zeros, not NaN."""
+    """Softmax over the keys that may be attended to; rows without any are zeros, not NaN."""
     if may_attend is None:
         return scores.softmax(dim=-1)
-    # Added, not filled in: the mask is small where it broadcasts over heads and queries, and a sum is much cheaper.
-    # Half the lowest number instead of -inf: a row of nothing else stays finite, and is then set to zero.
+    # A sum instead of masked_fill: the mask broadcasts over heads and queries, and adding a small bias is much cheaper.
+    # Half the lowest number instead of -inf: a fully masked row stays finite, and is then set to zero.
     lowest = torch.finfo(scores.dtype).min / 2
     weights = (scores + torch.zeros_like(may_attend, dtype=scores.dtype).masked_fill_(~may_attend, lowest)).softmax(-1)
     return weights * may_attend.any(dim=-1, keepdim=True)
@@ -106,18 +108,19 @@ def _softmax(
 def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
     """Whether the fused kernel is faster than two products with a softmax between (`python -m benchmarks.kernels`).
 
-    It is made for many queries: a few over 25 keys take it up to twice as long as the products. On a CPU it is slow in
-    bf16 (`_kernel`), where they take two thirds of its time; but they hold all weights: while those are few.
+    It is optimized for many queries: for a few queries over 25 keys it takes up to twice as long as the products. On a
+    CPU it is slow in bf16 (`_kernel`), and the products take two thirds of its time; but they store all weights, so
+    they are used only for few keys.
     """
-    short = queries.device.type == "cpu" and queries.dtype == torch.bfloat16 and keys.shape[-2] <= SHORT
-    return queries.shape[-2] > FEW_QUERIES and not short
+    short = queries.device.type == "cpu" and queries.dtype == torch.bfloat16 and keys.shape[-2] <= MAX_UNFUSED_KEYS
+    return queries.shape[-2] > MAX_UNFUSED_QUERIES and not short
 
 
 def _fused_scale(score: ScoreFunction, queries: Tensor) -> float | None:
-    """The factor under which the fused kernel computes this score, None when it cannot.
+    """The factor with which the fused kernel computes this score; None if it cannot.
 
-    Only the two functions are recognized, not a score that is a module: those belong to recurrent models, which have
-    one head as wide as their state. There two products are up to twice as fast as the kernel, forward and backward.
+    Only the two functions are recognized, not `Score` modules: those belong to recurrent models, which have one head as
+    wide as their state. There two products are up to twice as fast as the kernel, forward and backward.
     """
     if score is scaled_dot:
         return queries.shape[-1] ** -0.5
@@ -127,13 +130,13 @@ def _fused_scale(score: ScoreFunction, queries: Tensor) -> float | None:
 def _fused(
     queries: Tensor, keys: Tensor, values: Tensor, *, scale: float, may_attend: Tensor | None, causal: bool
 ) -> Tensor:
-    """The same without ever holding the weights: memory grows with length, not with its square.
+    """The fused kernel: memory grows linearly with length, as the weights are never stored.
 
-    No dropout on the weights here or anywhere: on a CPU it silently turns the kernel into the quadratic path.
+    There is no dropout on the weights: on a CPU it silently switches the kernel to the quadratic path.
     """
     square = queries.shape[-2] == keys.shape[-2]
     if causal and (may_attend is not None or not square):
-        past = permit_past(queries.shape[-2], keys.shape[-2], device=queries.device)
+        past = causal_mask(queries.shape[-2], keys.shape[-2], device=queries.device)
         may_attend, causal = past if may_attend is None else may_attend & past, False
     context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=scale)
     if may_attend is None:
@@ -142,23 +145,23 @@ def _fused(
 
 
 def _kernel(queries: Tensor, keys: Tensor, values: Tensor, **options: Any) -> Tensor:
-    """torch's fused kernel; on a CPU in no less than fp32 and with vectors of one width, whatever comes in.
+    """torch's fused kernel; on a CPU always in at least fp32 and with queries, keys and values of one width.
 
     Its bf16 form takes four times as long there: at 20 positions 26 ms forward and backward against 7 with the casts.
-    Values of another width than keys would silently make it the quadratic path: zeros fill up the narrower ones, which
-    change no score and no sum. On a GPU torch has a kernel for them.
+    Values of another width than keys would silently select the quadratic path, so the narrower ones are padded with
+    zeros, which change no score and no sum. On a GPU torch has a kernel for them.
     """
     if queries.device.type != "cpu":
         return functional.scaled_dot_product_attention(queries, keys, values, **options)
     precision = torch.promote_types(queries.dtype, torch.float32)
     width = max(queries.shape[-1], values.shape[-1])
     with torch.autocast("cpu", enabled=False):
-        asked, compared, summed = (_widened(part.to(precision), width) for part in (queries, keys, values))
-        context = functional.scaled_dot_product_attention(asked, compared, summed, **options)
+        q, k, v = (_zero_padded(part.to(precision), width) for part in (queries, keys, values))
+        context = functional.scaled_dot_product_attention(q, k, v, **options)
     return context[..., : values.shape[-1]].to(queries.dtype)
 
 
-def _widened(vectors: Tensor, width: int) -> Tensor:
-    """With zeros behind their numbers, where there are fewer."""
+def _zero_padded(vectors: Tensor, width: int) -> Tensor:
+    """Zero-pad the last axis to `width`."""
     missing = width - vectors.shape[-1]
     return functional.pad(vectors, (0, missing)) if missing else vectors

@@ -1,7 +1,7 @@
 """Multi-head attention: project, split, attend, merge, project (Vaswani et al. 2017, section 3.2.2).
 
-Self-attention, masked self-attention and cross-attention are uses of this one module: they differ in where the keys
-come from and in what may be attended, never in code.
+Self-attention, masked self-attention and cross-attention are uses of this one module: they differ only in the source of
+the keys and in the mask.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1 ... head_h) W_O with head_i = attend(Q W_Qi, K W_Ki, V W_Vi).
 
     Args:
-        d_model: width of what comes in and goes out.
+        d_model: width of inputs and outputs.
         heads: number of heads; must divide `d_model` unless `head_size` is given.
         head_size: width of a head's queries and keys (d_k in the paper); `d_model / heads` by default.
-        value_size: width of a head's values (d_v); as large as `head_size` by default.
-        score: compares queries with keys in every head; the weights of a `Score` are shared by the heads.
+        value_size: width of a head's values (d_v); `head_size` by default.
+        score: compares queries with keys in every head; the heads share the weights of a `Score`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MultiHeadAttention(nn.Module):
         self.key_proj = nn.Linear(d_model, heads * self.head_size)
         self.value_proj = nn.Linear(d_model, heads * self.value_size)
         self.out_proj = nn.Linear(heads * self.value_size, d_model)
-        # Xavier over the three input projections as if they were one matrix, as the paper's own code did.
+        # Xavier initialization of the three input projections as one matrix, as in the paper's code.
         for projection in (self.query_proj, self.key_proj, self.value_proj):
             nn.init.xavier_uniform_(projection.weight, gain=2**-0.5)
         nn.init.xavier_uniform_(self.out_proj.weight)
@@ -57,20 +57,20 @@ class MultiHeadAttention(nn.Module):
     def project_queries(
         self, inputs: Float[Tensor, "batch query model"], rotate: Rotate | None = None
     ) -> Float[Tensor, "batch heads query head_size"]:
-        """What each head asks. `rotate` turns queries by their positions (rotary), heads apart."""
+        """The queries of each head, rotated by their positions if `rotate` is given (rotary positions)."""
         queries = self._split(self.query_proj(inputs))
         return queries if rotate is None else rotate(queries)
 
     def project_memory(
         self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
     ) -> tuple[Float[Tensor, "batch heads key key_size"], Float[Tensor, "batch heads key value_size"]]:
-        """Keys, prepared for the score, and values: once per source sentence, once per step for the decoder's past."""
+        """Keys, prepared for the score, and values."""
         return self.prepare_keys(self._split(self.key_proj(memory)), rotate), self._split(self.value_proj(memory))
 
     def prepare_keys(
         self, keys: Float[Tensor, "batch heads key head_size"], rotate: Rotate | None = None
     ) -> Float[Tensor, "batch heads key key_size"]:
-        """What the score computes of keys alone; `key_size` is `head_size` for scores that compute nothing of them."""
+        """The part of the score that depends only on keys; `key_size` is `head_size` for scores without such a part."""
         keys = keys if rotate is None else rotate(keys)
         return self.score.prepare(keys) if isinstance(self.score, Score) else keys
 
@@ -92,10 +92,11 @@ class MultiHeadAttention(nn.Module):
         keep_heads: Float[Tensor, "*changes heads"] | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch query model"], Float[Tensor, "batch heads query key"] | None]:
-        """Attend with every head, merge, project out; keys as `project_memory` returns them.
+        """Attend with every head, merge the heads and apply the output projection; keys as returned by
+        `project_memory`.
 
-        `keep_heads` scales what each head contributes: 1 keeps it, 0 switches it off. Its weights are still returned.
-        With two rows, the second is what the scores of each head are multiplied by before the softmax.
+        `keep_heads` scales the output of each head: 1 keeps it, 0 switches it off; its weights are still returned. With
+        two rows, the second multiplies the scores of each head before the softmax.
         """
         score = self.score.compare if isinstance(self.score, Score) else self.score
         if keep_heads is not None and keep_heads.dim() == 2:

@@ -1,8 +1,8 @@
-"""The scores of the attention family: how well a key answers a query, before any mask or softmax.
+"""Scores: how a query and a key are compared, before mask and softmax.
 
-A score takes `(queries, keys)` to `(..., query, key)` and does nothing else. Scores with weights also split in two:
-`prepare(keys)` is what does not depend on the query, done once per source sentence; `compare(queries, prepared)` is the
-rest, done at every step. A new mechanism is a subclass of `Score` of at most 20 lines, and a row in
+A score maps `(queries, keys)` to `(..., query, key)`. Scores with weights are split in two: `prepare(keys)` is the part
+that does not depend on the query, computed once per source sentence; `compare(queries, prepared)` is the rest, computed
+at every step. A new mechanism is a subclass of `Score` of at most 20 lines, and a row in
 `limelight.config.models.SCORES`; recurrent models and multi-head attention can both use it.
 
 | score         | formula                         | source                                                        |
@@ -38,28 +38,29 @@ def dot(
 def scaled_dot(
     queries: Float[Tensor, "... query head_size"], keys: Float[Tensor, "... key head_size"]
 ) -> Float[Tensor, "... query key"]:
-    """q . k / sqrt(head_size) (Vaswani et al. 2017, equation 1): variance one for unit-variance queries and keys."""
+    """q . k / sqrt(head_size) (Vaswani et al. 2017, equation 1): unit variance for queries and keys of unit
+    variance."""
     return dot(queries / math.sqrt(queries.shape[-1]), keys)
 
 
 class Score(nn.Module, ABC):
-    """A score as a module; one whose weights depend on no size needs only `compare`."""
+    """Base class of scores as modules. A score without weights needs only `compare`."""
 
     equal_sizes = True
-    """Whether queries and keys must have one size, as in a dot product."""
+    """Whether queries and keys must have the same size, as in a dot product."""
 
     @classmethod
     def build(cls, query_size: int, key_size: int, hidden: int) -> "Score":
-        """A score with fresh weights for queries and keys of these sizes; `hidden` is the width of an inner layer."""
+        """A score with new weights for queries and keys of these sizes; `hidden` is the width of an inner layer."""
         return cls()
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """What does not depend on the query."""
+        """The part of the score that does not depend on the query."""
         return keys
 
     @abstractmethod
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """(..., query, *) and what `prepare` returned -> (..., query, key)."""
+        """Scores from queries (..., query, *) and the result of `prepare`: (..., query, key)."""
 
     def forward(
         self, queries: Float[Tensor, "... query query_size"], keys: Float[Tensor, "... key key_size"]
@@ -69,14 +70,14 @@ class Score(nn.Module, ABC):
 
 
 class Dot(Score):
-    """`dot` as a module: queries and keys must have one size."""
+    """`dot` as a module: queries and keys must have the same size."""
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
         return dot(queries, prepared)
 
 
 class ScaledDot(Score):
-    """`scaled_dot` as a module: queries and keys must have one size."""
+    """`scaled_dot` as a module: queries and keys must have the same size."""
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
         return scaled_dot(queries, prepared)
@@ -121,16 +122,16 @@ class Additive(Score):
         return self.key_proj(keys)
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        # (..., query, 1, hidden) + (..., 1, key, hidden): the (query, key, hidden) sum is what additive scores cost
+        # (..., query, 1, hidden) + (..., 1, key, hidden): the (query, key, hidden) sum is the cost of additive scores
         mixed = torch.tanh(self.query_proj(queries).unsqueeze(-2) + prepared.unsqueeze(-3))
         return self.energy(mixed).squeeze(-1)
 
 
 class Concat(Score):
-    """v . tanh(W [q; k] + b) (Luong et al. 2015, equation 8, "concat"; with its bias the `[s; h]` form of Bahdanau's).
+    """v . tanh(W [q; k] + b) (Luong et al. 2015, equation 8, "concat"; with bias, Bahdanau's `[s; h]` form).
 
-    One matrix W, applied to its two halves apart: W [q; k] = W[:, :query_size] q + W[:, query_size:] k, so that the
-    half of the keys is computed once and no concatenated (query, key, query_size + key_size) tensor is ever built.
+    The two halves of W are applied separately, W [q; k] = W[:, :query_size] q + W[:, query_size:] k, so that the half
+    of the keys is computed once and no concatenated (query, key, query_size + key_size) tensor is built.
     """
 
     equal_sizes = False
@@ -162,33 +163,33 @@ class ConcatBias(Concat):
 
 
 def score_class(name: str) -> type[Score]:
-    """The class of that name in `SCORES`. Raises `UserError` for an unknown name."""
+    """The class of this name in `SCORES`. Raises `UserError` for an unknown name."""
     if name not in SCORES:
-        raise UserError(f"unknown score {name!r}: there are {', '.join(SCORES)}")
+        raise UserError(f"unknown score {name!r}; choose from {', '.join(SCORES)}")
     module, _, kind = SCORES[name].partition(":")
-    found = getattr(importlib.import_module(module), kind)
-    assert issubclass(found, Score)
-    return found
+    score = getattr(importlib.import_module(module), kind)
+    assert issubclass(score, Score)
+    return score
 
 
 def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score:
-    """The score of that name in `SCORES`, with fresh weights.
+    """The score of this name in `SCORES`, with new weights.
 
-    Raises `UserError` for an unknown name, and for sizes that the score cannot take.
+    Raises `UserError` for an unknown name, and for sizes that the score does not support.
     """
     score = score_class(name)
     if score.equal_sizes and query_size != key_size:
         raise UserError(
-            f"score {name!r} needs queries and keys of one size, not {query_size} and {key_size}; "
+            f"score {name!r} needs queries and keys of the same size, not {query_size} and {key_size}; "
             "take 'general', 'concat' or 'additive', or make the sizes equal"
         )
     return score.build(query_size, key_size, hidden)
 
 
 def build_head_score(name: str, size: int) -> Callable[[Tensor, Tensor], Tensor]:
-    """The score of that name for heads whose queries and keys have `size` numbers.
+    """The score of this name for heads with queries and keys of width `size`.
 
-    `dot` and `scaled_dot` are the functions themselves, which `attend` recognizes: the fused kernel computes them.
+    `dot` and `scaled_dot` are returned as functions, which `attend` computes with the fused kernel.
     """
     functions = {"dot": dot, "scaled_dot": scaled_dot}
     return functions[name] if name in functions else build_score(name, size, size, size)

@@ -1,4 +1,4 @@
-"""The whole run as one frozen, typed record; strict overrides; errors that name near keys."""
+"""The configuration of a run: frozen, typed sections; strict overrides; errors that suggest similar keys."""
 
 from limelight.config.augmentation import AugmentationConfig
 from limelight.config.directions import (

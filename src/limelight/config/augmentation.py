@@ -1,4 +1,4 @@
-"""How training text is varied while it is read, so that a model meets more forms of text than its corpus has."""
+"""Augmentation: random changes to training text as it is read."""
 
 from typing import Annotated
 
@@ -10,51 +10,51 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 
 
 class AugmentationConfig(Section):
-    """The share of pairs that each augmentation changes, in every epoch anew; 0 switches it off.
+    """The share of pairs that each augmentation changes, drawn anew in every epoch; 0 disables it.
 
-    One pair can meet several of them.
+    Several can apply to one pair.
     """
 
     join: Rate = 0.0
-    """Two or three pairs become one, with their sentences one after another."""
+    """Two or three pairs are joined into one."""
     placeholders: Rate = 0.0
-    """Placeholders stand in place of aligned words, around and between them: the model learns to carry them over."""
+    """Placeholders replace aligned words, surround them or are inserted between them: the model learns to copy them."""
     terms: Rate = 0.0
-    """Words of the source are followed by the form that the target uses: the model learns to use what it is given."""
+    """Source words are followed by the form that the target uses: the model learns to use given terms."""
     names: Rate = 0.0
-    """Names that both sides share become other names: the model learns to copy them."""
+    """Names that both sides share are replaced by other names: the model learns to copy them."""
     numbers: Rate = 0.0
-    """Numbers that both sides share become other numbers, written as each language writes them."""
+    """Numbers that both sides share are replaced by other numbers, in each language's notation."""
     inserts: Rate = 0.0
     """Both sides get the same URL, e-mail address, emoji, code or foreign word."""
     same: Rate = 0.0
-    """The source becomes the target: text that is in the target language already stays as it is."""
+    """The source is replaced by the target: the model learns to leave text in the target language unchanged."""
     quotes: Rate = 0.0
-    """Both sides stand in the quotation marks of their languages."""
+    """Both sides are put in the quotation marks of their languages."""
     lists: Rate = 0.0
-    """Both sides begin with the same list mark."""
+    """Both sides get the same list marker at the beginning."""
     bare: Rate = 0.0
     """Both sides lose their final punctuation mark."""
     lowercase: Rate = 0.0
     """Both sides are lowercased."""
     uppercase: Rate = 0.0
-    """Both sides are written in CAPITALS."""
+    """Both sides are uppercased."""
     titlecase: Rate = 0.0
-    """Every Word Of The Source Begins With A Capital; the target stays as it is."""
+    """The source is converted to title case; the target is unchanged."""
     typos: Rate = 0.0
-    """The source gets one or two typing errors: letters swapped, lost, doubled or mistaken for their neighbors."""
+    """The source gets one or two typing errors: letters swapped, dropped, doubled or replaced by adjacent keys."""
 
     decimals: Rate = 0.0
-    """Numbers that both sides share become decimals as each language writes them; other pairs get the same quantity."""
+    """Numbers that both sides share become decimals in each language's notation; other pairs get the same quantity."""
     signs: Rate = 0.0
     """Both sides get the same brackets, signs, variables or code."""
 
     @property
     def needs_alignments(self) -> bool:
-        """Whether it has to be known which words translate one another."""
+        """Whether word alignments are needed."""
         return self.placeholders > 0 or self.terms > 0
 
     @property
     def active(self) -> bool:
-        """Whether anything is changed at all."""
+        """Whether any augmentation is enabled."""
         return any(rate > 0 for rate in self.model_dump().values())

@@ -1,7 +1,7 @@
-"""Between which languages a model translates, as far as they are known.
+"""Translation directions of a model, as far as they are known.
 
-A model of one direction knows no tags: pairs of another direction make no error anywhere, only a bad model, and are
-refused. A model of several directions reads the tag of the target language before each source.
+A model of one direction uses no tags: training on pairs of another direction would raise no error but give a bad model,
+so such pairs are refused. A model of several directions reads the tag of the target language before each source.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ UNNAMED = {side: Corpus.model_fields[side].default for side in ("source", "targe
 
 
 class Direction(NamedTuple):
-    """From one language to another."""
+    """A source language and a target language."""
 
     source: str
     target: str
 
     @property
     def reversed(self) -> "Direction":
-        """The way back."""
+        """The opposite direction."""
         return Direction(self.target, self.source)
 
     def __str__(self) -> str:
@@ -31,49 +31,48 @@ class Direction(NamedTuple):
 
 
 def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
-    """Source and target language of a corpus, or those of the direction `otherwise` if they are not named; empty
-    where that has no name for them either."""
+    """Source and target language of a corpus, or those of `otherwise` if the corpus does not name them; empty if
+    neither does."""
     own, others = (corpus.source, corpus.target), otherwise or UNNAMED.values()
-    found = [
+    source, target = (
         next((name for name in names if name != unnamed), "")
         for *names, unnamed in zip(own, others, UNNAMED.values(), strict=True)
-    ]
-    return found[0], found[1]
+    )
+    return source, target
 
 
 def direction_of(corpus: Corpus) -> Direction:
-    """The direction in which the sides of a corpus stand."""
+    """The direction of a corpus."""
     return Direction(corpus.source, corpus.target)
 
 
 def directions_of(data: DataConfig) -> tuple[Direction, ...]:
-    """The directions that a model translates in, each once: those it is trained on, then those that it keeps of the
-    model it began with."""
+    """All directions of a model, without duplicates: those it is trained on, then those inherited from its parent."""
     return tuple(dict.fromkeys((*trained_directions(data), *(Direction(*each) for each in data.inherited))))
 
 
 def has_tags(data: DataConfig) -> bool:
-    """Whether a model reads the tag of the target language before each source: if it has several directions.
+    """Whether the model reads a tag of the target language before each source: if it has several directions.
 
-    Training, validation and loading follow this rule alone.
+    Training, validation and loading all use this rule.
     """
     return len(directions_of(data)) > 1
 
 
 def trained_directions(data: DataConfig) -> tuple[Direction, ...]:
-    """The directions that a run has training text for, in the order of its corpora."""
-    found = [direction_of(corpus) for corpus in data.train]
+    """The directions with training text, in the order of the corpora."""
+    directions = [direction_of(corpus) for corpus in data.train]
     if data.both_directions:
-        found += [direction_of(corpus).reversed for corpus in data.train if not corpus.tag]
-    return tuple(dict.fromkeys(found))
+        directions += [direction_of(corpus).reversed for corpus in data.train if not corpus.tag]
+    return tuple(dict.fromkeys(directions))
 
 
 def find_direction(directions: Sequence[Direction], source: str = "", target: str = "") -> Direction | None:
-    """The requested direction; None for a model with a single one whose languages are not named.
+    """The requested direction; None for a model with a single direction whose languages are not named.
 
-    An empty language asks for none in particular. A model of one direction needs neither.
+    An empty language matches any. A model of one direction needs neither.
 
-    Raises `UserError`, which lists the directions, where none or more than one fits.
+    Raises `UserError` that lists the directions if none or more than one matches.
     """
     known = [direction for direction in directions if _named(direction)]
     if not known and len(directions) <= 1 and not (source or target):
@@ -87,8 +86,8 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
         raise UserError(f"this model does not translate {asked}; its directions are: {there}")
     what = f"{asked} fits {len(fitting)} of them" if asked else "say which one"
     raise UserError(
-        f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG where several "
-        "lead there (target_lang and source_lang in Python)"
+        f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG if several "
+        "have this target (target_lang and source_lang in Python)"
     )
 
 
@@ -104,9 +103,9 @@ def fitting_directions(directions: Sequence[Direction], source: str = "", target
 
 
 def check_directions(data: DataConfig) -> None:
-    """Raises `UserError` where the directions of a run contradict each other.
+    """Raises `UserError` if the directions of a run contradict each other.
 
-    A run of several directions names the languages of every corpus, and its validation text is of these directions.
+    A run of several directions must name the languages of every corpus, and may validate only on its own directions.
     """
     if not data.both_directions and not data.inherited and _is_one(data.train):
         require_one_direction((*data.train, *data.valid))
@@ -115,17 +114,17 @@ def check_directions(data: DataConfig) -> None:
     for corpus in (*data.train, *data.valid):
         if not _named(direction_of(corpus)):
             raise UserError(
-                f"{_files(corpus)}: a model of several directions has to know the languages of every corpus; write "
-                f"them before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
+                f"{_files(corpus)}: a model of several directions needs the languages of every corpus; write them "
+                f"before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
             )
         if _known(corpus, "source") == _known(corpus, "target"):
-            raise UserError(f"{_files(corpus)}: both sides are said to be {corpus.source}; name two languages")
+            raise UserError(f"{_files(corpus)}: both sides have the language {corpus.source}; name two languages")
     trained = directions_of(data)
     for corpus in data.valid:
         if direction_of(corpus) not in trained:
             there = ", ".join(map(str, trained))
             raise UserError(
-                f"{_files(corpus)}: validation of {direction_of(corpus)}, which this run does not learn; it learns "
+                f"{_files(corpus)}: validation text for {direction_of(corpus)}, which is not a direction of this run: "
                 f"{there}"
             )
 
@@ -140,7 +139,7 @@ def _named(direction: Direction) -> bool:
 
 
 def same_language(asked: str, there: str) -> bool:
-    """Whether two names are of one language: `de` also stands for `de-AT`, and case does not matter."""
+    """Whether two names mean the same language: `de` also matches `de-AT`, and case is ignored."""
     one, other = (name.lower().replace("_", "-") for name in (asked, there))
     return one == other or one == other.partition("-")[0] or one.partition("-")[0] == other
 
@@ -150,7 +149,7 @@ def _files(corpus: Corpus) -> str:
 
 
 def require_one_direction(corpora: Iterable[Corpus]) -> None:
-    """Raises `UserError` for two corpora whose known languages differ on the same side, naming both."""
+    """Raises `UserError` that names both corpora if their known languages differ on the same side."""
     first: dict[str, Corpus] = {}
     for corpus in corpora:
         for side in UNNAMED:
@@ -167,7 +166,7 @@ def require_one_direction(corpora: Iterable[Corpus]) -> None:
 
 
 def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> None:
-    """Raises `UserError` for a test set whose source is the target language of a model, or the other way round."""
+    """Raises `UserError` for a test set with the source and target languages of the model swapped."""
     models = [[_known(corpus, side) for side in UNNAMED] for corpus in trained]
     for test in tests:
         here = [_known(test, side) for side in UNNAMED]
@@ -182,7 +181,7 @@ def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> 
 
 
 def _known(corpus: Corpus, side: str) -> str:
-    """The language of a side without region or script, in small letters: `pt` of `pt-BR`; empty where unknown."""
+    """The language of a side in lowercase, without region or script: `pt` for `pt-BR`; empty if unknown."""
     language: str = getattr(corpus, side)
     if language == UNNAMED[side]:
         return ""

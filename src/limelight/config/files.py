@@ -1,6 +1,6 @@
-"""Configurations as files, and settings given one by one.
+"""Configuration files and command-line overrides.
 
-Unknown keys are errors that name the nearest known ones; nothing is ever executed on load.
+Unknown keys are errors that suggest similar keys; loading never executes code.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from limelight.errors import UserError, shown
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
 
 FORMAT = 2
-"""What `config.yaml` is written in. Format 1, which named no format, is read as well."""
+"""Format of `config.yaml`. Format 1, which had no format key, is also read."""
 RETIRED = {"training": ("processes",)}
-"""Settings of earlier versions that a stored configuration may still have. None of them changes a result."""
+"""Settings of earlier versions that a stored configuration may still contain. None of them affects results."""
 MAX_FAULTS = 20
-"""So many faults of a configuration are reported at once."""
+"""Maximum number of faults that one message lists."""
 
 
 def load_config(path: str | Path) -> RunConfig:
@@ -31,9 +31,9 @@ def load_config(path: str | Path) -> RunConfig:
     try:
         text = read_plain(Path(path), MAX_YAML_BYTES).decode("utf-8")
     except FileNotFoundError:
-        remedy = "a model or run folder has it beside its other files: copy the whole folder again"
+        remedy = "every model or run folder contains it: copy the whole folder again"
         if Path(path).name != "config.yaml":
-            remedy = "cannot read the configuration: give the path of a file that exists"
+            remedy = "give the path of an existing configuration file"
         raise UserError(f"{path}: is missing; {remedy}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
@@ -51,17 +51,17 @@ def load_config(path: str | Path) -> RunConfig:
 
 
 def save_config(config: RunConfig, path: str | Path) -> None:
-    """Write the configuration as YAML, enough to run it again with `load_config`."""
+    """Write the configuration as YAML; `load_config` reads it back."""
     Path(path).write_text(dump_config(config), encoding="utf-8")
 
 
 def dump_config(config: RunConfig) -> str:
-    """The configuration as YAML, every setting spelled out."""
+    """The configuration as YAML with all settings."""
     return yaml.safe_dump({"format": FORMAT, **config.model_dump(mode="json")}, sort_keys=False, allow_unicode=True)
 
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
-    """Check plain values against the closed schema. Raises `UserError` that lists the faults, or the first ones."""
+    """Validate plain values against the schema. Raises `UserError` that lists the faults, up to `MAX_FAULTS`."""
     stored = values.get("format", 1)
     if type(stored) is not int or not 1 <= stored <= FORMAT:
         raise UserError(
@@ -80,7 +80,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
 
 
 def _current(values: dict[Any, Any]) -> dict[Any, Any]:
-    """The values without the format, and without the retired settings of a file that names its format."""
+    """The values without the format key, and without retired settings if the file has a format key."""
     current = {key: value for key, value in values.items() if key != "format"}
     for section, names in RETIRED.items():
         if "format" in values and isinstance(current.get(section), dict):
@@ -89,7 +89,7 @@ def _current(values: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
-    """Apply strict `section.key=value` settings, values in YAML (`true`, `0.3`, `null`). Raises `UserError`."""
+    """Apply `section.key=value` settings with values in YAML (`true`, `0.3`, `null`). Raises `UserError`."""
     values = config.model_dump(mode="json")
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
@@ -106,7 +106,7 @@ def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
 
 
 def known_keys(family: str | None = None) -> list[str]:
-    """Every `section.key` there is, for messages; with a family, only those its models have."""
+    """All keys as `section.key`, for messages; with a family, only those of its models."""
     keys = [
         f"{section}.{key}"
         for section, field in RunConfig.model_fields.items()
@@ -118,13 +118,13 @@ def known_keys(family: str | None = None) -> list[str]:
 
 
 def _find(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
-    """The section that holds a setting, and its key there."""
+    """The mapping that contains a setting, and its key there."""
     parts = name.split(".")
     section: Any = values
     for depth, part in enumerate(parts):
         place = ".".join(parts[:depth])
         if isinstance(section, list):
-            raise UserError(f"--set {name}: {place} is a list; set it as a whole, or in a file given to --config")
+            raise UserError(f"--set {name}: {place} is a list; set the whole list, or use a file with --config")
         if not isinstance(section, dict):
             raise UserError(f"--set {name}: {place} is one value and has no settings of its own")
         if part not in section:
@@ -136,11 +136,11 @@ def _find(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
 
 
 def _value(text: str, assignment: str) -> Any:
-    """A value as YAML reads it, but for `1e-3`, which YAML takes for text and a person means as a number."""
+    """A value parsed as YAML, except that `1e-3`, which YAML reads as text, becomes a number."""
     try:
         value = read_yaml(text)
     except ValueError:
-        raise UserError(f"--set {assignment}: {text!r} is not a value YAML can read") from None
+        raise UserError(f"--set {assignment}: {text!r} is not a valid YAML value") from None
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:
@@ -148,7 +148,7 @@ def _value(text: str, assignment: str) -> Any:
 
 
 def _sections_in(annotation: Any) -> list[type[BaseModel]]:
-    """The sections a field can hold: one, one of several families, or a list of them."""
+    """The section types that a field can hold."""
     if annotation is ModelSection:
         return list(FAMILIES.values())
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -157,24 +157,24 @@ def _sections_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _unknown(name: str, place: str, siblings: list[str], family: str | None) -> str:
-    """What to say of a setting that does not exist: the near ones in its own section, then its name in another."""
+    """The message for an unknown setting: similar keys in its section, else the same key in other sections."""
     key = name.removeprefix(f"{place}.").partition(".")[0]
     if place == "model" and name in known_keys():
-        return f"{name} is no setting of a model of the family {family}; choose a recipe of a family that has it"
+        return f"{name} is not a setting of the model family {family}; choose a recipe of a family that has it"
     options = [f"{place}.{sibling}" if place else sibling for sibling in siblings]
     near = [option for option in options if option.rpartition(".")[2] in difflib.get_close_matches(key, siblings)]
     near = near or [known for known in known_keys(family) if known.endswith(f".{key}")]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(options)}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(options)}"
     return f"unknown setting {name}; {hint}"
 
 
 def _describe(fault: Any, family: str | None) -> str:
-    """One fault of the schema in words a person can act on: place, bound, value. `family` is that of the model."""
+    """A readable message for one validation error: place, bound, value. `family` is that of the model."""
     loc = list(fault["loc"])
     place = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
         kinds: list[type[BaseModel]] = [RunConfig]
-        for part in (part for part in loc[:-1] if isinstance(part, str)):  # numbers count the corpora of a list
+        for part in (part for part in loc[:-1] if isinstance(part, str)):  # numbers are indices into lists
             kinds = [inner for kind in kinds for inner in _sections_in(kind.model_fields[part].annotation)]
         of_family = (None, family) if loc[0] == "model" else (None,)
         here = [kind for kind in kinds if getattr(kind.model_fields.get("family"), "default", None) in of_family]
@@ -182,5 +182,5 @@ def _describe(fault: Any, family: str | None) -> str:
         return _unknown(place, place.rpartition(".")[0], siblings, family)
     value = fault["input"]
     said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
-    message = fault["msg"].removeprefix("Value error, ")  # from a check of our own
+    message = fault["msg"].removeprefix("Value error, ")  # raised by our own validators
     return f"{place}: {message[:1].lower()}{message[1:]}{said}"

@@ -1,4 +1,4 @@
-"""The settings of each family of models: who translates, who writes, who reads."""
+"""The settings of each model family."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,7 +14,7 @@ SCORES = {
     "concat_bias": "limelight.attention.scores:ConcatBias",
     "additive": "limelight.attention.scores:Additive",
 }
-"""The registry of attention scores: the name in a configuration, and the class behind it as `module:name`.
+"""The registry of attention scores: the name in a configuration, and the class as `module:name`.
 
 A new score is a subclass of `limelight.attention.scores.Score` and a row here; every model with attention can use it.
 """
@@ -30,22 +30,22 @@ ScoreName = Annotated[str, AfterValidator(_known_score)]
 
 
 FAMILIES: dict[str, "type[ModelSection]"] = {}
-"""The settings of each family that has been imported, by its name; `limelight.models.families` says the rest of it."""
+"""The settings of each family that has been imported, by name; see also `limelight.models.families`."""
 
 LearnsFrom = Literal["pairs", "labels", "text"]
 """Pairs of texts, texts with labels, or plain text."""
 
 
 class ModelSection(Section):
-    """The settings of a family of models. A subclass with a name in `family` is registered when it is defined."""
+    """Base class of the settings of a model family. A subclass with a default for `family` is registered."""
 
     family: str
     learns_from: ClassVar[tuple[LearnsFrom, ...]]
-    """What models of the family can learn from."""
+    """The kinds of training text that models of the family support."""
 
     @property
     def width(self) -> int:
-        """Of the vectors between layers."""
+        """Width of the vectors between layers."""
         raise NotImplementedError
 
     @classmethod
@@ -56,16 +56,16 @@ class ModelSection(Section):
 
 
 class _Stack(ModelSection):
-    """What all stacks of attention have in common. Defaults are the base model of Vaswani et al. 2017, table 3."""
+    """Settings of all Transformers. Defaults are the base model of Vaswani et al. 2017, table 3."""
 
     d_model: Width = 512
     heads: Width = 8
     head_size: int | None = Field(None, ge=1, le=1_000_000)
-    """Width of one head's queries and keys (d_k in the paper); `d_model / heads` when not given."""
+    """Width of one head's queries and keys (d_k in the paper); default: `d_model / heads`."""
     value_size: int | None = Field(None, ge=1, le=1_000_000)
-    """Width of one head's values (d_v); as large as `head_size` when not given."""
+    """Width of one head's values (d_v); default: `head_size`."""
     score: ScoreName = Field("scaled_dot", examples=list(SCORES))
-    """How queries are compared with keys, in every head; inner layers of a score are as wide as a head's queries."""
+    """The score of every head; inner layers of a score are as wide as a head's queries."""
     d_ff: Width = 2048
     activation: Literal["relu", "gelu", "swish"] = "relu"
     dropout: float = Field(0.1, ge=0, lt=1)
@@ -75,61 +75,60 @@ class _Stack(ModelSection):
     sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
     """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
     max_positions: Width = 512
-    """How many learned positions there are; sinusoids and rotary have no bound."""
+    """Number of learned positions; sinusoidal and rotary positions have no bound."""
 
     @property
     def width(self) -> int:
-        """Of the vectors between layers."""
         return self.d_model
 
 
 class TransformerConfig(_Stack):
-    """Encoder with decoder (Vaswani et al. 2017)."""
+    """Encoder-decoder Transformer (Vaswani et al. 2017)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
     family: Literal["transformer"] = "transformer"
     encoder_layers: Depth = 6
     decoder_layers: Depth = 6
     tie: Literal["three-way", "two-way", "none"] = "three-way"
-    """Which of source embedding, target embedding and output projection are one matrix (two-way: the last two)."""
+    """Which of source embedding, target embedding and output projection share one matrix (two-way: the last two)."""
     output_bias: bool = False
-    """A bias for each token that can be predicted, as Marian's models have one."""
+    """Add a bias to the logits, as Marian's models do."""
 
 
 class DecoderOnlyConfig(_Stack):
-    """Decoder-only: each position attends to those before it (Liu et al. 2018; Radford et al. 2018)."""
+    """Decoder-only Transformer (Liu et al. 2018; Radford et al. 2018)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["decoder_only"] = "decoder_only"
     layers: Depth = 6
     tie: bool = True
-    """Whether embedding and output projection are one matrix."""
+    """Whether embedding and output projection share one matrix."""
 
 
 class EncoderOnlyConfig(_Stack):
-    """Encoder-only: each position attends to all (Devlin et al. 2019)."""
+    """Encoder-only Transformer (Devlin et al. 2019)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text", "labels")
     family: Literal["encoder_only"] = "encoder_only"
     layers: Depth = 6
     pooling: Literal["mean", "first"] = "mean"
-    """What a classifier knows of a text: the mean over all positions, or the vector of the first."""
+    """The text representation of a classifier: the mean over all positions, or the vector of the first."""
 
 
 class RecurrentConfig(ModelSection):
-    """Encoder-decoder with recurrent cells; the wiring says whose decoder it is."""
+    """Recurrent encoder-decoder; `wiring` selects the decoder."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
     family: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "gru", "lstm"] = "gru"
     wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
-    """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
-    `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
+    """`fixed`: the decoder gets only the last encoder state (Sutskever et al. 2014; Cho et al. 2014). `bahdanau`: the
+    context is an input of the cell. `luong`: the context is combined with the cell's output, `tanh(W_c [c; h])`."""
     score: ScoreName = Field("additive", examples=list(SCORES))
     score_size: int | None = Field(None, ge=1, le=1_000_000)
-    """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
+    """Width of the hidden layer of `concat` and `additive`; default: `hidden`."""
     input_feeding: bool = True
-    """Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
+    """For Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
     bidirectional: bool = True
     encoder_layers: Depth = 1
     decoder_layers: Depth = 1
@@ -140,12 +139,11 @@ class RecurrentConfig(ModelSection):
 
     @property
     def width(self) -> int:
-        """Of a state."""
         return self.hidden
 
 
 class RecurrentLanguageModelConfig(ModelSection):
-    """Cells alone, each reading the token before: what wrote text before attention did (Mikolov et al. 2010)."""
+    """Recurrent language model (Mikolov et al. 2010)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["recurrent_language_model"] = "recurrent_language_model"
@@ -155,23 +153,22 @@ class RecurrentLanguageModelConfig(ModelSection):
     hidden: Width = 512
     dropout: float = Field(0.2, ge=0, lt=1)
     tie: bool = False
-    """Whether embedding and output projection are one matrix; a linear layer stands between where widths differ."""
+    """Whether embedding and output projection share one matrix; a linear layer between adapts different widths."""
 
     @property
     def width(self) -> int:
-        """Of a state."""
         return self.hidden
 
 
 def _of_its_family(value: Any) -> ModelSection:
-    """The section of the family that `value` names. A union of classes would have to list all families here."""
+    """Validate a section as the family that `value` names. A pydantic union would have to list all families here."""
     if isinstance(value, ModelSection):
         return value
     family = value.get("family") if isinstance(value, dict) else None
     if not isinstance(family, str):
-        raise ValueError("say which family the model is of, " + " or ".join(f"`family: {name}`" for name in FAMILIES))
+        raise ValueError("name the family of the model: " + " or ".join(f"`family: {name}`" for name in FAMILIES))
     if family not in FAMILIES:
-        raise ValueError(f"there is no family {family!r}; there are {', '.join(map(repr, FAMILIES))}")
+        raise ValueError(f"unknown family {family!r}; choose from {', '.join(map(repr, FAMILIES))}")
     return FAMILIES[family].model_validate(value)
 
 

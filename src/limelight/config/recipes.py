@@ -1,4 +1,4 @@
-"""The recipes: functions that return a whole run configuration, each naming its paper and table."""
+"""The recipes: functions that return a complete configuration, each with its paper and table."""
 
 from limelight.config import (
     BatchingConfig,
@@ -17,7 +17,7 @@ from limelight.config import (
 def base() -> RunConfig:
     """Vaswani et al. 2017, table 3, row "base": 65 M parameters, 100,000 updates of about 25,000 target tokens.
 
-    Learning rate, smoothing, averaging of the last five checkpoints and beam are those of sections 5.3, 5.4 and 6.1.
+    Learning rate, smoothing, averaging of the last five checkpoints and beam follow sections 5.3, 5.4 and 6.1.
     """
     return RunConfig(
         recipe="base",
@@ -53,8 +53,8 @@ def big() -> RunConfig:
 
 def tiny() -> RunConfig:
     """Wu et al. 2021 ("Good for Misconceived Reasons"), "Transformer-Tiny" for Multi30k: 4 + 4 layers, d=128, d_ff=256,
-    4 heads, dropout 0.3, rate 0.005 after 2,000 updates, the last ten checkpoints averaged, beam 5. Theirs is
-    the length penalty of fairseq, which ranks by the mean log-probability."""
+    4 heads, dropout 0.3, rate 0.005 after 2,000 updates, the last ten checkpoints averaged, beam 5. The length penalty
+    is that of fairseq, which ranks by the mean log-probability."""
     return RunConfig(
         recipe="tiny",
         tokens=TokensConfig(kind="bpe", joint=True),
@@ -74,11 +74,11 @@ def tiny() -> RunConfig:
 
 
 def small() -> RunConfig:
-    """Our default for some ten thousand to a million pairs on a CPU: 3 + 3 layers, d=256.
+    """Our default for ten thousand to a million pairs on a CPU: 3 + 3 layers, d=256.
 
-    Normalization first (Xiong et al. 2020), so that a high rate is safe after a short warm-up; strong dropout and
-    BPE-dropout (Provilkov et al. 2020), which small corpora want. Hypotheses are ranked by their mean log-probability:
-    such models are inclined to end early (`docs/translation.md`).
+    Pre-norm (Xiong et al. 2020), which allows a high learning rate after a short warm-up; strong dropout and
+    BPE-dropout (Provilkov et al. 2020) for small corpora. Hypotheses are ranked by their mean log-probability, as such
+    models tend to end early (`docs/translation.md`).
     """
     return RunConfig(
         recipe="small",
@@ -103,7 +103,7 @@ def quick() -> RunConfig:
     """Our own for a few minutes on a CPU and some ten thousand pairs; no paper, measured on Multi30k.
 
     In so short a time the text is seen six times: little dropout, no subword sampling, orthogonal steps (Jordan et al.
-    2024), which need fewer updates than Adam's, and a rate that falls to nothing by the clock.
+    2024), which need fewer updates than Adam, and a learning rate that falls to zero within the time budget.
     """
     recipe = small()
     return recipe.model_copy(
@@ -129,9 +129,9 @@ def quick() -> RunConfig:
 
 
 def _deep(encoder_layers: int, decoder_layers: int) -> RunConfig:
-    """A deep encoder works once per sentence, a shallow decoder at every step (Kasai et al. 2021): as good as even
-    stacks and faster to translate with. Rotary positions (Su et al. 2021), orthogonal steps (Jordan et al. 2024), one
-    matrix for all embeddings; no paper has them together, measured on Tatoeba (docs/results.md)."""
+    """A deep encoder runs once per sentence, a shallow decoder at every step (Kasai et al. 2021): as good as stacks of
+    equal depth, and faster. Rotary positions (Su et al. 2021), orthogonal steps (Jordan et al. 2024), one matrix for
+    all embeddings; the combination is from no paper, measured on Tatoeba (docs/results.md)."""
     recipe = small()
     return recipe.model_copy(
         update={
@@ -167,7 +167,7 @@ def deep_8_1() -> RunConfig:
 
 
 def demo() -> RunConfig:
-    """Small enough to learn a phrase grammar in two minutes on two cores; no paper, a demonstration."""
+    """Learns a phrase grammar in two minutes on two cores; no paper, for demonstration."""
     return RunConfig(
         recipe="demo",
         tokens=TokensConfig(kind="bpe", vocabulary_size=None, joint=True),
@@ -222,7 +222,7 @@ def seq2seq() -> RunConfig:
 
 
 def bahdanau() -> RunConfig:
-    """Additive attention, the context enters a GRU (Bahdanau et al. 2015, section 3 and appendix A)."""
+    """Additive attention whose context is an input of a GRU (Bahdanau et al. 2015, section 3 and appendix A)."""
     return _recipe("bahdanau", RecurrentConfig(cell="gru", wiring="bahdanau", score="additive", dropout=0.3))
 
 
@@ -232,8 +232,8 @@ def luong() -> RunConfig:
 
 
 def gpt_tiny() -> RunConfig:
-    """The setting in which nanoGPT (Karpathy 2022) trains on a CPU: 4 layers, 4 heads, d=128, characters, blocks of 64,
-    12 of them in a batch, 2,000 updates, no dropout. The rate is twice as high as there: measured to be better."""
+    """nanoGPT's setting for a CPU (Karpathy 2022): 4 layers, 4 heads, d=128, characters, blocks of 64, 12 of them in a
+    batch, 2,000 updates, no dropout. The learning rate is twice as high, which was measured to be better."""
     return RunConfig(
         recipe="gpt-tiny",
         tokens=TokensConfig(kind="characters"),
@@ -299,8 +299,8 @@ def gpt_small() -> RunConfig:
 
 
 def lstm_tiny() -> RunConfig:
-    """What wrote text before attention did, beside `gpt-tiny`: two layers of LSTM with as many weights, the state
-    carried from block to block (Karpathy 2015; Mikolov et al. 2010)."""
+    """A recurrent counterpart of `gpt-tiny`: two LSTM layers with as many weights, the state carried from block to
+    block (Karpathy 2015; Mikolov et al. 2010)."""
     recipe = gpt_tiny()
     return recipe.model_copy(
         update={
@@ -313,9 +313,9 @@ def lstm_tiny() -> RunConfig:
 
 def bert_tiny() -> RunConfig:
     """Devlin et al. 2019 in the size of BERT-Tiny (Turc et al. 2019, table 1): 2 layers, 2 heads, d=128; 15 % of the
-    tokens chosen, GELU, dropout 0.1, weight decay 0.01.
+    tokens masked, GELU, dropout 0.1, weight decay 0.01.
 
-    Our own are normalization first, sinusoids and a high rate, for minutes instead of days, and rows that are lines.
+    Our own choices are pre-norm, sinusoids and a high learning rate, for minutes instead of days, and one line per row.
     """
     return RunConfig(
         recipe="bert-tiny",
@@ -340,10 +340,10 @@ def bert_tiny() -> RunConfig:
 
 
 def classifier() -> RunConfig:
-    """The same encoder with labels for texts; no paper, our own for some thousand texts.
+    """The encoder of `bert-tiny` as a classifier; no paper, our own for some thousand texts.
 
-    It may begin with a `bert-tiny` (`--from`), whose encoder fits. Small batches, and a rate that falls over a few
-    epochs: labels are overfitted soon.
+    It can be initialized from a `bert-tiny` (`--from`). Small batches, and a learning rate that falls over a few
+    epochs, as labels are soon overfitted.
     """
     recipe = bert_tiny()
     return recipe.model_copy(
@@ -363,8 +363,8 @@ def classifier() -> RunConfig:
 
 
 RATE, RATE_WIDTH = 3e-4, 256
-"""Learning rate of a model of this width. Others get one in inverse proportion to their width, as hidden weights under
-Adam want it (Yang et al. 2022, "Tensor Programs V", table 3)."""
+"""Learning rate of a model of this width. For others it is inversely proportional to the width, as for hidden weights
+under Adam (Yang et al. 2022, "Tensor Programs V", table 3)."""
 
 MAX_RATE = 1e-3
 
@@ -373,8 +373,8 @@ SAMPLED = ("bpe", "unigram")
 
 
 def finetune(parent: RunConfig | None = None) -> RunConfig:
-    """The model, vocabulary and search settings of `parent`, and a small rate; no paper, measured on captions after
-    everyday sentences (docs/training.md).
+    """The model, vocabulary and search settings of `parent` with a small learning rate; no paper, measured on captions
+    after everyday sentences (docs/training.md).
 
     Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
     the one of `--from`.

@@ -1,7 +1,7 @@
-"""The whole run in one frozen, typed record: what is trained, on what, how.
+"""The complete configuration of a run as one frozen, typed record.
 
-A recipe is a function that returns a `RunConfig`; `config.yaml` in a run folder is the one that was really used, and is
-enough to run it again.
+A recipe is a function that returns a `RunConfig`; `config.yaml` in a run folder is the resolved one, and is sufficient
+to run it again.
 """
 
 import re
@@ -15,7 +15,7 @@ from limelight.config.section import Section
 
 
 def _require_device(name: str) -> str:
-    """Raises `ValueError` for what is not the name of a device, whether it is there or not."""
+    """Raises `ValueError` unless `name` has the form of a device name. Whether the device exists is not checked."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?|mps", name):
         raise ValueError("a device is auto, cpu, cuda, cuda:N (the GPU with that number, from 0) or mps")
     return name
@@ -26,7 +26,7 @@ Device = Annotated[str, AfterValidator(_require_device)]
 
 
 class Corpus(Section):
-    """Parallel text: one file holding both sides, or two files line by line."""
+    """Parallel text: one file with both sides, or two files with corresponding lines."""
 
     files: tuple[str, ...] = Field(min_length=1, max_length=2)
     source: str = "source"
@@ -34,162 +34,160 @@ class Corpus(Section):
     target: str = "target"
     """Language of the target side, for example `de`."""
     weight: float = Field(1.0, gt=0)
-    """How often the corpus is seen per epoch; 0.5 is a fresh half of it each time, 2 is all of it twice."""
+    """How often the corpus is seen per epoch; 0.5 is a new random half each time, 2 is all of it twice."""
     tag: Literal["", "bt"] = ""
-    """`bt` where the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell
-    et al. 2019). Such a corpus is not read the other way round: its target would be a machine translation."""
+    """`bt` if the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell et
+    al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation."""
 
 
 class DataConfig(Section):
-    """Which text is read, and which pairs of it training leaves out."""
+    """Training and validation text, and which pairs are left out of training."""
 
     train: tuple[Corpus, ...] = ()
     valid: tuple[Corpus, ...] = ()
     hold_out: int = Field(0, ge=0, le=1_000_000)
-    """So many pairs of each direction are taken out of `train` for validation, and as many for tests; the run folder
-    has them as files, and `valid` names those for validation."""
+    """Number of pairs per direction that are taken out of `train` for validation, and as many for tests; the run folder
+    contains them as files, and `valid` names those for validation."""
     both_directions: bool = False
-    """Each corpus without a tag is read both ways: one model translates from its source to its target language and
-    back."""
+    """Use each corpus without a tag in both directions: one model translates both ways."""
     inherited: tuple[tuple[str, str], ...] = ()
-    """The directions, each as source and target language, of the model that this run begins with, if it has several.
-    The new model keeps them and their language tags. Filled in when a run begins."""
+    """The directions (source and target language) of the parent model, if it has several. The new model keeps them and
+    their language tags. Set when a run begins."""
     temperature: float = Field(1.0, ge=1)
     """T of the sampling between corpora of different size: a corpus of n pairs is drawn in proportion to n^(1/T)
-    (Arivazhagan et al. 2019, section 4.2). 1 draws each pair equally often; the larger, the more equal the corpora."""
+    (Arivazhagan et al. 2019, section 4.2). 1 draws each pair equally often; larger values make corpora more equal."""
     text: tuple[str, ...] = ()
-    """Files of plain text: what a language model, or a masked one, learns from."""
+    """Files of plain text, for language models and masked models."""
     valid_text: tuple[str, ...] = ()
     held_out: float = Field(0.1, ge=0, lt=1)
-    """Where no `valid_text` is given, this last part of each text is kept for validation."""
+    """If there is no `valid_text`, this last fraction of each text is used for validation."""
     documents: Literal["file", "line"] = "file"
-    """Whether a file of text is one document, or each of its lines is one."""
+    """Whether a file of text is one document, or each of its lines is."""
     states: Literal["translated", "approved", "all"] = "translated"
-    """Which segments of XLIFF, PO and Qt files are used: translated ones, of these only what somebody has approved, or
-    drafts as well."""
+    """Which segments of XLIFF, PO and Qt files are used: translated ones, only approved ones, or drafts as well."""
     on_bad_line: Literal["stop", "skip"] = "stop"
-    """What to do with a line that cannot be read: stop with its place, or report and skip it."""
+    """What to do with an unreadable line: stop and report its position, or report and skip it."""
     on_doubt: Literal["stop", "warn"] = "stop"
-    """What to do with text of which more than half is certainly wrong, as its sides do not belong together or are in
-    other languages: stop before training, or warn. Smaller parts are a warning in any case."""
+    """What to do with text of which more than half is certainly wrong (sides that do not match, or other languages):
+    stop before training, or warn. Smaller parts only warn."""
     max_characters: int = Field(2000, ge=1)
     """Pairs with a longer side are left out of training, and counted."""
     max_length_ratio: float = Field(6.0, ge=1)
-    """Pairs whose sides differ more in characters are left out (not where both sides are under 20 characters)."""
+    """Pairs with a larger ratio of characters are left out (not if both sides are under 20 characters)."""
     drop_duplicates: bool = True
     drop_identical: bool = True
-    """Leave out pairs whose sides are the same text: they teach copying."""
+    """Leave out pairs with identical sides, which teach copying."""
 
 
 class TokensConfig(Section):
-    """How text becomes tokens of words."""
+    """How text becomes tokens."""
 
     kind: Literal["bpe", "unigram", "wordpiece", "characters"] = "bpe"
     vocabulary_size: int | None = Field(None, ge=64)
-    """Tokens per vocabulary, padding not counted; chosen from the size of the corpus when not given."""
+    """Tokens per vocabulary without padding; chosen from the size of the corpus by default."""
     joint: bool = True
     """One vocabulary for both languages (needed to tie source and target embeddings)."""
     sampling: float = Field(0.0, ge=0, lt=1)
     """Subword sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020), or the smoothing of
     unigram sampling (Kudo 2018). 0 always takes the best segmentation."""
     byte_fallback: bool = True
-    """Spell characters the vocabulary does not know in bytes, so that no text is lost."""
+    """Encode characters outside the vocabulary as bytes, so that no text is lost."""
 
 
 class BatchingConfig(Section):
     """How pairs become batches."""
 
     tokens: int = Field(4096, ge=1)
-    """Budget of a batch: rows times the longest target (or source, if that is longer), padding included."""
+    """Budget of a batch: rows times the longest target (or source, if longer), padding included."""
     max_length: int = Field(256, ge=1)
     """Pairs with more tokens on a side are left out of training, and counted."""
     block: int = Field(256, ge=2)
-    """Plain text is cut into rows of so many tokens, without padding; a batch has `tokens / block` of them."""
+    """Plain text is cut into rows of this many tokens without padding; a batch has `tokens / block` rows."""
     chunk_pairs: int = Field(100_000, ge=1)
-    """Pairs that are shuffled, sampled and sorted together; bounds the memory a corpus of any size needs."""
+    """Pairs that are shuffled, sampled and sorted together; bounds memory for corpora of any size."""
 
 
 class TrainingConfig(Section):
-    """How the weights are found: bounds, schedule, optimizer, validation, checkpoints."""
+    """Bounds, schedule, optimizer, validation and checkpoints of training."""
 
     seed: int = Field(1, ge=0, le=2**63)
     max_steps: int | None = Field(None, ge=1)
-    """Stop after so many updates in all; whichever of the bounds is reached first ends the run."""
+    """Stop after this many updates in total; the first of the bounds to be reached ends the run."""
     max_minutes: float | None = Field(None, gt=0)
-    """Stop after so many minutes of training in all, interruptions not counted."""
+    """Stop after this many minutes of training in total, interruptions not counted."""
     fit_to_budget: bool = False
-    """Whether the rate fits `max_steps` or `max_minutes`, whatever the schedule: it rises over `warmup` updates, or
-    over a tenth of the budget if that is less, and falls as half a cosine to a hundredth of its peak at the end."""
+    """Whether the learning rate follows `max_steps` or `max_minutes`, whatever the schedule: it rises over `warmup`
+    updates, or over a tenth of the budget if that is less, and falls as half a cosine to a hundredth of its peak at the
+    end."""
     schedule: Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"] = "inverse_sqrt"
     learning_rate: float = Field(1e-3, gt=0)
-    """Peak rate; for `paper` the factor before `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
+    """Peak learning rate; for `paper` the factor of `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
     warmup: int = Field(4000, ge=0)
-    """Updates in which the rate rises linearly."""
+    """Updates over which the learning rate rises linearly."""
     decay_steps: int | None = Field(None, ge=1)
-    """Updates after which `cosine` and `wsd` reach their lowest rate. Default: the bound of the run, in updates or
-    in minutes."""
+    """Updates after which `cosine` and `wsd` reach their lowest rate. Default: the bound of the run, in updates or in
+    minutes."""
     optimizer: Literal["adam", "muon"] = "adam"
-    """Muon takes orthogonal steps with the matrices between layers: fewer updates, each a seventh longer on a CPU."""
+    """Muon takes orthogonal steps for the matrices between layers: fewer updates, each a seventh longer on a CPU."""
     beta1: float = Field(0.9, ge=0, lt=1)
     beta2: float = Field(0.98, ge=0, lt=1)
     epsilon: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     clip_norm: float = Field(1.0, ge=0)
-    """Largest norm of the gradient; 0 does not clip."""
+    """Maximum norm of the gradient; 0 does not clip."""
     accumulate: int = Field(1, ge=1)
-    """Batches summed into one update."""
+    """Batches that are summed into one update."""
     mask_share: float = Field(0.15, gt=0, lt=1)
-    """A masked model has to guess this share of the tokens (Devlin et al. 2019, section 3.1)."""
+    """Share of tokens that a masked model predicts (Devlin et al. 2019, section 3.1)."""
     precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
-    """`auto` takes bf16 where the hardware multiplies it, fp16 on a GPU that has only that, fp32 else. The weights that
-    learn are fp32 in any case."""
+    """`auto` selects bf16 if the hardware multiplies it, fp16 on a GPU that has only that, else fp32. Master weights
+    are always fp32."""
     device: Device = Field("auto", examples=["auto", "cpu", "cuda", "cuda:1", "mps"])
-    """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
+    """`auto` selects the first CUDA GPU if there is one, else the CPU."""
     compile: bool = False
-    """Train a Transformer with code that torch.compile makes of it, where the machine can: the same updates but for
-    rounding, faster on a GPU, after a minute or two of compiling at each start."""
+    """Train a Transformer with torch.compile if the machine supports it: the same updates up to rounding, faster on a
+    GPU, after a minute or two of compilation at each start."""
     threads: int | None = Field(None, ge=1)
-    """CPU threads; all cores when not given."""
+    """CPU threads; all cores by default."""
     data_workers: int | None = Field(None, ge=0)
-    """Processes that draw subwords and augmented pairs; when not given none on a CPU, and up to eight for a GPU, which
-    would wait otherwise. The batches are the same."""
+    """Processes that sample subwords and augment pairs; by default none on a CPU, and up to eight for a GPU, which
+    would otherwise wait. The batches are the same."""
     validate_every: int | None = Field(None, ge=1)
-    """Updates between validations; when not given, `validate_epochs` says how often."""
+    """Updates between validations; by default `validate_epochs` applies."""
     validate_epochs: float = Field(1.0, gt=0)
-    """Epochs between validations where `validate_every` is not given, but 100 updates at least."""
+    """Epochs between validations if `validate_every` is not given, but at least 100 updates."""
     bleu_sentences: int = Field(500, ge=0)
-    """Validation sentences that are really translated (greedily) for BLEU; 0 validates by loss alone."""
+    """Validation sentences that are translated (greedily) for BLEU; 0 validates by loss only."""
     bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200"] | None = None
-    """sacreBLEU's tokenization; when not given, it is chosen from the target language, or from the script of the
-    validation text where that has no name."""
+    """sacreBLEU's tokenization; by default it follows from the target language, or from the script of the validation
+    text if the language is not named."""
     best_by: Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"] = "bleu"
-    """The figure of a validation that says which model is best; the loss where a model has no such figure. While BLEU
-    is below 1, `bleu` compares chrF."""
+    """The validation figure that selects the best model; the loss if the model has no such figure. While BLEU is below
+    1, `bleu` compares chrF."""
     patience: int | None = Field(None, ge=1)
-    """Validations without improvement before the run stops early; when not given, `patience_epochs` says how many.
-    Those before the end of the warm-up do not count."""
+    """Validations without improvement before the run stops early; by default `patience_epochs` applies. Validations
+    before the end of the warm-up do not count."""
     patience_epochs: float = Field(30.0, gt=0)
-    """Epochs without improvement before the run stops early where `patience` is not given, but 5 validations at
-    least."""
+    """Epochs without improvement before the run stops early if `patience` is not given, but at least 5 validations."""
     checkpoint_every: int = Field(500, ge=1)
-    """Updates between checkpoints of the whole training state."""
+    """Updates between checkpoints of the complete training state."""
     keep_checkpoints: int = Field(3, ge=1)
     keep_snapshots: int = Field(0, ge=0)
-    """Model folders under `RUN/snapshots/`, spread evenly over the run; 0 keeps none."""
+    """Number of model folders under `RUN/snapshots/`, spread evenly over the run; 0 keeps none."""
     average: int = Field(5, ge=1)
-    """How many snapshots of the weights the final model averages; 1 takes the best one alone."""
+    """Number of weight snapshots that the final model averages; 1 uses only the best one."""
     average_of: Literal["last", "best"] = "last"
-    """Whether the last snapshots are averaged (as in the paper) or those that validated best."""
+    """Whether the last snapshots are averaged (as in the paper) or the best ones by validation."""
     log_every: int = Field(50, ge=1)
 
 
 MAX_LENGTH_PENALTY = 10.0
-"""With so large an alpha the longest hypothesis always wins; far larger ones overflow."""
+"""With so large an alpha the longest hypothesis always wins; much larger values overflow."""
 
 
 class DecodingConfig(Section):
-    """Defaults of `translate` for this model; every one can be given anew for a call."""
+    """Defaults of `translate` for this model; each call can override them."""
 
     beam_size: int = Field(4, ge=1, le=1000)
     length_penalty: float = Field(0.6, ge=0, le=MAX_LENGTH_PENALTY)
@@ -197,23 +195,23 @@ class DecodingConfig(Section):
     length_offset: float = Field(5.0, ge=0, le=100)
     """k: 5 in that paper; 0 makes it `length^alpha`, as in fairseq, Marian, CTranslate2 and transformers."""
     patience: float = Field(1.0, gt=0)
-    """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none
-    can get better; a large value waits until none can."""
+    """A sentence is finished once `patience * beam_size` hypotheses have ended (Kasai et al. 2022), or earlier if no
+    other can improve; a large value always waits for that."""
     prune: float = Field(4.0, gt=0)
-    """Hypotheses whose log-probability is so far below the best one's are pruned (Freitag and Al-Onaizan 2017); a
-    large value prunes none. Never done where more than the best translation is asked for."""
+    """Hypotheses whose log-probability is this much below the best one's are pruned (Freitag and Al-Onaizan 2017); a
+    large value prunes none. Not applied if more than the best translation is requested."""
     max_length_factor: float = Field(1.5, gt=0, le=100)
     """A translation has at most `factor * source tokens + extra` tokens (the paper: source + 50)."""
     max_length_extra: int = Field(20, ge=1, le=1000)
 
 
 class RunConfig(Section):
-    """A whole run; what `config.yaml` holds."""
+    """A complete run; the content of `config.yaml`."""
 
     recipe: str = "custom"
-    """The recipe this run began with, for the model card; every setting it made is below."""
+    """The recipe that this run began with, for the model card; its settings are all below."""
     begin_with: str = ""
-    """A run or model folder whose weights and vocabulary this run begins with."""
+    """A run or model folder that provides the initial weights and the vocabulary."""
     data: DataConfig = DataConfig()
     tokens: TokensConfig = TokensConfig()
     augmentation: AugmentationConfig = AugmentationConfig()
@@ -222,11 +220,11 @@ class RunConfig(Section):
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
     weights: Literal["fp32", "bf16", "int8"] = "fp32"
-    """In which numbers a model folder keeps its weights: training keeps them whole, `limelight export --to limelight`
-    makes the smaller forms. By default, decoding uses the same form."""
+    """Number format of the weights in a model folder: training writes fp32, `limelight export --to limelight` makes the
+    smaller forms. By default, decoding uses the same format."""
 
     @property
     def learns(self) -> LearnsFrom:
-        """Which of all that models of its family learn from this run has: `data.text`, or what `data.train` holds."""
+        """Which kind of training text of its family this run uses: `data.text`, or the content of `data.train`."""
         kinds = self.model.learns_from
         return next((kind for kind in kinds if (kind == "text") == bool(self.data.text)), kinds[0])

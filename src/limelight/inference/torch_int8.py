@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.capabilities import has, int8_engines
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 from limelight.shapes import Float, Int
 
 MIN_SIZE = 1e-30
@@ -23,7 +23,7 @@ class TorchInt8Linear(nn.Module):
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
-        self.values, self.scales = integer_rows(weight.detach())
+        self.values, self.scales = quantize_rows(weight.detach())
         self.bias = None if bias is None else bias.detach().float()
         self.sums = self.values.sum(dim=1, dtype=torch.float32) * self.scales
         self.packed = pack(self.values, self.scales, int8_engines()[0])

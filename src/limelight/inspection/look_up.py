@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.attention.attend import ScoreFunction, attend, permit_keys, permit_past
+from limelight.attention.attend import ScoreFunction, attend, causal_mask, permit_keys
 from limelight.attention.scores import Additive, Concat, General, Score, dot, scaled_dot
 from limelight.batching.batch import Batch, make_batch, make_blocks
 from limelight.errors import UserError
@@ -249,7 +249,7 @@ def _of_decoder(model: Transformer, batch: Batch, layer: int, keep_heads: KeepHe
     here, length = each[layer], hidden.shape[1]
     if not cross:
         queries, keys, values = here.attention.project_self(here.attention_sublayer.before(hidden), rotate)
-        return _first(queries, keys, values, here.attention.score, permit_past(length, length, device=hidden.device))
+        return _first(queries, keys, values, here.attention.score, causal_mask(length, length, device=hidden.device))
     hidden = here.attend_self(hidden, causal=True, rotate=rotate, keep_heads=kept[layer][0]).hidden
     queries = here.cross_attention.project_queries(here.cross_sublayer.before(hidden))
     source, score = sources[layer], here.cross_attention.score

@@ -1,4 +1,4 @@
-"""The parts between attention and a model: positions, embeddings, feed-forward, residuals, dropout."""
+"""Building blocks between attention and models: positions, embeddings, feed-forward networks, dropout."""
 
 from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding, sinusoids
 from limelight.layers.feed_forward import Dropout, FeedForward

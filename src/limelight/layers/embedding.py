@@ -1,4 +1,4 @@
-"""Embeddings of tokens and positions, and the row-wise int8 form of a matrix."""
+"""Embeddings of tokens and positions, and row-wise int8 quantization."""
 
 import math
 
@@ -10,37 +10,38 @@ from limelight.errors import UserError
 from limelight.shapes import Float, Int
 
 
-def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
-    """int8 values and the scale of each row, so that `values * scale` is the row to within half a scale."""
+def quantize_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
+    """Symmetric int8 quantization per row: values and scales with `values * scale` within half a scale of the
+    weight."""
     scales = weight.float().abs().amax(dim=1) / 127
     safe = scales.where(scales > 0, torch.ones_like(scales))
     return (weight.float() / safe[:, None]).round().to(torch.int8), safe
 
 
 def draw_normal(rows: int, width: int, *, spread: float) -> Float[Tensor, "rows width"]:
-    """Random vectors; only their shape where the default device is `meta`, on which torch would load a compiler first,
-    for half a second."""
+    """A normally distributed tensor with standard deviation `spread`. On the `meta` device it is left uninitialized:
+    torch would load a compiler first, which takes half a second."""
     drawn = torch.empty(rows, width)
     return drawn if drawn.is_meta else drawn.normal_() * spread
 
 
 def projection_weight(output: nn.Module | None, embedding: "TokenEmbedding") -> Float[Tensor, "vocab features"]:
-    """The matrix of the final linear layer: that of `output`, or the embedding's rows where there is none.
+    """The matrix of the final linear layer: that of `output`, or the embedding's rows if `output` is None.
 
-    Raises `TypeError` for a layer that keeps its weights in another form than a matrix.
+    Raises `TypeError` for a layer that does not store its weights as a matrix.
     """
     if output is None:
         return embedding.output_weight()
     if isinstance(output, nn.Linear):
         return output.weight
-    raise TypeError(f"the weights of a {type(output).__name__} are packed: ask the model that it was made from")
+    raise TypeError(f"the weights of a {type(output).__name__} are packed; use the model it was made from")
 
 
 class TokenEmbedding(nn.Module):
-    """A row per token, times sqrt(width) where asked (Vaswani et al. 2017, section 3.4).
+    """Token embedding, optionally multiplied by sqrt(width) (Vaswani et al. 2017, section 3.4).
 
-    Padding is the last id. Its row is zero and stays zero: it gets no gradient here, and as output class it does not
-    exist (`output_weight` leaves it out), so that tying cannot teach it anything either.
+    Padding is the last id. Its row is zero and stays zero: it gets no gradient here, and `output_weight` excludes it,
+    so that a tied output projection does not train it either.
     """
 
     def __init__(self, size: int, width: int, *, scale: bool) -> None:
@@ -52,7 +53,6 @@ class TokenEmbedding(nn.Module):
             self.weight[self.padding].zero_()
 
     def forward(self, ids: Int[Tensor, "..."]) -> Float[Tensor, "... model"]:
-        """The vectors of the ids."""
         return functional.embedding(ids, self.weight, padding_idx=self.padding) * self.scale
 
     def output_weight(self) -> Float[Tensor, "vocab model"]:
@@ -64,8 +64,8 @@ def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Floa
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same) (Vaswani et al. 2017, section 3.5).
 
     Args:
-        layout: `interleaved` is the paper's, sine and cosine side by side; `halves` has all sines before all cosines as
-            in Marian. One is a permutation of the other's columns (for an even `d_model`).
+        layout: `interleaved` alternates sine and cosine as in the paper; `halves` has all sines before all cosines as
+            in Marian. For an even `d_model`, one is a permutation of the other's columns.
     """
     pairs = (d_model + 1) // 2
     rates = torch.exp(torch.arange(pairs, dtype=torch.float64) * (-2 * math.log(10_000.0) / d_model))
@@ -75,14 +75,14 @@ def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Floa
     elif layout == "halves":
         table = torch.cat([angles.sin(), angles.cos()], dim=-1)
     else:
-        raise UserError(f"unknown layout of sinusoids {layout!r}: there are 'interleaved' and 'halves'")
+        raise UserError(f"unknown layout of sinusoids {layout!r}; choose from 'interleaved' and 'halves'")
     return table[:, :d_model].float()
 
 
 class SinusoidalPositions(nn.Module):
-    """Adds the sinusoids; has no weights and no longest sentence.
+    """Adds sinusoidal position encodings. There are no weights and no maximum length.
 
-    The table is a cache of a pure function: it is not stored with the model and grows when a longer sentence comes.
+    The table is a cache: it is not stored with the model and grows on demand.
     """
 
     table: Tensor
@@ -97,17 +97,17 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Add positions 0, 1, ... along each row."""
-        return embedded + self._reaching(embedded.shape[1])[: embedded.shape[1]].to(embedded.dtype)
+        return embedded + self._at_least(embedded.shape[1])[: embedded.shape[1]].to(embedded.dtype)
 
     def at(
         self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
     ) -> Float[Tensor, "batch width model"]:
-        """Add to all of a row the position at which it stands; `most` is above every one of these."""
-        return embedded + self._reaching(most)[places].to(embedded.dtype)[:, None]
+        """Add to each row the encoding of its position in `places`; `most` exceeds all of them."""
+        return embedded + self._at_least(most)[places].to(embedded.dtype)[:, None]
 
-    def _reaching(self, length: int) -> Float[Tensor, "_ model"]:
-        """A table of at least so many positions. Callers use what is returned: another thread may put a table of its
-        own, which may be shorter, in the place of the one that is kept."""
+    def _at_least(self, length: int) -> Float[Tensor, "_ model"]:
+        """A table of at least `length` positions. Callers use the returned table, as another thread may replace the
+        cached table by a shorter one."""
         table = self.table
         if length > table.shape[0]:
             with torch.inference_mode(False):  # a table grown while translating must still serve training
@@ -117,7 +117,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector per position (Gehring et al. 2017); it does not generalize to longer sequences."""
+    """One trained vector per position (Gehring et al. 2017); longer sequences are not supported."""
 
     def __init__(self, d_model: int, *, longest: int) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class LearnedPositions(nn.Module):
     def at(
         self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
     ) -> Float[Tensor, "batch width model"]:
-        """Add to all of a row the position at which it stands; `most` is above every one of these."""
+        """Add to each row the vector of its position in `places`; `most` exceeds all of them."""
         if most > self.table.shape[0]:
             self._require(int(places.max()) + 1)
         return embedded + self.table[places].to(embedded.dtype)[:, None]
@@ -145,9 +145,10 @@ class LearnedPositions(nn.Module):
 
 
 class RotaryPositions(nn.Module):
-    """Turns pairs of a query's or key's components by an angle that grows with its position (Su et al. 2021, eq. 34).
+    """Rotates pairs of components of queries and keys by an angle proportional to the position (Su et al. 2021, eq.
+    34).
 
-    The score of two rotated vectors depends on their distance alone.
+    The dot product of two rotated vectors depends only on the distance of their positions.
     """
 
     rates: Tensor
@@ -155,7 +156,7 @@ class RotaryPositions(nn.Module):
     def __init__(self, head_size: int) -> None:
         super().__init__()
         if head_size % 2:
-            raise UserError(f"rotary positions turn pairs, so the head size must be even, not {head_size}")
+            raise UserError(f"rotary positions rotate pairs of components: the head size must be even, not {head_size}")
         rates = torch.empty(head_size // 2)  # see `draw_normal`
         if not rates.is_meta:
             pairs = torch.arange(head_size // 2, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network, and dropout whose random numbers are cheap on a CPU."""
+"""The position-wise feed-forward network, and dropout that is fast on a CPU."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Dropout(nn.Module):
     """Zero each element with probability `p` in training, and scale the rest by 1 / (1 - p) (Srivastava et al. 2014).
 
-    Draws from torch's global generator of the device, so that a stored generator state repeats it exactly.
+    Draws from the device's global torch generator, so that restoring its state reproduces the mask exactly.
     """
 
     def __init__(self, p: float) -> None:
@@ -23,7 +23,7 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """The inputs, thinned in training, untouched otherwise."""
+        """Apply dropout in training; otherwise return the inputs."""
         if not self.training or self.p == 0:
             return inputs
         if inputs.device.type != "cpu":
@@ -36,7 +36,7 @@ class Dropout(nn.Module):
 
 
 class _Thin(torch.autograd.Function):
-    """inputs * kept * scale, remembering one byte per element for the way back."""
+    """inputs * kept * scale, saving one byte per element for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, kept: Tensor, scale: float) -> Tensor:
@@ -51,18 +51,18 @@ class _Thin(torch.autograd.Function):
 
 
 def _kept(inputs: Tensor, dropped: int) -> Tensor:
-    """1 for what stays and 0 for the rest, a byte each.
+    """A mask with one byte per element: 1 to keep, 0 to drop.
 
-    Compared in place as signed bytes: into a fresh tensor of truth values it takes ten times as long.
+    Compared in place as signed bytes: a comparison into a new boolean tensor takes ten times as long.
     """
     return _random_bytes(inputs.numel()).view(torch.int8).ge_(dropped - 128).view(inputs.shape)
 
 
 def _thin(values: Tensor, kept: Tensor) -> Tensor:
-    """A fresh tensor with the values that are kept and zeros.
+    """A new tensor with the values where `kept` is 1, and zeros elsewhere.
 
-    Multiplied as integers of the same width, where 1 keeps all bits and 0 none: torch has a fast path for equal types
-    only, and turning bytes into integers is much cheaper than turning them into floating-point numbers.
+    Computed as a product of integers of the same width: torch has a fast path for equal types only, and converting
+    bytes to integers is much cheaper than converting them to floating-point numbers.
     """
     integers = _INTEGERS[values.element_size()]
     return kept.to(integers).mul_(values.view(integers)).view(values.dtype)
@@ -71,7 +71,9 @@ def _thin(values: Tensor, kept: Tensor) -> Tensor:
 def _random_bytes(count: int) -> Tensor:
     """`count` independent uniform bytes from torch's generator, eight per draw."""
     words = torch.empty((count + 7) // 8, dtype=torch.int64)
-    if torch.compiler.is_compiling():  # torch.compile has no `random_`; the same numbers, in twice the time
+    if (
+        torch.compiler.is_compiling()
+    ):  # torch.compile has no `random_`; `randint` draws the same numbers in twice the time
         words = torch.randint(-(2**63), 2**63 - 1, words.shape) ^ -(2**63)
     else:
         words.random_(-(2**63), None)
@@ -82,12 +84,12 @@ ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}
 
 
 class FeedForward(nn.Module):
-    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (Vaswani et al. 2017, equation 2), or another activation for max(0, .)."""
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (Vaswani et al. 2017, equation 2), optionally with another activation."""
 
     def __init__(self, d_model: int, d_ff: int, *, activation: str = "relu", dropout: float = 0.0) -> None:
         super().__init__()
         if activation not in ACTIVATIONS:
-            raise UserError(f"unknown activation {activation!r}: there are {', '.join(ACTIVATIONS)}")
+            raise UserError(f"unknown activation {activation!r}; choose from {', '.join(ACTIVATIONS)}")
         self.inner = nn.Linear(d_model, d_ff)
         self.activation = ACTIVATIONS[activation]()
         self.dropout = Dropout(dropout)
@@ -97,5 +99,5 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
-        """Each position on its own."""
+        """Apply the network to each position."""
         return self.outer(self.dropout(self.activation(self.inner(inputs))))

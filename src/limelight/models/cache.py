@@ -1,11 +1,12 @@
-"""Keys and values of the text so far, in buffers with room, so that a step copies nothing of what is there already.
+"""Key-value cache of the decoder: growing buffers, so that a step does not copy earlier keys and values.
 
-All hypotheses of a sentence share one row of columns: each step adds a column for each of them, and a table of truth
-values says which columns are a hypothesis' own past. When hypotheses change places, only that table moves: the keys and
-values stay where they were written. What all hypotheses of a sentence begin with, a prompt, is there once for them. A
-sentence that joins later finds its prompt in the first columns, continues in the columns of that step and may attend to
-none between them, so sentences of different age stand side by side. Columns that no hypothesis attends to any more are
-removed from time to time.
+All hypotheses of a sentence share one row of columns. Each step adds a column per hypothesis, and a boolean mask
+records which columns belong to the past of each hypothesis. Reordering hypotheses changes only the mask; keys and
+values stay where they were written. A common prefix (a prompt) is stored once per sentence.
+
+A sentence that joins later has its prompt in the first columns and appends at the current step; the columns in between
+are masked, so sentences of different age can share a batch. Columns that no hypothesis attends to any more are removed
+at intervals.
 """
 
 from dataclasses import dataclass, replace
@@ -17,14 +18,14 @@ from torch.nn import functional
 from limelight.shapes import Bool, Float, Int
 
 FIRST_ROOM = 16
-"""Positions a buffer holds at first; it doubles when they are full."""
+"""Initial capacity of a buffer in positions; it doubles when full."""
 
 SQUEEZE_EVERY = 4
-"""Positions between two searches for columns that can be removed."""
+"""Positions between two checks for columns that can be removed."""
 
 
 class Buffer:
-    """Columns that are written once, and how many are."""
+    """Columns that are written once, and the number written so far."""
 
     def __init__(self, columns: Float[Tensor, "batch heads room size"]) -> None:
         self.columns = columns
@@ -40,16 +41,17 @@ class Columns:
 
     @classmethod
     def empty(cls, like: Float[Tensor, "batch heads key size"]) -> "Columns":
-        """No columns yet, and no room for any."""
+        """An empty sequence of columns with no capacity."""
         return cls(Buffer(like[:, :, :0]), 0)
 
     @classmethod
     def begun(cls, columns: Float[Tensor, "batch heads columns size"], *, width: int) -> "Columns":
-        """What a text begins with, copied, and room for the first steps of so many hypotheses."""
+        """A copy of initial columns (a prompt), with capacity for the first steps of `width` hypotheses."""
         return _copied(columns, room=columns.shape[2] + FIRST_ROOM * width)
 
     def append(self, new: Float[Tensor, "batch heads width size"]) -> "Columns":
-        """These columns and the new ones. In place, unless there is no room or others have been written behind."""
+        """Append `new` to these columns, in place unless the buffer is full or other columns were written after
+        these."""
         width = new.shape[2]
         length = self.length + width
         if self.buffer.written != self.length or length > self.buffer.columns.shape[2]:
@@ -59,21 +61,22 @@ class Columns:
         return Columns(self.buffer, length)
 
     def view(self) -> Float[Tensor, "batch heads columns size"]:
-        """The columns themselves, not a copy."""
+        """A view of the columns: no copy."""
         return self.buffer.columns[:, :, : self.length]
 
     def take(self, rows: Int[Tensor, " rows"]) -> "Columns":
-        """The columns of these sentences, copied."""
+        """A copy of the columns of these sentences."""
         return _copied(self.view()[rows], room=self.buffer.columns.shape[2])
 
     def widen(self, batch: int) -> "Columns":
-        """Room for more sentences, whose columns so far are zero."""
+        """Add sentences up to `batch`, with columns of zeros."""
         view = self.view()
         wide = torch.cat([view, view.new_zeros(batch - len(view), *view.shape[1:])])
         return _copied(wide, room=self.buffer.columns.shape[2])
 
     def put(self, fresh: "Columns", rows: Int[Tensor, " fresh"]) -> "Columns":
-        """The fresh columns become the first of these rows, in place where there is room; zeros fill up the others."""
+        """Write `fresh` into the first columns of these rows, in place if the capacity suffices; new columns of other
+        rows are zero."""
         whole = self
         if fresh.length > self.length:
             room = self.buffer.columns.shape[2]
@@ -85,14 +88,14 @@ class Columns:
         return Columns(whole.buffer, max(self.length, fresh.length))
 
     def pick(self, places: Int[Tensor, "batch picked"]) -> "Columns":
-        """These columns of each sentence, copied."""
+        """A copy of the selected columns of each sentence."""
         rows = torch.arange(len(places), device=places.device)[:, None]
         # Indices on both sides of a slice: (batch, picked, heads, size) -> (batch, heads, picked, size)
         return _copied(self.view()[rows, :, places].transpose(1, 2), room=self.buffer.columns.shape[2])
 
 
 def _copied(columns: Float[Tensor, "batch heads columns size"], *, room: int) -> Columns:
-    """The columns in a buffer of their own that has room for more."""
+    """Copy the columns into a new buffer with capacity for `room` columns."""
     batch, heads, length, size = columns.shape
     buffer = Buffer(columns.new_empty(batch, heads, room, size))
     buffer.columns[:, :, :length] = columns
@@ -102,9 +105,10 @@ def _copied(columns: Float[Tensor, "batch heads columns size"], *, room: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Keys and values of each decoder layer, and which positions may attend to which.
+    """Keys and values of each decoder layer, and the mask of columns that each hypothesis may attend to.
 
-    `may_attend` is None while every hypothesis attends to all columns: with one per sentence, and all of one age.
+    `may_attend` is None while every hypothesis may attend to all columns: one hypothesis per sentence, all of the same
+    age.
     """
 
     layers: tuple[tuple[Columns, Columns], ...]
@@ -113,18 +117,18 @@ class Past:
 
     @property
     def length(self) -> int:
-        """Columns there are."""
+        """Number of columns."""
         return self.layers[0][0].length if self.layers else 0
 
     def next_permission(self, batch: int, device: torch.device) -> Bool[Tensor, "batch width columns"] | None:
-        """`may_attend` with the columns of one more position, in which each hypothesis sees its own."""
+        """`may_attend` extended by one position, in which each hypothesis may attend only to its own column."""
         if self.may_attend is None and self.width == 1:
             return None
         own = torch.eye(self.width, dtype=torch.bool, device=device).expand(batch, -1, -1)
         return own if self.may_attend is None else torch.cat([self.may_attend, own], dim=-1)
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Past":
-        """Hypotheses change places: their columns do not."""
+        """Hypothesis j of sentence i continues `parents[i, j]`. Only the mask is moved."""
         if self.may_attend is None:
             return self
         moved = self.may_attend.gather(1, parents[:, :, None].expand_as(self.may_attend))
@@ -132,12 +136,12 @@ class Past:
         return past._squeezed() if self.length // self.width % SQUEEZE_EVERY == 0 else past
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
-        """These sentences alone, copied."""
+        """A copy of these sentences."""
         layers = tuple((keys.take(rows), values.take(rows)) for keys, values in self.layers)
         return replace(self, layers=layers, may_attend=None if self.may_attend is None else self.may_attend[rows])
 
     def admit(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
-        """Fresh sentences take these places, with the columns they begin with, and see nothing of what was there."""
+        """Insert fresh sentences at `places` with their initial columns; existing columns of these rows are masked."""
         rows = len(self.layers[0][0].view())
         batch = max(rows, int(places.max()) + 1)
         layers = self.layers
@@ -150,7 +154,7 @@ class Past:
         return past._begun(fresh, places) if fresh.length else past
 
     def _begun(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
-        """The first columns of these places, which no hypothesis attends to, become those of the fresh sentences."""
+        """Write the initial columns of fresh sentences over the first columns of `places`, which are masked."""
         assert self.may_attend is not None
         layers = tuple(
             (keys.put(fresh_keys, places), values.put(fresh_values, places))
@@ -161,16 +165,16 @@ class Past:
         return replace(self, layers=layers, may_attend=seen)
 
     def _squeezed(self) -> "Past":
-        """Without the columns that no hypothesis of their sentence attends to, once those are half of all.
+        """Remove the columns that no hypothesis attends to, once at most half are in use.
 
-        What beams leave behind, and sentences that have gone, would else be compared with every query.
+        Columns of pruned hypotheses and finished sentences would otherwise take part in every product.
         """
         assert self.may_attend is not None
         seen = self.may_attend.any(dim=1)
         most = int(seen.sum(dim=1).max())
         if 2 * most > self.length:
             return self
-        # A stable sort leaves those that are seen in their order, at the front.
+        # A stable sort moves the columns in use to the front and keeps their order.
         places = (~seen).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
         layers = tuple((keys.pick(places), values.pick(places)) for keys, values in self.layers)
         permitted = self.may_attend.gather(2, places[:, None].expand(-1, self.width, -1))
@@ -178,9 +182,9 @@ class Past:
 
 
 def put_rows(rows: Tensor, fresh: Tensor, places: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:
-    """`fresh` at these rows, some of which may stand behind the last; zeros pad both along `axis` to one length.
+    """Write `fresh` into these rows, which may lie beyond the last; zeros pad both to equal length along `axis`.
 
-    In place where there is room for them.
+    In place if the shape allows it.
     """
     shape = [max(len(rows), int(places.max()) + 1), *rows.shape[1:]]
     if axis is not None:
@@ -191,7 +195,7 @@ def put_rows(rows: Tensor, fresh: Tensor, places: Int[Tensor, " fresh"], axis: i
 
 
 def _padded(values: Tensor, shape: list[int]) -> Tensor:
-    """The values in the first places of a larger tensor of zeros, its last two axes in memory as theirs are."""
+    """Pad with zeros at the end of each axis to `shape`, with the memory order of the last two axes kept."""
     if list(values.shape) == shape:
         return values
     swapped = values.ndim > 2 and values.stride(-1) > values.stride(-2)

@@ -1,7 +1,7 @@
-"""The registry of model families: settings, builder and uses of each; and `build_model`, from configuration to model.
+"""The registry of model families (settings, builder and uses of each), and `build_model`.
 
 References to higher levels are strings `module:name`, which the caller resolves. To add a family, add a file with its
-settings, its model and its builder, and a row here.
+settings, model and builder, and a row here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,14 +31,14 @@ from limelight.tokens import Tokenizers
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What is done with models that have learned from one kind of text. Places are `module:name`, see `resolve`.
+    """What models that learned from one kind of text are used for. References are `module:name`, see `resolve`.
 
     Attributes:
         model: the class of these models.
         prepare: from text files to tokens: `(RunConfig, run folder, say) -> Tokenized`.
-        task: what training does: `(RunConfig, Tokenized, model) -> Task`.
-        pipeline: from stored models to what a user calls: `(Sequence[StoredModel], **options)`.
-        command: the command that uses it; the name of the function is the name of the command.
+        task: the training task: `(RunConfig, Tokenized, model) -> Task`.
+        pipeline: from stored models to the object that a user calls: `(Sequence[StoredModel], **options)`.
+        command: the command that uses the model; the function has the name of the command.
     """
 
     model: type[Any]
@@ -55,11 +55,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A row.
+    """One row of the registry.
 
     Attributes:
         build: `(settings, source size, target size, labels) -> model` with random weights; sizes count all ids.
-        uses: by what is learned from, all of `settings.learns_from`.
+        uses: the use for each kind of training text in `settings.learns_from`.
     """
 
     settings: type[ModelSection]
@@ -111,38 +111,38 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def family_of(config: ModelConfig) -> Family:
-    """The row of a model's settings. Raises `TypeError` where there is none."""
+    """The family of these settings. Raises `TypeError` if there is none."""
     for family in FAMILIES:
         if family.settings is type(config):
             return family
-    raise TypeError(f"no row of limelight.models.families is for {type(config).__name__}")
+    raise TypeError(f"limelight.models.families has no row for {type(config).__name__}")
 
 
 def use_of(config: ModelConfig, model: Model) -> Use:
-    """What is done with this model. Raises `TypeError` where its family does nothing with it."""
+    """The use of this model. Raises `TypeError` if its family has none for it."""
     for use in family_of(config).uses.values():
         if isinstance(model, use.model):
             return use
-    raise TypeError(f"the family {config.family} does nothing with a {type(model).__name__}")
+    raise TypeError(f"the family {config.family} has no use for a {type(model).__name__}")
 
 
 def resolve(place: str) -> Any:
-    """What `module:name` stands for."""
+    """Import and return the object that `module:name` refers to."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
 
 def build_model(config: ModelConfig, tokenizers: Tokenizers, labels: Sequence[str] = ()) -> Model:
-    """A fresh model with random weights (from torch's global generator); with `labels` one that chooses among them.
+    """A new model with random weights (from torch's global generator); a classifier if `labels` are given.
 
-    Raises `UserError` for impossible settings.
+    Raises `UserError` for invalid settings.
     """
     _require_vocabulary(config, tokenizers)
     return family_of(config).build(config, tokenizers.source.size, tokenizers.target.size, labels)
 
 
 def _require_vocabulary(config: ModelConfig, tokenizers: Tokenizers) -> None:
-    """Raises `UserError` for two vocabularies where the model needs one."""
+    """Raises `UserError` if the model needs a joint vocabulary and there are two."""
     if tokenizers.one_vocabulary:
         return
     if "pairs" not in config.learns_from:

@@ -1,4 +1,4 @@
-"""The interface of a model for training and search, and what language models share.
+"""The interface of models for training and search, and the base class of language models.
 
 A memory is the output of the encoder; a state is what the decoder carries from step to step. Modules store neither: the
 decoding code holds states, reorders their hypotheses and drops them.
@@ -27,14 +27,14 @@ Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
 KeepHeads = Mapping[str, Tensor]
-"""How much each attention head contributes, by `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`: a vector of one
-number per head, 1 keeps it and 0 switches it off. Attentions that are not named keep all their heads. With (2, heads)
-numbers, those of the second row multiply the scores before the softmax: see `Intervention`."""
+"""A factor for each attention head, by the name of its attention (`encoder.0.self`, `decoder.1.self`,
+`decoder.1.cross`): 1 keeps a head, 0 switches it off. Attentions without an entry keep all heads. With shape (2,
+heads), the second row multiplies the scores before the softmax, see `Intervention`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """A change of single heads, by the names of their attentions: how much each contributes, and how sharp it is."""
+    """A change to single attention heads, by the names of their attentions."""
 
     keep_heads: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
     """1 keeps a head, 0 switches it off."""
@@ -42,84 +42,84 @@ class Intervention:
     """softmax(scores / temperature): below 1 the weights of a head are sharper, above 1 flatter."""
 
     def by_name(self) -> KeepHeads:
-        """The same in the form in which models take it: `model.encode(..., keep_heads=intervention.by_name())`."""
-        found: dict[str, Tensor] = {
+        """The form that models take: `model.encode(..., keep_heads=intervention.by_name())`."""
+        heads: dict[str, Tensor] = {
             name: keep for name, keep in self.keep_heads.items() if name not in self.temperature
         }
         for name, temperature in self.temperature.items():
             keep = self.keep_heads.get(name, torch.ones_like(temperature))
-            found[name] = torch.stack([keep, 1 / temperature])
-        return found
+            heads[name] = torch.stack([keep, 1 / temperature])
+        return heads
 
 
 class Memory(ABC):
-    """What the encoder leaves of a batch of sources."""
+    """The encoder's output for a batch of sources."""
 
     source_valid: Bool[Tensor, "batch source"]
 
 
 Own = TypeVar("Own", bound="State")
-"""The kind of state that is asked: it only ever meets its own kind."""
+"""The type of the state itself: states are only combined with states of the same type."""
 
 
 class State(ABC):
-    """What the decoder carries from one step to the next: `width` hypotheses of each sentence of a batch.
+    """What the decoder carries from one step to the next: `width` hypotheses for each sentence of a batch.
 
-    Whatever belongs to the source is there once for a sentence, however many hypotheses attend to it.
+    Data of the source is stored once per sentence, whatever the width.
 
-    A state is used up by what makes another of it, a step of the model as well as its own methods: its tensors may be
-    overwritten.
+    A state is consumed by `step` and by its own methods: its tensors may be overwritten.
     """
 
     @abstractmethod
     def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
-        """Hypothesis j of sentence i goes on from what its hypothesis `parents[i, j]` was."""
+        """Hypothesis j of sentence i continues hypothesis `parents[i, j]` of the same sentence."""
 
     @abstractmethod
     def keep(self: Own, sentences: Int[Tensor, " kept"]) -> Own:
-        """These sentences alone, with all their hypotheses, in this order."""
+        """Keep only these sentences, with all their hypotheses, in this order."""
 
     @abstractmethod
     def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
-        """The sentences of a state before its first step take these places: free ones, or behind the last."""
+        """Insert the sentences of `fresh`, a state before its first step, at `places`: free slots, or slots after the
+        last."""
 
     def release(self: Own, places: Int[Tensor, " places"]) -> Own:
-        """The sentences there are decided: they are still carried along, but what becomes of them does not matter."""
+        """Mark the sentences at `places` as finished. They stay in the batch, but their results are not used."""
         return self
 
 
 @dataclass(frozen=True)
 class Active:
-    """Which hypotheses of a batch still matter: the first so many of each sentence, none of one that is decided.
+    """The active hypotheses of a batch: the first `counts[i]` of sentence i, zero for a finished sentence.
 
-    They are rows of a table, sentence by sentence. All this stands on the host, as the search does.
+    They are numbered as rows, sentence by sentence. All arrays are NumPy arrays on the host.
     """
 
     firsts: Integers
-    """(batch + 1,): where the rows of each sentence begin, and where the last ones end."""
+    """(batch + 1,): index of the first row of each sentence, and the number of rows at the end."""
 
     @classmethod
     def of(cls, counts: Integers) -> "Active":
-        """From how many of each sentence are active."""
+        """From the number of active hypotheses of each sentence."""
         return cls(np.concatenate([[0], counts.cumsum()]))
 
     @cached_property
     def rows(self) -> int:
-        """How many are active."""
+        """Number of active hypotheses."""
         return int(self.firsts[-1])
 
     @cached_property
     def counts(self) -> Integers:
-        """How many of each sentence are active."""
+        """(batch,): number of active hypotheses of each sentence."""
         return np.diff(self.firsts)
 
     @cached_property
     def sentences(self) -> Integers:
-        """The sentence of each row."""
+        """(rows,): index of the sentence of each row."""
         return np.repeat(np.arange(len(self.firsts) - 1), self.counts)
 
     def among(self, width: int) -> Integers | None:
-        """Where each row stands among `width` hypotheses of every sentence; None where all are active."""
+        """(rows,): index of each row among `width` hypotheses per sentence; None if all are active."""
         if self.rows == (len(self.firsts) - 1) * width:
             return None
         sentences = self.sentences
@@ -127,21 +127,23 @@ class Active:
 
 
 class Best(NamedTuple):
-    """The best continuations of each sentence, over all its hypotheses, best first, ties in any order; on the host. If
-    there are fewer, the rest have a sum of -inf."""
+    """The best continuations of each sentence over all its hypotheses, best first, ties in any order; on the host.
+
+    If there are fewer than requested, the remaining sums are -inf.
+    """
 
     sums: Numbers
-    """(batch, rank): the log-probability of the hypothesis and of the token together."""
+    """(batch, rank): log-probability of the hypothesis including the new token."""
     log_probabilities: Numbers
-    """(batch, rank): of the token alone, given the hypothesis."""
+    """(batch, rank): log-probability of the new token, given the hypothesis."""
     parents: Integers
-    """(batch, rank): the index of the hypothesis that is continued."""
+    """(batch, rank): index of the hypothesis that is continued."""
     ids: Integers
-    """(batch, rank): the id of the new token."""
+    """(batch, rank): id of the new token."""
 
 
 class MostProbable(NamedTuple):
-    """The most probable token of each row, among equal ones the first; on the host."""
+    """The most probable token of each row, the first one in case of ties; on the host."""
 
     ids: Integers
     """(rows,)"""
@@ -150,34 +152,37 @@ class MostProbable(NamedTuple):
 
 
 class Ranking(ABC):
-    """The log-probabilities of all tokens after each active hypothesis, which nobody has written down: the best are
-    found without a table, and the rows of the table are made when they are asked for."""
+    """Lazy log-probabilities of the next token after each active hypothesis.
+
+    The best tokens are found without a table of all log-probabilities; rows of the table are computed on access.
+    """
 
     @property
     @abstractmethod
     def is_sound(self) -> bool:
-        """Whether no row has a NaN. Else its tables show which row has."""
+        """Whether no row contains NaN. If False, indexing shows which row does."""
 
     @abstractmethod
     def best(self, before: Numbers, firsts: Integers, count: int) -> Best:
         """The `count` continuations of each sentence with the largest sums.
 
         Args:
-            before: (rows,): the log-probability of each hypothesis; sums are made in single precision.
-            firsts: (batch + 1,): where the rows of each sentence begin, see `Active`.
+            before: (rows,): log-probability of each hypothesis; sums are computed in single precision.
+            firsts: (batch + 1,): index of the first row of each sentence, see `Active`.
         """
 
     @abstractmethod
     def most_probable(self) -> MostProbable:
-        """The most probable tokens of a ranking that is sound."""
+        """The most probable token of each row; valid only if `is_sound`."""
 
     @abstractmethod
     def __getitem__(self, rows: slice) -> Float[Tensor, "some vocab"]:
-        """The log-probabilities of these rows, with the same bits as those of the best."""
+        """The log-probabilities of these rows, bitwise equal to those of `best`."""
 
 
 class Query(NamedTuple):
-    """A search without rules, forced tokens or samples: greedy with a width of 1, else a beam. See `SearchSettings`."""
+    """A search without constraints, forced tokens or sampling: greedy if `width` is 1, else beam. See
+    `SearchSettings`."""
 
     source: Sequence[int]
     width: int
@@ -187,8 +192,8 @@ class Query(NamedTuple):
     patience: float
     prune: float
     kinds: npt.NDArray[np.uint8]
-    """(target ids,): 1 for a byte that cannot begin a character, 2 for one of a character of several bytes, 3 for both,
-    0 for other tokens. Where such bytes occur, the search is left to others."""
+    """(target ids,): 1 for a byte that cannot begin a character, 2 for a byte of a multi-byte character, 3 for both, 0
+    for other tokens. If such bytes occur, `search` returns None."""
 
 
 class Path(NamedTuple):
@@ -196,14 +201,14 @@ class Path(NamedTuple):
 
     ids: tuple[int, ...]
     sums: tuple[float, ...]
-    """The log-probability up to each token, and to the end if it is `finished`."""
+    """Cumulative log-probability up to each token, and up to the end token if `finished`."""
     log_probability: float
     finished: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionWeights:
-    """Every weight a model attended with, a tensor per layer; empty where a model has no such attention."""
+    """All attention weights of a forward pass, one tensor per layer; empty if the model has no such attention."""
 
     encoder_self: tuple[Float[Tensor, "batch heads source source"], ...] = ()
     decoder_self: tuple[Float[Tensor, "batch heads target target"], ...] = ()
@@ -215,29 +220,29 @@ StateT = TypeVar("StateT", bound=State)
 
 
 class Model(nn.Module, ABC):
-    """What can be trained: features for the places of a batch where something is to be predicted."""
+    """Base class of everything that can be trained: maps a batch to features at the positions to be predicted."""
 
     @abstractmethod
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch length features"]:
-        """Features at every place of `batch.target_out`."""
+        """Features at every position of `batch.target_out`."""
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        """Matrix and bias of the final linear layer, for who computes it in a way of their own.
+        """Matrix and bias of the final linear layer, for callers that compute logits themselves.
 
-        Raises `TypeError` for a model whose projection is no linear layer, as that of an ensemble is not.
+        Raises `TypeError` if the projection is not a linear layer, as in an ensemble.
         """
-        raise TypeError(f"the projection of {type(self).__name__} is no linear layer")
+        raise TypeError(f"the projection of {type(self).__name__} is not a linear layer")
 
 
 class Seq2Seq(Model, Generic[MemoryT, StateT]):
     """A model of p(target | source), one target token at a time.
 
-    Two laws hold for each (`tests/properties`): `forward` equals `step` after `step`, and neither padding nor the other
-    rows of a batch change a row's result.
+    Two laws hold for every model (`tests/properties`): `forward` equals repeated calls of `step`, and neither padding
+    nor the other rows of a batch change the result of a row.
 
     Attributes:
-        start_id: what the decoder reads first (Marian's convention: the target's padding id, a zero vector).
-        end_id: what ends a sentence on both sides.
+        start_id: first input of the decoder (Marian's convention: the target's padding id, a zero vector).
+        end_id: the id that ends a sentence on both sides.
         source_padding, target_padding: the last id of each vocabulary.
     """
 
@@ -248,7 +253,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     @property
     def output_size(self) -> int:
-        """Classes `project` scores: every target token but padding, which can never be predicted."""
+        """Number of classes of `project`: all target tokens except padding, which is never predicted."""
         return self.target_padding
 
     @abstractmethod
@@ -259,25 +264,27 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         *,
         keep_heads: KeepHeads | None = None,
     ) -> MemoryT:
-        """Read the sources, all positions at once."""
+        """Encode the sources, all positions at once."""
 
     @abstractmethod
     def start(self, memory: MemoryT, width: int = 1) -> StateT:
-        """The state before the first step: `width` hypotheses for each source row."""
+        """The state before the first step, with `width` hypotheses for each source."""
 
     @abstractmethod
     def step(
         self, ids: Int[Tensor, "batch width"], state: StateT
     ) -> tuple[Float[Tensor, "batch width features"], StateT]:
-        """Read one token per hypothesis; return the features that predict the next, and the state after it. The state
-        before is used up, see `State`."""
+        """Read one token per hypothesis; return the features that predict the next token, and the new state.
+
+        Consumes `state`, see `State`.
+        """
 
     def step_some(
         self, ids: Int[Tensor, "batch width"], state: StateT, active: Active
     ) -> tuple[Float[Tensor, "rows features"], StateT]:
-        """`step` for the active hypotheses: their features alone, sentence by sentence.
+        """`step` that returns the features of active hypotheses only, sentence by sentence.
 
-        Models that need not compute the others override it; here they are computed as well.
+        This default computes all features and selects. Models that can skip inactive hypotheses override it.
         """
         features, state = self.step(ids, state)
         features, among = features.flatten(0, 1), active.among(ids.shape[1])
@@ -285,42 +292,42 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     @abstractmethod
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
-        """Features at all target positions at once, given the true tokens before each (teacher forcing)."""
+        """Features at all target positions at once, given the true previous tokens (teacher forcing)."""
 
     @abstractmethod
     def forward_with_attention(
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """The same features, and all attention weights: the readable path, quadratic in memory."""
+        """`forward`, and all attention weights. Takes the readable path, with memory quadratic in the length."""
 
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        """The final linear layer: features to logits. Softmax is left to who asks, as many do not need all of it."""
+        """The final linear layer: features to logits, without softmax."""
 
     def rank(self, features: Float[Tensor, "rows features"]) -> Ranking | None:
-        """The log-probabilities of all tokens, for a search that needs the best of them; None for a model that writes
-        all of them down: `project`."""
+        """The log-probabilities of all tokens, for a search that needs only the best; None if the model supports only
+        `project`."""
         return None
 
     @property
     def searches_alone(self) -> bool:
-        """Whether a beam of few hypotheses is found at least as fast alone, by `search`, as in a batch."""
+        """Whether `search` is at least as fast as a batch for a beam of few hypotheses."""
         return False
 
     def search(self, query: Query) -> Path | None:
-        """The result of a whole search for one source; None where the model cannot search, or leaves this query to the
-        searches that call it step by step. They would find the same."""
+        """Run a whole search for one source. Returns None if the model cannot do so for this query; a search with
+        `step` has the same result."""
         return None
 
 
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[torch.device]:
-    """Within it the model is in evaluation mode (no dropout) and keeps no gradients; yields the model's device.
+    """A context in which the model is in evaluation mode (no dropout) without gradients; yields the model's device.
 
-    Afterwards every module has the mode it had, also where only a part of the model was training.
+    On exit every module gets its previous mode back, also if only a part of the model was training.
     """
     training = [module for module in model.modules() if module.training]
-    for module in training:  # one by one: of a model that is not training nothing is written, at each sentence
+    for module in training:  # no writes if nothing is training: this runs for every sentence
         module.training = False
     try:
         with torch.inference_mode():
@@ -331,15 +338,15 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where a model is; one without parameters is on the CPU."""
+    """The device of the model's parameters; the CPU if it has none."""
     weight = next(model.parameters(), None)
     return torch.device("cpu") if weight is None else weight.device
 
 
 def longest_sequence(model: nn.Module) -> int | None:
-    """How many places the model has learned a vector for: more tokens than that, end included, it cannot take.
+    """The maximum number of tokens, end token included, that the model's learned positions allow.
 
-    None where positions have no bound. The smallest bound of all counts, also among the members of an ensemble.
+    None if positions are unbounded. For an ensemble, the minimum over its members.
     """
     if model not in _POSITIONS:
         tables = [module.table for module in model.modules() if isinstance(module, LearnedPositions)]
@@ -348,11 +355,12 @@ def longest_sequence(model: nn.Module) -> int | None:
 
 
 _POSITIONS: WeakKeyDictionary[nn.Module, int | None] = WeakKeyDictionary()
-"""Of each model: to walk through all of its modules takes a twentieth of the time of a short sentence."""
+"""Result of `longest_sequence` for each model: walking through all modules takes a twentieth of the time of a short
+sentence."""
 
 
 def require_room(ids: Sequence[int], longest: int, what: str) -> None:
-    """Raises `UserError` where ids and their end are more than `longest`."""
+    """Raises `UserError` if the ids and the end token are more than `longest` tokens."""
     if len(ids) + 1 > longest:
         raise UserError(
             f"{what} has {len(ids) + 1} tokens with its end, and this model takes at most {longest} "
@@ -361,14 +369,14 @@ def require_room(ids: Sequence[int], longest: int, what: str) -> None:
 
 
 class LanguageModel(Seq2Seq[MemoryT, StateT]):
-    """A model of p(text), a token at a time; its source is the prompt, of any length, none at all included.
+    """A model of p(text), one token at a time. Its source is the prompt, which may be empty.
 
-    There is one vocabulary, positions count source and target together, and what separates texts, the end, is also what
-    the first token of a text is predicted from. Trained on pairs it is a translator without an encoder (Liu et al.
-    2018, section 4.2.3): the target goes on where the source ends.
+    There is one vocabulary, and positions count source and target together. The end token, which separates texts, is
+    also the first input. Trained on pairs it is a translator without an encoder (Liu et al. 2018, section 4.2.3): the
+    target continues the source.
 
     Args:
-        output: the final linear layer of its own, or None where it is the embedding's.
+        output: the final linear layer, or None to use the embedding's rows.
         padding: the last id of the vocabulary.
     """
 
@@ -382,7 +390,7 @@ class LanguageModel(Seq2Seq[MemoryT, StateT]):
     def read(
         self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
     ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
-        """Features of every position of texts from their beginning on, and the weights of each layer if wanted."""
+        """Features at every position of whole texts, and the attention weights of each layer if `want_weights`."""
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
         features, _ = self.read(_one_text(batch), keep_heads=keep_heads)
@@ -391,7 +399,7 @@ class LanguageModel(Seq2Seq[MemoryT, StateT]):
     def forward_with_attention(
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """The same features; `decoder_self` is between all positions of source and target, which are one text."""
+        """`forward`, and the weights of `decoder_self` over all positions of source and target, which are one text."""
         features, weights = self.read(_one_text(batch), keep_heads=keep_heads, want_weights=True)
         return _of_target(features, batch), AttentionWeights(decoder_self=tuple(weights))
 
@@ -400,7 +408,7 @@ class LanguageModel(Seq2Seq[MemoryT, StateT]):
 
 
 def _one_text(batch: Batch) -> Int[Tensor, "batch length"]:
-    """The target right behind its source, and what pads the source behind both."""
+    """Source and target concatenated without a gap; the padding of the source is moved to the end."""
     if not batch.source.shape[1]:
         return batch.target_in
     ids = torch.cat([batch.source, batch.target_in], dim=1)
@@ -410,7 +418,7 @@ def _one_text(batch: Batch) -> Int[Tensor, "batch length"]:
 def _of_target(
     features: Float[Tensor, "batch length features"], batch: Batch
 ) -> Float[Tensor, "batch target features"]:
-    """The features of the target's positions alone."""
+    """The features at the target's positions."""
     if not batch.source.shape[1]:
         return features
     places = torch.arange(batch.target_in.shape[1], device=features.device) + batch.source_valid.sum(1, keepdim=True)
@@ -418,5 +426,5 @@ def _of_target(
 
 
 def _source_padding(batch: Batch) -> Bool[Tensor, "batch length"]:
-    """Which places of source and target, side by side, are padding between them."""
+    """True at the padding of the source, in source and target side by side."""
     return torch.cat([~batch.source_valid, torch.zeros_like(batch.target_in, dtype=torch.bool)], dim=1)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from limelight.errors import RunError, UserError, shown
 from limelight.files import cause, fill_file
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 from limelight.memory import physical_memory
 from limelight.untrusted import open_plain
 
@@ -32,7 +32,7 @@ def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
         elif form == "bf16":
             smaller[name] = tensor.bfloat16()
         else:
-            smaller[name], smaller[name + SCALE] = integer_rows(tensor)
+            smaller[name], smaller[name + SCALE] = quantize_rows(tensor)
     return smaller
 
 

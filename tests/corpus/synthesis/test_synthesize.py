@@ -210,7 +210,7 @@ def interrupted(job: Job) -> None:
 def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Path) -> None:
     job = job_of(text, "out.tsv")
     made(job) if done else interrupted(job)
-    said = "it exists already, with other settings" if done else "it was begun otherwise"
+    said = "it exists already, with other settings" if done else "it was started with other settings"
     with pytest.raises(UserError, match=rf"{said}: search\.beam_size is 4 there, 2 here"):
         made(replace(job, options={"beam_size": 2}))
     with pytest.raises(UserError, match=rf"{said}: limits\.max_length_ratio is 6\.0 there, 3\.0 here"):
@@ -227,7 +227,7 @@ def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Pa
 
 def test_a_corpus_of_somebody_else_is_not_overwritten(text: Path, tmp_path: Path) -> None:
     (tmp_path / "out.tsv").write_text("mine\tmeins\n")
-    with pytest.raises(UserError, match=r"out\.tsv: is there already; give -o another name"):
+    with pytest.raises(UserError, match=r"out\.tsv: already exists; give -o another name"):
         made(job_of(text, "out.tsv"))
     assert (tmp_path / "out.tsv").read_text() == "mine\tmeins\n"
     with pytest.raises(UserError, match=r"out\.txt: a corpus is written as \.tsv, \.tsv\.gz"):

@@ -15,7 +15,7 @@ from limelight.inference.cpu.state import CompiledState
 from limelight.inference.cpu.transformer import CompiledTransformer, ProductLayers
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 from limelight.models.transformer import Transformer
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer
@@ -67,7 +67,7 @@ def rounded(model: Transformer) -> Transformer:
     with torch.no_grad():
         for part in twin.modules():
             if isinstance(part, nn.Linear):
-                values, scales = integer_rows(part.weight)
+                values, scales = quantize_rows(part.weight)
                 part.weight.copy_(values * scales[:, None])
     return twin
 

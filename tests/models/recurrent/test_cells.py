@@ -95,5 +95,5 @@ def test_recurrent_weights_begin_orthogonal_and_the_forget_gate_open(seed: int) 
 
 
 def test_an_unknown_cell_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown cell 'mlp': there are rnn, gru, lstm"):
+    with pytest.raises(UserError, match="unknown cell 'mlp'; choose from rnn, gru, lstm"):
         build_layers("mlp", 3, 3, layers=1, bidirectional=False, dropout=0.0)

@@ -5,7 +5,7 @@ import copy
 from torch import Tensor, nn
 
 from limelight.inference.cpu.int8 import multiply, pack_rows, select_outputs
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 from limelight.shapes import Float, Int
 
 
@@ -14,7 +14,7 @@ class CompiledInt8Linear(nn.Module):
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
-        values, scales = integer_rows(weight.detach())
+        values, scales = quantize_rows(weight.detach())
         added = scales.new_zeros(len(scales)) if bias is None else bias.detach().float()
         self.packed = pack_rows(values.numpy(), scales.numpy(), added.numpy())
 

@@ -1,4 +1,4 @@
-"""From configuration to recurrent models: the one place that unpacks their settings."""
+"""Build recurrent models from their configuration."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ from limelight.tokens.tokenizer import END
 def build_recurrent(
     config: RecurrentConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> Recurrent:
-    """A fresh model with random weights. Sizes count all ids of a vocabulary, padding included.
+    """A new encoder-decoder with random weights. Sizes count all ids of a vocabulary, padding included.
 
     Raises:
         UserError: three-way tying of vocabularies that differ in size.
@@ -56,7 +56,7 @@ def build_recurrent(
 def build_language_model(
     config: RecurrentLanguageModelConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> RecurrentLanguageModel:
-    """Cells alone."""
+    """A new recurrent language model with random weights."""
     narrows = config.tie and config.hidden != config.embedding
     return RecurrentLanguageModel(
         TokenEmbedding(target_size, config.embedding, scale=False),
@@ -80,19 +80,19 @@ def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
 
 
 def _output(width: int, size: int) -> nn.Linear:
-    """The final linear layer: a class for each token but padding."""
+    """The final linear layer, with a class for each token except padding."""
     output = nn.Linear(width, size - 1, bias=False)
     nn.init.xavier_uniform_(output.weight)
     return output
 
 
 def _needs_one_width(config: RecurrentConfig) -> bool:
-    """A dot product compares vectors of one width: a linear layer brings two directions to that of the decoder."""
+    """Whether a linear layer must bring a bidirectional encoder to the decoder's width, as a dot product requires."""
     return config.wiring != "fixed" and config.bidirectional and score_class(config.score).equal_sizes
 
 
 def _features(config: RecurrentConfig) -> int:
-    """Luong's h~ is as wide as the state; a readout, and whatever meets a tied embedding, as wide as that."""
+    """Width of the features: the state's for Luong's h~ without tying, else the embedding width."""
     return config.hidden if config.wiring == "luong" and config.tie == "none" else config.embedding
 
 

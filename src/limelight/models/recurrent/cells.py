@@ -1,6 +1,6 @@
-"""Recurrent cells: all positions at once through torch's fused kernel, or one position at a time.
+"""Recurrent cells: all positions at once with torch's fused kernel, or one position at a time.
 
-Both read the same weights, so that a decoder may unroll itself whichever way its wiring allows.
+Both forms use the same weights, so a decoder can use whichever its wiring allows.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from limelight.models.cache import put_rows
 from limelight.shapes import Float, Int
 
 CellState = tuple[Float[Tensor, "batch width hidden"], ...]
-"""What one layer remembers of each hypothesis: its hidden state, and after it the LSTM's cell."""
+"""State of one layer: the hidden state, followed by the cell state for an LSTM."""
 
 Cells = tuple[tuple[Tensor, ...], ...]
 """The states of all layers, for any number of sentences."""
 
 Carried = tuple[Float[Tensor, "layers batch hidden"], ...]
-"""What all layers remember of one text a row, as the fused kernel has it: hidden states, and after them the cells."""
+"""States of all layers in the form of the fused kernel: hidden states, followed by cell states for an LSTM."""
 
 Inputs = TypeVar("Inputs", Tensor, PackedSequence)
-"""What the lowest layer reads: (batch, length, inputs), or the same without padding."""
+"""Input of the lowest layer: (batch, length, inputs), or packed without padding."""
 
 
 def rnn_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
@@ -53,7 +53,7 @@ def lstm_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
 
 
 class CellKind(NamedTuple):
-    """A cell in its two forms. `given` is what the input contributes to the gates, `recurrent` what the state does."""
+    """A cell in its two forms. In `step`, `given` is the input's contribution to the gates, `recurrent` the state's."""
 
     fused: Callable[..., nn.RNNBase]
     step: Callable[[Tensor, Tensor, CellState], CellState]
@@ -70,13 +70,13 @@ KINDS = {
 def build_layers(
     kind: str, input_size: int, hidden: int, *, layers: int, bidirectional: bool, dropout: float
 ) -> nn.RNNBase:
-    """Torch's fused layers of that cell, rows first. Raises `UserError` for an unknown cell.
+    """Torch's fused layers of this cell, with the batch first. Raises `UserError` for an unknown cell.
 
-    Recurrent weights begin orthogonal (Saxe et al. 2014), biases at zero, and the LSTM's forget gate open (Jozefowicz
-    et al. 2015): both keep the gradient alive through a sentence from the first update on.
+    Recurrent weights are initialized as orthogonal (Saxe et al. 2014), biases as zero, and the LSTM's forget bias as
+    one (Jozefowicz et al. 2015), so that gradients do not vanish over a sentence in the first updates.
     """
     if kind not in KINDS:
-        raise UserError(f"unknown cell {kind!r}: there are {', '.join(KINDS)}")
+        raise UserError(f"unknown cell {kind!r}; choose from {', '.join(KINDS)}")
     between = dropout if layers > 1 else 0.0
     fused = KINDS[kind].fused(
         input_size, hidden, num_layers=layers, batch_first=True, bidirectional=bidirectional, dropout=between
@@ -94,16 +94,16 @@ def build_layers(
 
 
 def kind_of(layers: nn.RNNBase) -> CellKind:
-    """The cell that those layers are made of."""
+    """The kind of cell of these layers."""
     return next(kind for kind in KINDS.values() if type(layers) is kind.fused)
 
 
 class CellStack(nn.Module):
-    """The decoder's layers of cells, each reading the one below.
+    """The decoder's recurrent layers.
 
     Args:
-        fused: the layers as `build_layers` makes them, in one direction.
-        dropout: between the layers, one position at a time; `fused` has its own for all positions at once.
+        fused: unidirectional layers from `build_layers`.
+        dropout: between layers, for single positions; `fused` applies its own.
     """
 
     def __init__(self, fused: nn.RNNBase, *, dropout: float) -> None:
@@ -115,9 +115,9 @@ class CellStack(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "batch target inputs"], states: tuple[CellState, ...]
     ) -> Float[Tensor, "batch target hidden"]:
-        """The top layer's hidden state at every position, for a decoder whose inputs are all known before.
+        """The top layer's hidden state at every position, for a decoder whose inputs are all known in advance.
 
-        The states are those of one hypothesis.
+        `states` are those of one hypothesis.
         """
         # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
         parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states, strict=True))
@@ -125,18 +125,18 @@ class CellStack(nn.Module):
         return outputs
 
     def read_on(self, inputs: Inputs, carried: Carried | None) -> tuple[Inputs, Carried]:
-        """The same from a state in the kernel's own form, zeros for None; and the state behind the last position."""
+        """Run the fused kernel from the state `carried` (None: zeros). Returns the outputs and the final state."""
         outputs, after = self.fused(inputs, carried if carried is None or len(carried) > 1 else carried[0])
         return outputs, after if isinstance(after, tuple) else (after,)
 
     def zeros(self, batch: int) -> tuple[CellState, ...]:
-        """The states of all layers before anything was read, of one hypothesis."""
+        """The initial states of all layers, zero, for one hypothesis."""
         weight = self.fused.all_weights[0][0]
         zero = weight.new_zeros(batch, 1, self.fused.hidden_size)
         return ((zero,) * self.kind.state_parts,) * self.fused.num_layers
 
     def step(self, inputs: Float[Tensor, "batch width inputs"], states: tuple[CellState, ...]) -> tuple[CellState, ...]:
-        """One position: the states of all layers after reading it, the top layer's last."""
+        """One position: the new states of all layers, the top layer's last."""
         after = []
         for depth, (weights, state) in enumerate(zip(self.fused.all_weights, states, strict=True)):
             weight_in, weight_hidden, bias_in, bias_hidden = weights
@@ -148,19 +148,19 @@ class CellStack(nn.Module):
 
 
 def reorder_cells(cells: Cells, parents: Int[Tensor, "batch width"]) -> Cells:
-    """Hypothesis j of sentence i goes on from what its hypothesis `parents[i, j]` was."""
+    """Hypothesis j of sentence i continues hypothesis `parents[i, j]`."""
     return tuple(
         tuple(part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])) for part in cell) for cell in cells
     )
 
 
 def keep_cells(cells: Cells, sentences: Int[Tensor, " kept"]) -> Cells:
-    """These sentences alone."""
+    """Keep only these sentences."""
     return tuple(tuple(part[sentences] for part in cell) for cell in cells)
 
 
 def admit_cells(cells: Cells, fresh: Cells, places: Int[Tensor, " fresh"]) -> Cells:
-    """The fresh sentences in these places, which may be overwritten."""
+    """Insert fresh sentences at `places`; `cells` may be overwritten."""
     return tuple(
         tuple(put_rows(part, other, places) for part, other in zip(cell, others, strict=True))
         for cell, others in zip(cells, fresh, strict=True)

@@ -1,4 +1,4 @@
-"""Recurrent cells that write: each reads the token before and predicts the next (Mikolov et al. 2010)."""
+"""Recurrent language model (Mikolov et al. 2010)."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from limelight.shapes import Bool, Float, Int
 
 @dataclass(frozen=True, slots=True)
 class ReadPrompt(Memory):
-    """The states of all layers after the source."""
+    """The states of all layers after the prompt."""
 
     cells: tuple[CellState, ...]
     source_valid: Bool[Tensor, "batch source"]
@@ -29,7 +29,7 @@ class ReadPrompt(Memory):
 
 @dataclass(frozen=True, slots=True)
 class CellsState(State):
-    """The states of all layers: all that is remembered of the text so far."""
+    """The states of all layers."""
 
     cells: tuple[CellState, ...]
 
@@ -44,13 +44,13 @@ class CellsState(State):
 
 
 class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
-    """Embedding, cells, and a linear layer onto the vocabulary: the embedding where they are tied.
+    """Embedding, recurrent layers, and a linear output layer, which may be tied to the embedding.
 
-    Dropout stands where nothing is carried on: before, between and behind the layers (Zaremba et al. 2014).
+    Dropout applies to non-recurrent connections only (Zaremba et al. 2014).
 
     Args:
-        narrow: brings the state to the width of a tied embedding, or None where it has it.
-        output: the final linear layer of its own, or None to use the embedding's rows.
+        narrow: projects the state to the width of a tied embedding; None if the widths are equal.
+        output: the final linear layer, or None to use the embedding's rows.
     """
 
     def __init__(
@@ -70,15 +70,17 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
     def read_on(
         self, ids: Int[Tensor, "batch target"], carried: Carried | None
     ) -> tuple[Float[Tensor, "batch target features"], Carried]:
-        """Features of all positions of texts that go on from a state, that before the first token for None; and the
-        state after them. Gradients reach back into it: who trains by parts detaches it."""
+        """Features at all positions, starting from `carried` (None: the initial state), and the final state.
+
+        Gradients flow back into `carried`: detach it for truncated backpropagation.
+        """
         tops, carried = self.cells.read_on(self.dropout(self.embedding(ids)), carried)
         return self._features(tops), carried
 
     def read(
         self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
     ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
-        """There is no attention, hence no weights and no heads."""
+        """There are no attention weights and no heads: the second result is empty."""
         features, _ = self.read_on(ids, None)
         return features, []
 
@@ -96,13 +98,13 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
             self.dropout(self.embedding(source)), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
         )
         _, after = self.cells.read_on(packed, None)
-        begun = (lengths > 0)[:, None, None]  # nothing can be packed that is empty
+        begun = (lengths > 0)[:, None, None]  # empty sequences cannot be packed
         # (layers, batch, hidden) of each part -> (batch, 1, hidden) of each part of a layer
         layers = zip(*(part[:, :, None] for part in after), strict=True)
         return ReadPrompt(tuple(tuple(part * begun for part in layer) for layer in layers), source_valid)
 
     def start(self, memory: ReadPrompt, width: int = 1) -> CellsState:
-        # Repeated, not viewed: hypotheses go ways of their own, and their rows are written to.
+        # Copies, not views: hypotheses diverge, and their rows are written to.
         return CellsState(tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in memory.cells))
 
     def step(

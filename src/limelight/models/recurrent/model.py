@@ -1,4 +1,4 @@
-"""The recurrent encoder-decoder: the encoder, the decoders, and both behind the interface of a model.
+"""The recurrent encoder-decoder: encoder, decoders, and the complete model.
 
 | decoder   | input of the cell               | query of attention        | features                       |
 |-----------|---------------------------------|---------------------------|--------------------------------|
@@ -10,11 +10,11 @@
 
 `unroll` is teacher forcing. If no input of the cell depends on attention (fixed, Luong without input feeding), the
 fused kernel runs over all positions, and attention is computed for all of them at once. Otherwise a loop computes what
-depends on the previous position, and the rest is computed for all positions after it.
+depends on the previous position, and the rest is computed for all positions afterwards.
 
-Gradients flow through the whole sentence. Truncated backpropagation through time is for streams of unbounded length; a
-sentence is short, its activations fit into memory, and truncation would only hide the end of the translation from the
-encoder.
+Gradients flow through the whole sentence. Truncated backpropagation through time is meant for streams of unbounded
+length; a sentence is short enough for its activations to fit into memory, and truncation would cut the gradient from
+the end of the translation to the encoder.
 """
 
 from abc import ABC, abstractmethod
@@ -40,12 +40,11 @@ from limelight.shapes import Bool, Float, Int
 
 @dataclass(frozen=True, slots=True)
 class RecurrentMemory(Memory):
-    """What the encoder leaves of the sources.
+    """The encoder's output for a batch of sources.
 
     Attributes:
         annotations: a vector for each source position ("annotations" h_j in Bahdanau et al. 2015).
-        last: the last state of the top layer, both directions side by side: what has read the whole sentence. The
-            LSTM's cell comes second.
+        last: the final state of the top layer, both directions concatenated; for an LSTM, the cell state comes second.
     """
 
     annotations: Float[Tensor, "batch source value_size"]
@@ -55,13 +54,13 @@ class RecurrentMemory(Memory):
 
 
 class RecurrentEncoder(nn.Module):
-    """Reads the source left to right, or both ways (Schuster & Paliwal 1997; Bahdanau et al. 2015, section 3.2).
+    """Recurrent encoder in one direction or both (Schuster & Paliwal 1997; Bahdanau et al. 2015, section 3.2).
 
-    Sentences are packed: the backward direction begins at a sentence's own end, never in its padding.
+    Sentences are packed: the backward direction begins at the end of each sentence, not in its padding.
 
     Args:
-        layers: the cells, as `build_layers` makes them.
-        narrow: brings the annotations to another width, or None to leave both directions side by side.
+        layers: recurrent layers from `build_layers`.
+        narrow: projects the annotations to another width, or None to leave both directions concatenated.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class RecurrentEncoder(nn.Module):
         *,
         keep_heads: KeepHeads | None = None,
     ) -> RecurrentMemory:
-        """Annotations of all positions (zeros in the padding) and the last state."""
+        """Annotations of all positions (zeros at padding) and the final state."""
         packed = pack_padded_sequence(
             self.dropout(self.embedding(source)), source_valid.sum(1).cpu(), batch_first=True, enforce_sorted=False
         )
@@ -101,10 +100,10 @@ Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch ta
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source as a decoder sees it: keys made ready for the score, values to sum, and where it may attend.
+    """The source as a decoder uses it: keys prepared for the score, values, and the mask.
 
-    Without attention it is a source of one vector. `switch` is the one head's entry of `keep_heads`: 1 leaves the
-    context as it is, 0 switches it off; a second row multiplies the scores.
+    Without attention it holds a single vector. `switch` is the entry of `keep_heads` for the one head: a factor of the
+    context, and in a second row a factor of the scores.
     """
 
     prepared: Float[Tensor, "batch source key_size"]
@@ -113,11 +112,11 @@ class Source:
     switch: Float[Tensor, "*changes 1"] | None = None
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Source":
-        """The sources of these rows."""
+        """Keep only these rows."""
         return replace(self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows])
 
     def admit(self, fresh: "Source", places: Int[Tensor, " fresh"]) -> "Source":
-        """The fresh sources in these rows, all padded to the longest that is there then."""
+        """Insert fresh sources at `places`, all padded to the longest."""
         may_attend = put_rows(self.may_attend, fresh.may_attend, places, axis=2)
         longest = int(may_attend.flatten(1).any(dim=0).sum())  # sources are padded at the end
         return replace(
@@ -130,7 +129,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class RecurrentState(State):
-    """The states of all layers, the attentional state that is fed back (of width 0 where none is), and the source."""
+    """The states of all layers, the attentional state that is fed back (of width 0 if none is), and the source."""
 
     cells: tuple[CellState, ...]
     fed: Float[Tensor, "batch width features"]
@@ -149,20 +148,20 @@ class RecurrentState(State):
 
     @property
     def top(self) -> Float[Tensor, "batch width hidden"]:
-        """The hidden state of the highest layer: what asks, and what is read out."""
+        """The hidden state of the top layer."""
         return self.cells[-1][0]
 
 
 class Bridge(nn.Module):
-    """The decoder's first states from the encoder's last: tanh(W h) for each layer, and for the LSTM's cells likewise.
+    """The decoder's initial states from the encoder's final states: tanh(W h) for each layer, for LSTM cell states
+    likewise.
 
-    Bahdanau et al. (2015, appendix A.2.2) start from tanh(W_s h) with the backward direction's last state, Cho et al.
-    (2014) from tanh(V' c), Luong et al. (2015) copy. One learned layer per decoder layer does for all of them, for one
-    direction or two, and for stacks of unequal depth; it sees the last states of both directions, as both have read the
-    whole sentence.
+    Bahdanau et al. (2015, appendix A.2.2) use tanh(W_s h) with the final state of the backward direction, Cho et al.
+    (2014) tanh(V' c), and Luong et al. (2015) copy the state. One linear layer per decoder layer covers all of these,
+    for one direction or two and for stacks of different depth; its input is the final states of both directions.
 
     Args:
-        project: for each part of a state a linear layer from the encoder's to those of all `layers`.
+        project: for each part of a state, a linear layer from the encoder's final state to the states of all `layers`.
     """
 
     def __init__(self, project: Sequence[nn.Module], *, layers: int) -> None:
@@ -171,7 +170,7 @@ class Bridge(nn.Module):
         self.project = nn.ModuleList(project)
 
     def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
-        """A state for each layer, the top layer's last, of one hypothesis."""
+        """The initial states of all layers, the top layer's last, for one hypothesis."""
         # (batch, layers * hidden) -> one (batch, 1, hidden) per layer
         parts = [
             torch.tanh(project(part))[:, None].chunk(self.decoder_layers, dim=-1)
@@ -181,7 +180,7 @@ class Bridge(nn.Module):
 
 
 class RecurrentDecoder(nn.Module, ABC):
-    """What all wirings share: cells, a bridge from the encoder, and a tanh layer before the output."""
+    """Base class of all wirings: recurrent layers, a bridge from the encoder, and a tanh layer before the output."""
 
     def __init__(self, cells: CellStack, bridge: Bridge) -> None:
         super().__init__()
@@ -190,12 +189,12 @@ class RecurrentDecoder(nn.Module, ABC):
 
     @abstractmethod
     def view(self, memory: RecurrentMemory) -> Source:
-        """What this wiring sees of the source: once per sentence."""
+        """The source in the form that this wiring uses; computed once per sentence."""
 
     def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
-        """The state before the first position, of `width` hypotheses."""
+        """The state before the first position, for `width` hypotheses."""
         first = self.bridge(memory.last)
-        # Repeated, not viewed: hypotheses go ways of their own, and their rows are written to.
+        # Copies, not views: hypotheses diverge, and their rows are written to.
         cells = first if width == 1 else tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in first)
         fed = cells[-1][0].new_zeros(len(memory.source_valid), width, self.fed_size)
         return RecurrentState(cells, fed, self.view(memory))
@@ -204,20 +203,20 @@ class RecurrentDecoder(nn.Module, ABC):
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        """One position of every hypothesis."""
+        """Decode one position of every hypothesis."""
 
     @abstractmethod
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
-        """All positions of known targets."""
+        """Decode all positions of known targets (teacher forcing)."""
 
 
 class FixedDecoder(RecurrentDecoder):
-    """No attention: the encoder's last state c is all there is (Cho et al. 2014; Sutskever et al. 2014).
+    """Without attention: the encoder's final state c is a fixed context (Cho et al. 2014; Sutskever et al. 2014).
 
-    c starts the decoder and, as in Cho et al. (2014, section 2.2 and appendix A), enters the cell and the readout at
-    every position, so that nothing but its width limits what it can tell.
+    c initializes the decoder and, as in Cho et al. (2014, section 2.2 and appendix A), is an input of the cell and of
+    the readout at every position.
     """
 
     def __init__(self, cells: CellStack, bridge: Bridge, *, readout: nn.Module) -> None:
@@ -244,7 +243,7 @@ class FixedDecoder(RecurrentDecoder):
 
 
 class AttentiveDecoder(RecurrentDecoder):
-    """What the wirings with attention share: a score, and the source made ready for it once per sentence."""
+    """Base class of the wirings with attention: a score, and keys that are prepared once per sentence."""
 
     def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module) -> None:
         super().__init__(cells, bridge)
@@ -254,7 +253,7 @@ class AttentiveDecoder(RecurrentDecoder):
         prepared = self.score.prepare(memory.annotations)
         return Source(
             prepared,
-            # Keys and values in one precision: autocast would cast full-precision values anew at every position.
+            # Keys and values in the same precision: autocast would cast full-precision values at every position.
             memory.annotations.to(prepared.dtype),
             memory.source_valid[:, None, :],
             memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
@@ -263,7 +262,7 @@ class AttentiveDecoder(RecurrentDecoder):
     def attend_source(
         self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
     ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
-        """The context each query finds in the source."""
+        """The context of each query, and the attention weights if `want_weights`."""
         score, switch = self.score.compare, source.switch
         if switch is not None and switch.dim() == 2:
             switch, factor = switch
@@ -280,11 +279,11 @@ class AttentiveDecoder(RecurrentDecoder):
 
 
 class BahdanauDecoder(AttentiveDecoder):
-    """The context enters the cell (Bahdanau et al. 2015, appendix A.2.2).
+    """The context is an input of the cell (Bahdanau et al. 2015, appendix A.2.2).
 
-    c_i is what the state before asks for, s_i = f(E y_{i-1}, c_i, s_{i-1}). The readout is one tanh layer over the new
-    state, the context and the last token; the paper's maxout (appendix A.2.2) pairs the same three inputs at twice the
-    width and asks with s_{i-1}.
+    The query of c_i is the previous state: s_i = f(E y_{i-1}, c_i, s_{i-1}). The readout is one tanh layer over the new
+    state, the context and the previous token; the paper's maxout (appendix A.2.2) takes pairs of twice the width and
+    uses s_{i-1}.
     """
 
     def step(
@@ -314,7 +313,7 @@ class BahdanauDecoder(AttentiveDecoder):
 
 
 class LuongDecoder(AttentiveDecoder):
-    """The cell first, then the context meets its state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5)."""
+    """The query of the context is the new state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5)."""
 
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
@@ -332,7 +331,7 @@ class LuongDecoder(AttentiveDecoder):
 
 
 class InputFeedingDecoder(AttentiveDecoder):
-    """Luong's decoder whose next input also holds h~: it knows what it attended to before (section 3.3)."""
+    """Luong's decoder with h~ as part of the next input (section 3.3)."""
 
     def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module, fed_size: int) -> None:
         super().__init__(cells, bridge, score=score, readout=readout)
@@ -372,11 +371,11 @@ def _read_out(readout: nn.Module, *parts: Tensor) -> Tensor:
 
 
 class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
-    """Encoder and decoder joined; the output projection is the target embedding where they are tied.
+    """Encoder and decoder; the output projection may be tied to the target embedding.
 
     Args:
-        embedding: of the target tokens.
-        output: the final linear layer of its own, or None to use the target embedding's rows.
+        embedding: the target embedding.
+        output: the final linear layer, or None to use the target embedding's rows.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The Transformer: its layers, the stacks of them, what it carries from step to step, and the whole model."""
+"""The Transformer: layers, stacks, decoder states and complete models."""
 
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Layer, SourceView
 from limelight.models.transformer.model import (

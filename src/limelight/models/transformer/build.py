@@ -1,4 +1,4 @@
-"""From configuration to Transformers, whole ones and halves of them: the one place that unpacks their settings."""
+"""Build Transformers from their configuration: encoder-decoder, decoder-only and encoder-only."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -22,7 +22,7 @@ StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
 def build_transformer(
     config: TransformerConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> Transformer:
-    """Encoder with decoder. Sizes count all ids of a vocabulary, padding included; these models know no labels."""
+    """A new encoder-decoder. Sizes count all ids of a vocabulary, padding included; `labels` are ignored."""
     target_embedding = TokenEmbedding(target_size, config.d_model, scale=True)
     tied = config.tie == "three-way"
     source_embedding = target_embedding if tied else TokenEmbedding(source_size, config.d_model, scale=True)
@@ -43,7 +43,7 @@ def build_transformer(
 def build_encoder_only(
     config: EncoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> MaskedModel | Classifier:
-    """The encoder alone: with labels one that chooses among them, else one that guesses tokens."""
+    """A new encoder-only model: a classifier if `labels` are given, else a masked model."""
     encoder = _encoder(config, TokenEmbedding(target_size, config.d_model, scale=True), config.layers)
     if not labels:
         return MaskedModel(encoder)
@@ -53,12 +53,12 @@ def build_encoder_only(
 def build_decoder_only(
     config: DecoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> DecoderOnly:
-    """The decoder alone."""
+    """A new decoder-only model."""
     layers = [_causal_layer(config) for _ in range(config.layers)]
     if config.norm == "pre":
-        _shrink_addends(layers)
-    # Learned positions are drawn as small as the embeddings and added as these are (Radford et al. 2018), sinusoids are
-    # as large as embeddings times sqrt(d_model).
+        _scale_residual_projections(layers)
+    # Learned positions have the scale of unscaled embeddings (Radford et al. 2018); sinusoids have the scale of
+    # embeddings times sqrt(d_model).
     decoder = CausalStack(
         TokenEmbedding(target_size, config.d_model, scale=config.positions != "learned"),
         _positions(config),
@@ -71,7 +71,7 @@ def build_decoder_only(
 
 
 def _output(width: int, size: int) -> nn.Linear:
-    """The final linear layer: a class for each token but padding."""
+    """The final linear layer, with a class for each token except padding."""
     output = nn.Linear(width, size - 1, bias=False)
     nn.init.xavier_uniform_(output.weight)
     return output
@@ -125,11 +125,11 @@ def _causal_layer(config: DecoderOnlyConfig) -> CausalLayer:
 
 
 @torch.no_grad()
-def _shrink_addends(layers: Sequence[CausalLayer]) -> None:
-    """Let what two sums a layer add up to begin as large as one of them (Radford et al. 2019, section 2.3)."""
+def _scale_residual_projections(layers: Sequence[CausalLayer]) -> None:
+    """Scale the last projection of each sub-layer by 1 / sqrt(2 N) for N layers (Radford et al. 2019, section 2.3)."""
     for layer in layers:
-        for addend in (layer.attention.out_proj, cast(FeedForward, layer.feed_forward).outer):
-            addend.weight /= (2 * len(layers)) ** 0.5
+        for projection in (layer.attention.out_proj, cast(FeedForward, layer.feed_forward).outer):
+            projection.weight /= (2 * len(layers)) ** 0.5
 
 
 def _decoder_layer(config: TransformerConfig) -> DecoderLayer:

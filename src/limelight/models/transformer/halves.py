@@ -1,4 +1,4 @@
-"""Half a Transformer: the decoder alone as a language model, and the encoder alone as a masked model or a classifier.
+"""Half a Transformer: decoder-only language models, and encoder-only masked models and classifiers.
 
 Decoder-only: every position attends to the previous ones (Liu et al. 2018, section 4.2.3: "we drop the encoder module";
 Radford et al. 2018 and 2019, GPT and GPT-2). Encoder-only: every position attends to all positions (Devlin et al.
@@ -27,7 +27,7 @@ from limelight.shapes import Bool, Float, Int
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Memory):
-    """Keys and values of the source, for each layer: all that later positions attend to."""
+    """Keys and values of the source for each layer."""
 
     layers: tuple[
         tuple[Float[Tensor, "batch heads source head_size"], Float[Tensor, "batch heads source value_size"]], ...
@@ -37,7 +37,7 @@ class Prompt(Memory):
 
 
 class CausalOutput(NamedTuple):
-    """What a layer hands on: features, what later positions attend to, and the weights if they were wanted."""
+    """Output of a layer: features, keys and values, and the attention weights if requested."""
 
     features: Float[Tensor, "batch length model"]
     keys: Float[Tensor, "batch heads length head_size"]
@@ -56,7 +56,7 @@ class CausalLayer(Layer):
         keep_heads: Tensor | None = None,
         want_weights: bool = False,
     ) -> CausalOutput:
-        """All positions at once. Texts are padded at the end, so "not the future" keeps them from all padding."""
+        """All positions at once. Texts are padded at the end, so the causal mask also excludes padding."""
         attended = self.attend_self(
             inputs, causal=True, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights
         )
@@ -71,7 +71,7 @@ class CausalLayer(Layer):
         rotate: Rotate | None = None,
         keep_heads: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
-        """One more position of every hypothesis, after the keys and values of those before it."""
+        """One more position of every hypothesis, given the keys and values of the previous positions."""
         hidden, past = self.attend_past(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_heads)
         return self.apply_feed_forward(hidden), past
 
@@ -82,7 +82,7 @@ class CausalStack(Stack):
     def layer_by_layer(
         self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
     ) -> Iterator[CausalOutput]:
-        """What each layer returns, one after the other, so that no more of it is kept than is needed."""
+        """The output of each layer in turn, so that the caller keeps only what it needs."""
         hidden, rotate = self.enter(ids)
         for depth, layer in enumerate(self._each()):
             kept = kept_heads(keep_heads, f"decoder.{depth}.self")
@@ -93,7 +93,7 @@ class CausalStack(Stack):
     def step(
         self, ids: Int[Tensor, "batch width"], state: DecoderState
     ) -> tuple[Float[Tensor, "batch width model"], Past]:
-        """Features of one more position of every hypothesis, and the past after it."""
+        """Features of one more position of every hypothesis, and the updated cache."""
         hidden, rotate = self.enter_next(ids, state)
         permitted, bias = next_bias(state, hidden)
         layers = []
@@ -108,7 +108,7 @@ class CausalStack(Stack):
 
 
 class DecoderOnly(LanguageModel[Prompt, DecoderState]):
-    """A causal Transformer; the output projection is the embedding where they are tied."""
+    """A causal Transformer; the output projection may be tied to the embedding."""
 
     def __init__(self, decoder: CausalStack, output: nn.Module | None, *, end_id: int) -> None:
         super().__init__(output, padding=decoder.embedding.padding, end_id=end_id)
@@ -138,7 +138,7 @@ class DecoderOnly(LanguageModel[Prompt, DecoderState]):
 
     def start(self, memory: Prompt, width: int = 1) -> DecoderState:
         valid = memory.source_valid
-        # Asking waits for the device once a prompt, and spares a mask at every step where nothing is padded.
+        # The check synchronizes with the device once per prompt, and saves a mask at every step if nothing is padded.
         permitted = None if width == 1 and valid.all() else valid[:, None].expand(-1, width, -1)
         layers = tuple(
             (Columns.begun(keys, width=width), Columns.begun(values, width=width)) for keys, values in memory.layers
@@ -159,7 +159,7 @@ Pooling = Literal["mean", "first"]
 
 
 class EncoderOnly(Model):
-    """An encoder, and what both models have of it."""
+    """Base class of models that consist of an encoder."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
@@ -173,20 +173,19 @@ class EncoderOnly(Model):
         keep_heads: KeepHeads | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
-        """Features of every position, and the weights of each layer if wanted."""
+        """Features at every position, and the attention weights of each layer if `want_weights`."""
         features, weights = self.encoder(ids, valid, keep_heads=keep_heads, want_weights=want_weights)
         return features, weights
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... classes"]:
-        """The final linear layer: features to logits, of tokens or of labels."""
+        """The final linear layer: features to logits of tokens or of labels."""
         return functional.linear(features, *self.output_weights())
 
 
 class MaskedModel(EncoderOnly):
-    """Guesses tokens from all that stands around them: the embedding is the output projection, a bias is added.
+    """A masked language model: predicts tokens from both sides. The output projection is the embedding, with a bias.
 
-    The original has one more layer between features and projection (its "transform"); here the last layer of the
-    encoder is all there is.
+    The original has one more layer between features and projection (its "transform"), which is left out here.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -201,12 +200,12 @@ class MaskedModel(EncoderOnly):
 
 
 class Classifier(EncoderOnly):
-    """Chooses one of some labels for a text.
+    """Assigns one label to a text.
 
     Args:
-        labels: their names; the output has a class for each, in this order.
+        labels: their names, in the order of the output classes.
         pooling: how the features of all positions become those of the text, see `pool`.
-        dropout: of what is pooled.
+        dropout: dropout probability of the pooled features.
     """
 
     def __init__(
@@ -230,7 +229,7 @@ class Classifier(EncoderOnly):
 def pool(
     features: Float[Tensor, "batch length features"], valid: Bool[Tensor, "batch length"], pooling: Pooling
 ) -> Float[Tensor, "batch features"]:
-    """A vector for each text: that of the end it begins with, or the mean over all positions, both ends included."""
+    """A vector for each text: that of the first position (the end token), or the mean over all valid positions."""
     if pooling == "first":
         return features[:, 0]
     kept = features * valid[:, :, None]

@@ -1,4 +1,4 @@
-"""Layers of the encoder and of the decoder: figure 1 of the paper (Vaswani et al. 2017)."""
+"""Layers of the encoder and the decoder (Vaswani et al. 2017, figure 1)."""
 
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from limelight.shapes import Bool, Float
 
 
 class Sublayer(nn.Module):
-    """What stands before and after a sub-layer f.
+    """Residual connection, dropout and layer normalization around a sub-layer f.
 
-    After it, as in the paper: LayerNorm(x + Dropout(f(x))) (Vaswani et al. 2017, section 5.4).
-    Before it: x + Dropout(f(LayerNorm(x))) (Xiong et al. 2020), which trains without a long warm-up and wants one more
-    LayerNorm at the end of the stack.
+    Post-norm, as in the paper: LayerNorm(x + Dropout(f(x))) (Vaswani et al. 2017, section 5.4). Pre-norm: x +
+    Dropout(f(LayerNorm(x))) (Xiong et al. 2020), which trains without a long warm-up and needs one more LayerNorm at
+    the end of the stack.
     """
 
     def __init__(self, norm: nn.LayerNorm, *, dropout: float, norm_first: bool) -> None:
@@ -25,19 +25,19 @@ class Sublayer(nn.Module):
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
 
     def before(self, inputs: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """What the sub-layer is given."""
+        """The input of the sub-layer."""
         return self.norm(inputs) if self.norm_first else inputs
 
     def after(
         self, inputs: Float[Tensor, "batch length model"], output: Float[Tensor, "batch length model"]
     ) -> Float[Tensor, "batch length model"]:
-        """The residual sum of the inputs and what the sub-layer made of them."""
+        """The residual sum of the inputs and the sub-layer's output."""
         total = inputs + self.dropout(output)
         return total if self.norm_first else self.norm(total)
 
 
 class Layer(nn.Module):
-    """What every layer has: self-attention and a feed-forward network, each inside a residual connection."""
+    """Base class of all layers: self-attention and a feed-forward network, each with a residual connection."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Layer(nn.Module):
         keep_heads: Tensor | None = None,
         want_weights: bool = False,
     ) -> "SelfAttention":
-        """Self-attention of all positions."""
+        """Self-attention over all positions."""
         queries, keys, values = self.attention.project_self(self.attention_sublayer.before(inputs), rotate)
         context, weights = self.attention(
             queries,
@@ -83,14 +83,14 @@ class Layer(nn.Module):
         rotate: Rotate | None = None,
         keep_heads: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
-        """Self-attention of one more position of every hypothesis, after the keys and values of those before it."""
+        """Self-attention of one more position of every hypothesis, over the cached keys and values and its own."""
         queries, new_keys, new_values = self.attention.project_self(self.attention_sublayer.before(inputs), rotate)
         keys, values = past[0].append(new_keys), past[1].append(new_values)
         context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_heads)
         return self.attention_sublayer.after(inputs, context), (keys, values)
 
     def apply_feed_forward(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """The feed-forward network."""
+        """The feed-forward network with its residual connection."""
         changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
         return self.feed_forward_sublayer.after(hidden, changed)
 
@@ -107,7 +107,7 @@ class EncoderLayer(Layer):
         keep_heads: Tensor | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source model"], Float[Tensor, "batch heads source source"] | None]:
-        """Every position attends to every real position."""
+        """Every position attends to every valid position."""
         attended = self.attend_self(
             inputs, may_attend=may_attend, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights
         )
@@ -115,7 +115,7 @@ class EncoderLayer(Layer):
 
 
 class DecoderLayer(Layer):
-    """Masked self-attention, cross-attention to the encoder, feed-forward."""
+    """Masked self-attention, cross-attention to the encoder, then a feed-forward network."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class DecoderLayer(Layer):
         want_weights: bool = False,
     ) -> "DecoderLayerOutput":
         """All positions at once."""
-        # Targets are padded at the end, so "not the future" already keeps every real position from all padding.
+        # Targets are padded at the end, so the causal mask also excludes padding.
         attended = self.attend_self(inputs, causal=True, rotate=rotate, keep_heads=keep_self, want_weights=want_weights)
         context, cross_weights = self.cross_attention(
             self.cross_attention.project_queries(self.cross_sublayer.before(attended.hidden)),
@@ -171,7 +171,7 @@ class DecoderLayer(Layer):
         keep_self: Tensor | None = None,
         keep_cross: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
-        """One more position of every hypothesis, after the keys and values of those before it."""
+        """One more position of every hypothesis, given the keys and values of the previous positions."""
         hidden, past = self.attend_past(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_self)
         context, _ = self.cross_attention(
             self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
@@ -184,7 +184,7 @@ class DecoderLayer(Layer):
 
 
 class SelfAttention(NamedTuple):
-    """The result of self-attention: the residual sum, keys and values, and the weights if they were wanted."""
+    """Output of self-attention: the residual sum, keys and values, and the weights if requested."""
 
     hidden: Float[Tensor, "batch length model"]
     keys: Float[Tensor, "batch heads length head_size"]
@@ -193,7 +193,7 @@ class SelfAttention(NamedTuple):
 
 
 class SourceView(NamedTuple):
-    """The encoder's output as one decoder layer attends to it; `may_attend` is None where no source is padded."""
+    """Keys and values of the encoder's output for one decoder layer; `may_attend` is None if nothing is padded."""
 
     keys: Float[Tensor, "batch heads source head_size"]
     values: Float[Tensor, "batch heads source value_size"]
@@ -201,7 +201,7 @@ class SourceView(NamedTuple):
 
 
 class DecoderLayerOutput(NamedTuple):
-    """What a decoder layer hands on: features, and the weights if they were wanted."""
+    """Output of a decoder layer: features, and the attention weights if requested."""
 
     features: Float[Tensor, "batch target model"]
     self_weights: Float[Tensor, "batch heads target target"] | None

@@ -1,4 +1,4 @@
-"""The Transformer (Vaswani et al. 2017): memory, state, encoder, decoder, and all behind the interface of a model."""
+"""The Transformer (Vaswani et al. 2017): memory, state, encoder, decoder, and the complete model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,11 +40,11 @@ Own = TypeVar("Own", bound="DecoderState")
 
 @dataclass(frozen=True, slots=True)
 class DecoderState(State):
-    """Keys and values of the text so far, for each decoder layer."""
+    """Cached keys and values of each decoder layer."""
 
     past: Past
     ages: Int[Tensor, " batch"]
-    """Positions each sentence's hypotheses have read."""
+    """Number of positions that each sentence's hypotheses have read."""
     keep_heads: KeepHeads | None
 
     def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
@@ -54,7 +54,7 @@ class DecoderState(State):
         return replace(self, past=self.past.keep(sentences), ages=self.ages[sentences])
 
     def release(self: Own, places: Int[Tensor, " places"]) -> Own:
-        # Growing older and older, they would leave the learned positions.
+        # Otherwise their ages would exceed the learned positions.
         return replace(self, ages=self.ages.index_fill(0, places, 0))
 
     def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
@@ -64,7 +64,7 @@ class DecoderState(State):
 
 @dataclass(frozen=True, slots=True)
 class TransformerState(DecoderState):
-    """The same, and keys and values of the source."""
+    """A decoder state with the keys and values of the source."""
 
     sources: tuple[SourceView, ...]
 
@@ -82,7 +82,7 @@ class TransformerState(DecoderState):
 def _join_sources(
     sources: tuple[SourceView, ...], fresh: tuple[SourceView, ...], places: Int[Tensor, " fresh"]
 ) -> tuple[SourceView, ...]:
-    """The fresh sources in their places, all padded to the longest that is there then."""
+    """Insert fresh sources at `places`, all padded to the longest."""
     permitted = put_rows(_permission(sources[0]), _permission(fresh[0]), places, axis=3)
     longest = int(permitted.flatten(1).any(dim=0).sum())  # sources are padded at the end
     return tuple(
@@ -106,7 +106,7 @@ Positions = SinusoidalPositions | LearnedPositions
 
 
 class Stack(nn.Module):
-    """Embedding, positions, and a stack of layers; a last LayerNorm where normalization comes first."""
+    """Embedding, positions, and a stack of layers, with a final LayerNorm for pre-norm."""
 
     def __init__(
         self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[Layer], *,
@@ -119,7 +119,7 @@ class Stack(nn.Module):
         self.norm = norm
 
     def enter(self, ids: Int[Tensor, "batch length"]) -> tuple[Float[Tensor, "batch length model"], Rotate | None]:
-        """What the first layer reads at places 0, 1, ..., and how to rotate there.
+        """The first layer's input at positions 0, 1, ..., and the rotation for these positions (None if not rotary).
 
         Dropout applies to the sums of embeddings and positions (section 5.4).
         """
@@ -130,23 +130,23 @@ class Stack(nn.Module):
     def enter_next(
         self, ids: Int[Tensor, "batch width"], state: DecoderState
     ) -> tuple[Float[Tensor, "batch width model"], Rotate | None]:
-        """The same for one more place of every hypothesis."""
+        """`enter` for one more position of every hypothesis."""
         embedded = self.embedding(ids)
         if self.positions is not None:
             embedded = self.positions.at(embedded, state.ages, most=state.past.length + 1)
         return self.dropout(embedded), self._rotation(state.ages[:, None, None])
 
     def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """What the last layer says, normalized where that comes first."""
+        """Apply the final LayerNorm (pre-norm only)."""
         return hidden if self.norm is None else self.norm(hidden)
 
     def _rotation(self, places: Int[Tensor, "..."]) -> Rotate | None:
-        """Rotary positions bound to places, which stretch over (batch, heads, length) as they are."""
+        """Rotary embedding bound to positions, which broadcast over (batch, heads, length)."""
         return None if self.rotary is None else partial(self.rotary, positions=places)
 
 
 class Encoder(Stack):
-    """A stack of layers that attend to all positions."""
+    """A stack of layers with self-attention over all positions."""
 
     def forward(
         self,
@@ -156,7 +156,7 @@ class Encoder(Stack):
         keep_heads: KeepHeads | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source model"], list[Tensor]]:
-        """The memory, and the weights of each layer if they are wanted."""
+        """The encoder's output, and the attention weights of each layer if `want_weights`."""
         hidden, rotate = self.enter(source)
         may_attend = permit_keys(source_valid)
         all_weights = []
@@ -169,12 +169,12 @@ class Encoder(Stack):
 
 
 class Decoder(Stack):
-    """A stack of layers that attend to their own past and to the memory."""
+    """A stack of layers with causal self-attention and cross-attention."""
 
     def project_memory(
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
     ) -> tuple[SourceView, ...]:
-        """Keys and values of the memory for each layer: they do not depend on the target, so once is enough."""
+        """Keys and values of the memory for each layer. They do not depend on the target: compute them once."""
         return tuple(SourceView(*layer.cross_attention.project_memory(memory), may_attend) for layer in self._each())
 
     def forward(
@@ -185,7 +185,7 @@ class Decoder(Stack):
         keep_heads: KeepHeads | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch target model"], list[DecoderLayerOutput]]:
-        """Features of all positions, and what each layer handed on."""
+        """Features at all positions, and the output of each layer."""
         hidden, rotate = self.enter(ids)
         outputs = []
         for depth, (layer, source) in enumerate(zip(self._each(), sources, strict=True)):
@@ -204,7 +204,7 @@ class Decoder(Stack):
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState
     ) -> tuple[Float[Tensor, "batch width model"], Past]:
-        """Features of one more position of every hypothesis, and the past after it."""
+        """Features of one more position of every hypothesis, and the updated cache."""
         hidden, rotate = self.enter_next(ids, state)
         permitted, bias = next_bias(state, hidden)
         seen = state.sources[0].may_attend
@@ -231,22 +231,22 @@ class Decoder(Stack):
 def next_bias(
     state: DecoderState, hidden: Float[Tensor, "batch width model"]
 ) -> tuple[Bool[Tensor, "batch width columns"] | None, Float[Tensor, "batch 1 width columns"] | None]:
-    """Who may attend to which column once those of one more position are there; the same to be added to scores."""
+    """The mask of columns after one more position, and the same as a bias to be added to scores; None if all are
+    allowed."""
     permitted = state.past.next_permission(len(hidden), hidden.device)
     return permitted, None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
 
 
 def kept_heads(keep_heads: KeepHeads | None, name: str) -> Tensor | None:
-    """What is said of the heads of that name, if anything is."""
+    """The head multipliers of this attention, or None."""
     return keep_heads.get(name) if keep_heads else None
 
 
 class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
-    """Encoder and decoder joined; the output projection is the target embedding where they are tied.
+    """Encoder and decoder; the output projection may be tied to the target embedding.
 
     Args:
-        output: the final linear layer of its own, or None to use the target embedding's rows (Vaswani et al. 2017,
-            section 3.4).
+        output: the final linear layer, or None to use the target embedding's rows (Vaswani et al. 2017, section 3.4).
         output_bias: added to the logits, or None.
     """
 
@@ -272,7 +272,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
     def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState:
         valid = memory.source_valid
-        # Asking waits for the device once a sentence, and spares a mask at every step where nothing is padded.
+        # The check synchronizes with the device once per batch, and saves a mask at every step if nothing is padded.
         permitted = None if valid.all() else permit_keys(valid)
         sources = tuple(
             SourceView(_upright(source.keys), source.values.contiguous(), permitted)
@@ -315,5 +315,5 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
 
 def _upright(keys: Float[Tensor, "batch heads source head_size"]) -> Float[Tensor, "batch heads source head_size"]:
-    """The same keys with neighbors' numbers together in memory: products with few queries are a third faster so."""
+    """The same keys, stored so that one component of all positions is contiguous: a third faster with few queries."""
     return keys.transpose(-1, -2).contiguous().transpose(-1, -2)

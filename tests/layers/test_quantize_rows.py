@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.layers.embedding import integer_rows
+from limelight.layers.embedding import quantize_rows
 
 OUTPUTS, INPUTS = 43, 67
 
@@ -15,8 +15,8 @@ def weight(seed: int) -> Tensor:
     return torch.randn(OUTPUTS, INPUTS) * torch.logspace(-3, 1, OUTPUTS)[:, None]
 
 
-def test_integer_rows_are_within_half_a_scale(weight: Tensor) -> None:
-    integers, scales = integer_rows(weight)
+def test_quantize_rows_are_within_half_a_scale(weight: Tensor) -> None:
+    integers, scales = quantize_rows(weight)
     assert (integers.dtype, scales.dtype) == (torch.int8, torch.float32)
     error = (weight.double() - integers.double() * scales.double()[:, None]).abs()
     rounded = 127 * 2.0**-24  # what the quotient, up to 127, may lose in fp32
@@ -27,7 +27,7 @@ def test_integer_rows_are_within_half_a_scale(weight: Tensor) -> None:
 
 def test_a_row_of_zeros_stays_one(weight: Tensor) -> None:
     weight[7] = 0
-    integers, scales = integer_rows(weight)
+    integers, scales = quantize_rows(weight)
     assert (integers[7] == 0).all()
     assert (scales > 0).all()
     assert torch.isfinite(scales).all()
