@@ -81,7 +81,7 @@ def test_what_nobody_knows_is_not_overwritten(tmp_path: Path) -> None:
         write(tmp_path / "out")
     assert partial.read_text() == "something of somebody"
     (tmp_path / "there").touch()
-    with pytest.raises(UserError, match=r"there: is there already"):
+    with pytest.raises(UserError, match=r"there: already exists"):
         write(tmp_path / "there")
     with pytest.raises(UserError, match="is a folder"):
         write(tmp_path)

@@ -38,8 +38,7 @@ def dot(
 def scaled_dot(
     queries: Float[Tensor, "... query head_size"], keys: Float[Tensor, "... key head_size"]
 ) -> Float[Tensor, "... query key"]:
-    """q . k / sqrt(head_size) (Vaswani et al. 2017, equation 1): unit variance for queries and keys of unit
-    variance."""
+    """q . k / sqrt(head_size) (Vaswani et al. 2017, equation 1): unit variance if queries and keys have it."""
     return dot(queries / math.sqrt(queries.shape[-1]), keys)
 
 
