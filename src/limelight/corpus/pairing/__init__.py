@@ -1,0 +1,1 @@
+"""Two documents become sentence pairs: `limelight pair`."""
