@@ -123,7 +123,7 @@ def _aligned(
     backward = matches.matched(rows[1], matches.turned(weights), sides[0].worth)
     count = len(rows[0]), len(rows[1])
     band = path.make_band(*count, anchors)
-    if not anchors and not path.is_whole(band):
+    if not anchors and not band.whole:
         band = path.make_band(*count, path.anchors_of(forward, rows[1], sides[1].worth))
     evidence = path.Evidence(
         path.common(band, forward, _postings(rows[1])),
@@ -134,8 +134,8 @@ def _aligned(
     beads = path.best_path(band, *texts, evidence)
     if path.at_the_edge(band, beads):
         say(
-            f"{count[0]:,} and {count[1]:,} sentences: large parts have no translation, and the pairs beside them may be "
-            "missing; divide the documents into chapters"
+            f"{count[0]:,} and {count[1]:,} sentences: large parts have no translation, and pairs beside them may "
+            "be missing; divide the documents into chapters"
         )
     return _with_confidence(beads)
 
@@ -162,7 +162,9 @@ def _text(sentences: Sequence[Sentence], rows: Sequence[Ids], side: Side) -> pat
 def _with_confidence(beads: Sequence[Bead]) -> list[Aligned]:
     """A bead between others is surer than one between sentences without translation."""
     pairs = [bool(bead.kind[0] and bead.kind[1]) for bead in beads]
-    helped = [_bounded(bead.score if pair else -MAX_NEIGHBOR, MAX_NEIGHBOR) for bead, pair in zip(beads, pairs, strict=True)]
+    helped = [
+        _bounded(bead.score if pair else -MAX_NEIGHBOR, MAX_NEIGHBOR) for bead, pair in zip(beads, pairs, strict=True)
+    ]
     found = []
     for number, (bead, pair) in enumerate(zip(beads, pairs, strict=True)):
         near = [helped[spot] for spot in (number - 1, number + 1) if 0 <= spot < len(beads)]
@@ -199,4 +201,3 @@ def _even_share(found: Sequence[Sequence[Aligned]]) -> float:
     """Less than half of the share that is matched in sure pairs."""
     shares = [each.bead.share for some in found for each in some if each.confidence >= SURE]
     return float(np.clip(0.4 * np.mean(shares), MIN_EVEN, MAX_EVEN)) if shares else FIRST_EVEN
-

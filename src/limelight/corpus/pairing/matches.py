@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float32]
 class Side(NamedTuple):
     """The words of all sentences of a side, as numbers."""
 
-    rows: list[Ids]
+    rows: Sequence[Ids]
     worth: Numbers
     """Of each word."""
     words: dict[str, int]
@@ -80,8 +80,8 @@ def side_of(texts: Iterable[Sequence[str]]) -> Side:
 
 
 def usable(side: Side, matching: Ids) -> Side:
-    """The side, in which words without any match are worth little: that one is missing elsewhere says nothing, unless it
-    is a number."""
+    """The side, in which words without any match are worth little, unless they are numbers: that one is missing in a
+    sentence says nothing."""
     share = np.full(len(side.worth), UNMATCHED)
     share[matching] = 1.0
     for word, number in side.words.items():
@@ -124,7 +124,8 @@ def _met_often(rows: Sequence[Pieces], keys: Ids, targets: int) -> npt.NDArray[n
     """Whether both words of a match are in at least `MIN_MET` pairs: words that met once match all of a sentence."""
     sources = np.bincount(np.concatenate([row.source for row in rows]), minlength=int(keys.max()) // targets + 1)
     others = np.bincount(np.concatenate([row.target for row in rows]), minlength=targets)
-    return (sources[keys // targets] >= MIN_MET) & (others[keys % targets] >= MIN_MET)
+    both: npt.NDArray[np.bool_] = (sources[keys // targets] >= MIN_MET) & (others[keys % targets] >= MIN_MET)
+    return both
 
 
 def joined(*given: Weights) -> Weights:

@@ -12,6 +12,7 @@ from i = `Band.lows[d]` on are computed, all at once. Time and memory are `width
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -49,8 +50,10 @@ class Band(NamedTuple):
     lows: Ids
     """The first i of each antidiagonal. From one to the next it grows by 0 or 1."""
     width: int
-    count: tuple[int, int]
+    sizes: tuple[int, int]
     """Sentences of both sides."""
+    whole: bool
+    """Whether every path between the anchors is within the band."""
 
 
 class Text(NamedTuple):
@@ -90,18 +93,14 @@ class Bead(NamedTuple):
 def make_band(sources: int, targets: int, anchors: list[tuple[int, int]]) -> Band:
     """A band around the path through the anchors, wide enough for every path between them, if memory allows."""
     corners = [(0, 0), *anchors, (sources, targets)]
-    steps = [(there[0] - here[0], there[1] - here[1]) for here, there in zip(corners, corners[1:], strict=False)]
+    steps = [(there[0] - here[0], there[1] - here[1]) for here, there in pairwise(corners)]
     half = max((right * down / (right + down) for right, down in steps if right + down), default=0) + MARGIN
-    width = max(64, min(2 * int(half) + 2, sources + 1 + 2 * MARGIN, MAX_CELLS // (sources + targets + 1)))
+    needed = 2 * int(half) + 2
+    width = min(needed, max(2 * MARGIN, MAX_CELLS // (sources + targets + 1)))
     places = np.arange(sources + targets + 1)
     known = sorted({sum(each): each[0] for each in corners}.items())
     center = np.interp(places, [each[0] for each in known], [each[1] for each in known])
-    return Band((np.floor(center) - width // 2).astype(np.int64), width, (sources, targets))
-
-
-def is_whole(band: Band) -> bool:
-    """Whether a band has all cells."""
-    return band.width > band.count[0]
+    return Band((np.floor(center) - width // 2).astype(np.int64), width, (sources, targets), width == needed)
 
 
 def common(band: Band, entries: Entries, postings: Ids, *, by_target: bool = False) -> Floats:
@@ -111,7 +110,7 @@ def common(band: Band, entries: Entries, postings: Ids, *, by_target: bool = Fal
         entries: what each source sentence matches; with `by_target` what each target sentence does.
         postings: `word * count + sentence` of the other side, ascending.
     """
-    sources, targets = band.count
+    sources, targets = band.sizes
     places = np.arange(len(band.lows))
     numbers = np.arange(targets if by_target else sources)
     keys = places - band.lows if by_target else band.lows  # nondecreasing in both cases
@@ -158,7 +157,7 @@ def best_path(band: Band, source: Text, target: Text, evidence: Evidence) -> lis
     count, width = len(band.lows), band.width
     recent = [np.full(width + 2 * _PAD, UNREACHED) for _ in range(5)]
     chosen = np.zeros((count, width), dtype=np.uint8)
-    sources, targets = band.count
+    sources, targets = band.sizes
     for d in range(count):
         low = int(band.lows[d])
         i = np.arange(low, low + width)
@@ -190,8 +189,8 @@ def _score(
 ) -> tuple[Numbers, Numbers]:
     """The scores of beads of this kind that end on an antidiagonal, without the prior, and their matched shares."""
     low, width = int(band.lows[d]), band.width
-    i = np.clip(np.arange(low, low + width), 0, band.count[0])
-    j = np.clip(d - np.arange(low, low + width), 0, band.count[1])
+    i = np.clip(np.arange(low, low + width), 0, band.sizes[0])
+    j = np.clip(d - np.arange(low, low + width), 0, band.sizes[1])
     i_before, j_before = np.maximum(i - kind[0], 0), np.maximum(j - kind[1], 0)
     length = sums[0].lengths[i] - sums[0].lengths[i_before]
     other = sums[1].lengths[j] - sums[1].lengths[j_before]
@@ -223,7 +222,7 @@ def _traced(
     band: Band, chosen: npt.NDArray[np.uint8], sums: tuple[_Sums, _Sums], evidence: Evidence, ratio: float
 ) -> list[Bead]:
     """The beads from the end to the beginning, turned round."""
-    i, j = band.count
+    i, j = band.sizes
     beads = []
     while i or j:
         spot = i - int(band.lows[i + j])
@@ -239,7 +238,7 @@ def _traced(
 
 def at_the_edge(band: Band, beads: list[Bead]) -> bool:
     """Whether the path runs along the edge of a band that is narrower than the text: it may be wrong there."""
-    if is_whole(band):
+    if band.whole:
         return False
     spots = [bead.source - int(band.lows[bead.source + bead.target]) for bead in beads]
     return any(spot < 3 or spot >= band.width - 3 for spot in spots)

@@ -1,0 +1,155 @@
+"""`limelight pair`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.arguments import decimal
+from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.outcome import say
+from limelight.cli.output import lines_to
+from limelight.errors import UserError, counted
+
+if TYPE_CHECKING:
+    from limelight.corpus.pairing.pair import Pairs, Translate
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight pair manual.docx handbuch.docx -o pairs.tmx
+  limelight pair texts/en texts/de --from en --to de -o pairs.tsv
+  limelight pair book.en.txt book.fr.txt --threshold 0.8 --no-model -o pairs.tmx
+"""
+WITH_LESS_MEMORY = "Pair fewer documents at a time"
+MAX_CHARACTERS = 600
+"""Of a sentence that is translated: more of it is not needed to recognize it."""
+
+
+def pair(
+    source: Annotated[Path, typer.Argument(help="A document, or a folder.", metavar="SOURCE", show_default=False)],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="Its translation, or a folder with translations of the same names.",
+            metavar="TARGET",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The pairs: a .tmx, .tsv or .jsonl file.", metavar="FILE")
+    ],
+    source_lang: Annotated[
+        str, typer.Option("--from", help="Source language. Default: told from the text.", metavar="LANG")
+    ] = "",
+    target_lang: Annotated[
+        str, typer.Option("--to", help="Target language. Default: told from the text.", metavar="LANG")
+    ] = "",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            help="Confidence, from 0 to 1, that a pair needs.",
+            parser=decimal(at_least=0.0, at_most=1.0),
+            metavar="X",
+        ),
+    ] = 0.5,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="Run or model folder whose translations are compared, too. Default: the bundled model, if it has the "
+            "direction.",
+            metavar="RUN",
+        ),
+    ] = None,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Compare lengths and words alone, without translations.", metavar="")
+    ] = False,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Make sentence pairs of documents and their translations.
+
+    Documents are of any format that `limelight translate` reads. What is left out is listed beside the output.
+    """
+    from limelight.corpus.pairing.documents import find_files
+    from limelight.corpus.pairing.pair import pair as pair_texts
+    from limelight.corpus.pairing.pair import read_texts
+    from limelight.text.write_pairs import require_written
+
+    require_written(output)
+    if model and no_model:
+        raise UserError("--model and --no-model exclude each other: leave one out")
+    pairs, texts = read_texts(find_files(source, target), (source_lang, target_lang))
+    translate, turned = (None, False) if no_model else _translator(model, pairs, Machine(device, threads))
+    pair_texts(pairs, texts, threshold, _say, translate, turned=turned)
+    _write(pairs, output)
+
+
+def _say(line: str) -> None:
+    say(line, 0)
+
+
+def _translator(model: str | None, pairs: Pairs, machine: Machine) -> tuple[Translate | None, bool]:
+    """A function that translates sentences of the source, or, if the model has only that direction, of the target
+    (then True). Raises `UserError` for a given model that has neither."""
+    from limelight.config import Direction, directions_of, fitting_directions
+    from limelight.storage.layout import DEFAULT, bundled_models
+
+    if model is None and DEFAULT not in bundled_models():
+        return None, False
+    folders, configs = find_models([model or DEFAULT])
+    directions = directions_of(configs[0].data)
+    wanted = Direction(pairs.source, pairs.target)
+    turned = not fitting_directions(directions, *wanted)
+    if turned and not fitting_directions(directions, *wanted.reversed):
+        if model is not None:
+            there = ", ".join(map(str, directions))
+            raise UserError(f"{model}: translates {there}, not {wanted}: give another model, or --no-model")
+        _say(f"no model is bundled for {wanted}: only lengths and words are compared (--model names one)")
+        return None, False
+    chosen = wanted.reversed if turned else wanted
+    _say(f"sentences are compared with translations {chosen.source} to {chosen.target} by {folders[0]}")
+    translator = open_translator(folders, machine)
+
+    def translate(texts: Sequence[str]) -> Sequence[str]:
+        found = translator.translate(
+            [text[:MAX_CHARACTERS] for text in texts],
+            source_lang=chosen.source,
+            target_lang=chosen.target,
+            beam_size=1,
+            lines=True,
+            guards=False,
+        )
+        return [each.text for each in found]
+
+    return translate, turned
+
+
+def _write(pairs: Pairs, output: Path) -> None:
+    """The pairs, the list of what was left out, and a summary of both."""
+    from limelight.corpus.pairing.pair import notes_of, reasons
+    from limelight.text.clean import LeftOutList
+    from limelight.text.pair import Pair
+    from limelight.text.write_pairs import PairLines
+
+    lines = PairLines(output, pairs.source, pairs.target)
+    with lines_to(output) as write:
+        for line in lines.head():
+            write(line)
+        for each in pairs.found:
+            write(lines.pair(each.source, each.target, notes_of(each)))
+        for line in lines.tail():
+            write(line)
+    with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as left_out:
+        for other in pairs.left_over:
+            left_out.add(Pair(other.source, other.target, other.file, other.line), other.reason)
+    _say(f"{output}: {counted(len(pairs.found), 'pair')}, {pairs.source} to {pairs.target}")
+    for line in reasons(pairs):
+        _say(line)
+    if left_out.total:
+        _say(left_out.summary())
