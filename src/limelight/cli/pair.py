@@ -22,7 +22,7 @@ EXAMPLES = """
 [bold]Examples[/bold]
   limelight pair manual.docx handbuch.docx -o pairs.tmx
   limelight pair texts/en texts/de --from en --to de -o pairs.tsv
-  limelight pair book.en.txt book.fr.txt --threshold 0.8 --no-model -o pairs.tmx
+  limelight pair book.en.txt book.fr.txt --threshold 0.8 -o pairs.tmx
 """
 WITH_LESS_MEMORY = "Pair fewer documents at a time"
 MAX_CHARACTERS = 600

@@ -12,22 +12,31 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from limelight.corpus.pairing import matches, path
-from limelight.corpus.pairing.matches import Side, Weights
+from limelight.corpus.pairing.matches import Numbers, Side, Weights
 from limelight.corpus.pairing.path import Bead
 from limelight.preparation.lexicon import Ids, evenly
 
+Flags = npt.NDArray[np.bool_]
 PASSES = 3
 FIRST_EVEN, MIN_EVEN, MAX_EVEN = 0.12, 0.06, 0.35
 """The matched share that speaks neither for nor against a pair: in the first pass, and bounds for later ones."""
 MAX_LEARNED = 200_000
 """Pairs from which the lexicon is learned."""
+BLOCK = 10
+"""Source sentences of a block; blocks are in the one or the other half of a text in turn."""
 SURE = 0.7
 """Confidence of the pairs from which it is learned."""
 ANCHOR = 0.9
 """Confidence of the pairs around which the next pass searches."""
 INTERCEPT, OF_SCORE, OF_NEIGHBORS, OF_MERGED = 1.92, 0.45, 0.41, -3.24
+DOUBT, SMALL = 3.0, 30
+"""Subtracted where the words say nothing, and the pairs of a document that says it alone."""
+MIN_GAIN, MIN_SHARE = 0.08, 0.25
+"""How much more of the words has to be matched than in other pairs. Of unrelated texts it is up to 0.05, because the
+best path is chosen; of translations 0.1 to 0.3."""
 MAX_SCORE, MAX_NEIGHBOR = 8.0, 4.0
 """Logistic regression of whether a bead is right on its score, on those of both neighbors, and on whether it has more
 than one sentence of a side, within these bounds; fitted on documents as `python -m benchmarks.pairing` makes them, a
@@ -59,6 +68,14 @@ class Aligned(NamedTuple):
     """From 0 to 1; 0 for sentences without translation."""
 
 
+class _Path(NamedTuple):
+    """The beads of a document."""
+
+    beads: list[Bead]
+    gains: Numbers
+    """See `path.gains`."""
+
+
 class _Place(NamedTuple):
     """Where the sentences of a document are among those of all documents."""
 
@@ -84,20 +101,26 @@ def align(documents: Sequence[Document], say: Callable[[str], None] = lambda tex
     for each in documents:
         begins, ends = ends, (ends[0] + len(each.source), ends[1] + len(each.target))
         places.append(_Place(slice(begins[0], ends[0]), slice(begins[1], ends[1])))
-    weights, even = matches.equal_words(source, target), FIRST_EVEN
+    equal = matches.equal_words(source, target)
+    weights, even = (equal, equal), FIRST_EVEN
     found: list[list[Aligned]] = []
+    paths: list[_Path] = []
     for number in range(PASSES):
         if number:
-            learned = matches.learned_words(source, target, _sure_pairs(found, places, source, target))
-            weights = matches.joined(matches.equal_words(source, target), learned)
+            weights = _learned(equal, _sure_pairs(found, places), source, target)
             even = _even_share(found)
         last = number == PASSES - 1
-        sides = matches.usable(source, weights.sources), matches.usable(target, weights.targets)
-        found = [
-            _aligned(each, place, sides, weights, even, say if last else _nothing, _anchors(former))
+        known = matches.joined(*weights)
+        sides = matches.usable(source, known.sources), matches.usable(target, known.targets)
+        paths = [
+            _aligned(each, place, sides, weights, even, say if last else _nothing, former)
             for each, place, former in zip(documents, places, found or [[]] * len(documents), strict=True)
         ]
-    return found
+        found = [_with_confidence(each.beads) for each in paths]
+    return [
+        found[number] if _belong_together(each, paths) else _with_confidence(each.beads, DOUBT)
+        for number, each in enumerate(paths)
+    ]
 
 
 def _nothing(_text: str) -> None:
@@ -108,20 +131,22 @@ def _aligned(
     document: Document,
     place: _Place,
     sides: tuple[Side, Side],
-    weights: Weights,
+    weights: tuple[Weights, Weights],
     even: float,
     say: Callable[[str], None],
-    anchors: list[tuple[int, int]],
-) -> list[Aligned]:
+    former: Sequence[Aligned],
+) -> _Path:
     """The beads of one document."""
     if not document.source or not document.target:
         beads = [Bead(number, 0, (1, 0), 0.0) for number in range(len(document.source))]
         beads += [Bead(0, number, (0, 1), 0.0) for number in range(len(document.target))]
-        return [Aligned(bead, 0.0) for bead in beads]
+        return _Path(beads, np.zeros(0))
     rows = sides[0].rows[place.sources], sides[1].rows[place.targets]
-    forward = matches.matched(rows[0], weights, sides[1].worth)
-    backward = matches.matched(rows[1], matches.turned(weights), sides[0].worth)
     count = len(rows[0]), len(rows[1])
+    halves = _halves(former, *count)
+    forward = _matched(rows[0], weights, sides[1], halves[0])
+    backward = _matched(rows[1], (matches.turned(weights[0]), matches.turned(weights[1])), sides[0], halves[1])
+    anchors = [(each.bead.source, each.bead.target) for each in former if each.confidence >= ANCHOR]
     band = path.make_band(*count, anchors)
     if not anchors and not band.whole:
         band = path.make_band(*count, path.anchors_of(forward, rows[1], sides[1].worth))
@@ -137,12 +162,27 @@ def _aligned(
             f"{count[0]:,} and {count[1]:,} sentences: large parts have no translation, and pairs beside them may "
             "be missing; divide the documents into chapters"
         )
-    return _with_confidence(beads)
+    return _Path(beads, path.gains(band, beads, evidence, *texts))
 
 
-def _anchors(former: Sequence[Aligned]) -> list[tuple[int, int]]:
-    """The sure pairs of the pass before: the next one searches around them."""
-    return [(each.bead.source, each.bead.target) for each in former if each.confidence >= ANCHOR]
+def _halves(former: Sequence[Aligned], sources: int, targets: int) -> tuple[Flags, Flags]:
+    """For the sentences of both sides, which half of the text they are in: every other block of source sentences. A
+    target sentence is in the half of the sentences that it was paired with."""
+    ours, theirs = (np.arange(sources) // BLOCK) % 2 == 1, np.zeros(targets, dtype=bool)
+    for bead, _ in former:
+        theirs[bead.target : bead.target + bead.kind[1]] = _in_second_half(bead)
+    return ours, theirs
+
+
+def _in_second_half(bead: Bead) -> bool:
+    return bead.source // BLOCK % 2 == 1
+
+
+def _matched(rows: Sequence[Ids], weights: tuple[Weights, Weights], other: Side, half: Flags) -> matches.Entries:
+    """What sentences match. The words of each half are matched by what was learned from the other one: what a lexicon
+    says of the pairs that it was learned from confirms any pair."""
+    first, second = (matches.matched(rows, each, other.worth) for each in weights)
+    return matches.both(matches.of_rows(first, half), matches.of_rows(second, ~half))
 
 
 def _postings(rows: Sequence[Ids]) -> Ids:
@@ -159,7 +199,18 @@ def _text(sentences: Sequence[Sentence], rows: Sequence[Ids], side: Side) -> pat
     return path.Text(lengths, totals, np.concatenate([[True], paragraphs[1:] != paragraphs[:-1]]))
 
 
-def _with_confidence(beads: Sequence[Bead]) -> list[Aligned]:
+def _belong_together(own: _Path, paths: Sequence[_Path]) -> bool:
+    """Whether the words of a document match better than those of other pairs. A small document counts as all documents
+    together, and a few sentences alone by their matched share."""
+    some = [own] if len(own.gains) >= SMALL else paths
+    gains = np.concatenate([each.gains for each in some])
+    if len(gains) < 2:
+        shares = [bead.share for each in some for bead in each.beads if all(bead.kind)]
+        return bool(shares) and float(np.mean(shares)) > MIN_SHARE
+    return float(gains.mean()) > max(MIN_GAIN, 2 * float(gains.std()) / math.sqrt(len(gains)))
+
+
+def _with_confidence(beads: Sequence[Bead], doubt: float = 0.0) -> list[Aligned]:
     """A bead between others is surer than one between sentences without translation."""
     pairs = [bool(bead.kind[0] and bead.kind[1]) for bead in beads]
     helped = [
@@ -169,7 +220,7 @@ def _with_confidence(beads: Sequence[Bead]) -> list[Aligned]:
     for number, (bead, pair) in enumerate(zip(beads, pairs, strict=True)):
         near = [helped[spot] for spot in (number - 1, number + 1) if 0 <= spot < len(beads)]
         logit = INTERCEPT + OF_SCORE * _bounded(bead.score, MAX_SCORE) + OF_NEIGHBORS * sum(near)
-        logit += OF_MERGED * (bead.kind != (1, 1))
+        logit += OF_MERGED * (bead.kind != (1, 1)) - doubt
         found.append(Aligned(bead, 1 / (1 + math.exp(-logit)) if pair else 0.0))
     return found
 
@@ -178,23 +229,33 @@ def _bounded(value: float, most: float) -> float:
     return min(max(value, -most), most)
 
 
-def _sure_pairs(
-    found: Sequence[Sequence[Aligned]], places: Sequence[_Place], source: Side, target: Side
-) -> list[tuple[Ids, Ids]]:
-    """The words of sure pairs."""
+def _sure_pairs(found: Sequence[Sequence[Aligned]], places: Sequence[_Place]) -> list[tuple[int, int, Bead]]:
+    """The sure pairs: their first sentences among those of all documents, and the bead."""
     pairs = [
-        (place.sources.start + bead.source, place.targets.start + bead.target, bead.kind)
-        for each, place in zip(found, places, strict=True)
-        for bead, confidence in each
-        if confidence >= SURE
+        (place.sources.start + each.bead.source, place.targets.start + each.bead.target, each.bead)
+        for some, place in zip(found, places, strict=True)
+        for each in some
+        if each.confidence >= SURE
     ]
-    return [
-        (
-            np.unique(np.concatenate(source.rows[one : one + kind[0]])),
-            np.unique(np.concatenate(target.rows[other : other + kind[1]])),
-        )
-        for one, other, kind in (pairs[number] for number in evenly(len(pairs), MAX_LEARNED))
-    ]
+    return [pairs[number] for number in evenly(len(pairs), MAX_LEARNED)]
+
+
+def _learned(
+    equal: Weights, pairs: Sequence[tuple[int, int, Bead]], source: Side, target: Side
+) -> tuple[Weights, Weights]:
+    """The words that match, learned from the first and from the second half of the pairs."""
+    found = []
+    for half in (False, True):
+        rows = [
+            (
+                np.unique(np.concatenate(source.rows[one : one + bead.kind[0]])),
+                np.unique(np.concatenate(target.rows[other : other + bead.kind[1]])),
+            )
+            for one, other, bead in pairs
+            if _in_second_half(bead) == half
+        ]
+        found.append(matches.joined(equal, matches.learned_words(source, target, rows)))
+    return found[0], found[1]
 
 
 def _even_share(found: Sequence[Sequence[Aligned]]) -> float:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon
+from limelight.preparation.lexicon import Ids, Pieces, in_blocks, learn_lexicon, meet
 from limelight.text.words import words_of
 
 MAX_LETTERS = 6
@@ -116,16 +116,31 @@ def learned_words(source: Side, target: Side, pairs: Sequence[tuple[Ids, Ids]]) 
     same = others[order][spots] == keys
     both = np.where(same, np.sqrt(forward.probabilities * backward.probabilities[order][spots]), 0.0)
     weights = np.minimum(1.0, 2 * both)
-    kept = (weights >= MIN_WEIGHT) & (forward.sources < sources) & _met_often(rows, keys, targets)
+    kept = (weights >= MIN_WEIGHT) & (forward.sources < sources) & _met_often(rows, keys, targets, sources)
     return Weights(forward.sources[kept].astype(np.int64), forward.targets[kept].astype(np.int64), weights[kept])
 
 
-def _met_often(rows: Sequence[Pieces], keys: Ids, targets: int) -> npt.NDArray[np.bool_]:
+def _met_often(rows: Sequence[Pieces], keys: Ids, targets: int, nothing: int) -> npt.NDArray[np.bool_]:
     """Whether both words of a match are in at least `MIN_MET` pairs: words that met once match all of a sentence."""
-    sources = np.bincount(np.concatenate([row.source for row in rows]), minlength=int(keys.max()) // targets + 1)
-    others = np.bincount(np.concatenate([row.target for row in rows]), minlength=targets)
-    both: npt.NDArray[np.bool_] = (sources[keys // targets] >= MIN_MET) & (others[keys % targets] >= MIN_MET)
-    return both
+    counts = np.zeros(len(keys), dtype=np.int64)
+    for block in in_blocks(rows):
+        met, often = np.unique(meet(block, nothing, targets).keys, return_counts=True)
+        spots = np.minimum(np.searchsorted(keys, met), len(keys) - 1)
+        same = keys[spots] == met
+        counts[spots[same]] += often[same]
+    found: npt.NDArray[np.bool_] = counts >= MIN_MET
+    return found
+
+
+def both(one: Entries, other: Entries) -> Entries:
+    """The entries of two groups of sentences."""
+    return Entries(*(np.concatenate(parts) for parts in zip(one, other, strict=True)))
+
+
+def of_rows(entries: Entries, chosen: npt.NDArray[np.bool_]) -> Entries:
+    """The entries of some sentences."""
+    kept = chosen[entries.rows]
+    return Entries(entries.rows[kept], entries.words[kept], entries.counts[kept])
 
 
 def joined(*given: Weights) -> Weights:
@@ -159,7 +174,8 @@ def ranges(begins: Ids, ends: Ids) -> Ids:
     """The numbers from each begin to its end (exclusive), one range after the other."""
     lengths = np.maximum(ends - begins, 0)
     starts = np.cumsum(lengths) - lengths
-    return np.arange(int(lengths.sum())) + np.repeat(begins - starts, lengths)
+    found: Ids = np.arange(int(lengths.sum())) + np.repeat(begins - starts, lengths)
+    return found
 
 
 def _greatest(firsts: Ids, seconds: Ids, values: Numbers) -> tuple[Ids, Ids, Numbers]:

@@ -12,6 +12,7 @@ from i = `Band.lows[d]` on are computed, all at once. Time and memory are `width
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,8 +33,8 @@ PRIORS = tuple(math.log(share) for share in (0.89, 0.03, 0.03, 0.03, 0.03, 0.000
 """Those of Gale and Church, with more for sentences without translation."""
 SPREAD = 6.8
 """Variance of the length of a translation, per character."""
-_STEP, _MOST = 20, 8
-TAILS = np.array([math.log(max(math.erfc(x / _STEP / math.sqrt(2)), 1e-12)) for x in range(_MOST * _STEP + 1)])
+_STEP, _MAX_DELTA = 20, 8
+TAILS = np.array([math.log(max(math.erfc(x / _STEP / math.sqrt(2)), 1e-12)) for x in range(_MAX_DELTA * _STEP + 1)])
 """log(2 (1 - Phi(delta))) for each delta, in steps of 1/20."""
 OTHER_PARAGRAPH = -1.5
 """For two sentences of different paragraphs in one bead."""
@@ -195,7 +196,7 @@ def _score(
     length = sums[0].lengths[i] - sums[0].lengths[i_before]
     other = sums[1].lengths[j] - sums[1].lengths[j_before]
     delta = np.abs(other - ratio * length) / np.sqrt(SPREAD * (ratio * length + other) / 2 + 1)
-    found = TAILS[np.minimum(delta * _STEP, _MOST * _STEP).astype(np.int64)]
+    found = TAILS[np.minimum(delta * _STEP, _MAX_DELTA * _STEP).astype(np.int64)]
     source, target = np.zeros(width), np.zeros(width)
     for right in range(1, kind[0] + 1):
         for down in range(1, kind[1] + 1):
@@ -236,6 +237,24 @@ def _traced(
     return beads[::-1]
 
 
+def gains(band: Band, beads: list[Bead], evidence: Evidence, source: Text, target: Text, step: int = 5) -> Numbers:
+    """How much more of the words of each pair of two sentences is matched than with the target of another pair, `step`
+    pairs later or earlier. Around 0 for texts that do not belong together."""
+    pairs = [(bead.source, bead.target) for bead in beads if bead.kind == (1, 1)]
+    if len(pairs) <= step:
+        return np.zeros(0)
+    i, j = (np.array(each) for each in zip(*pairs, strict=True))
+    others = np.concatenate([j[step:], j[-2 * step : -step]])[: len(j)]
+    others = np.concatenate([others, np.zeros(len(j) - len(others), dtype=others.dtype)])
+    shares = []
+    for targets in (j, others):
+        spots = np.clip(i - band.lows[i + targets], -_PAD, band.width + _PAD - 1) + _PAD
+        matched = evidence.of_targets[i + targets, spots] + evidence.of_sources[i + targets, spots]
+        shares.append(matched / np.maximum(source.totals[i] + target.totals[targets], 1e-9))
+    found: Numbers = (shares[0] - shares[1]).astype(np.float64)
+    return found
+
+
 def at_the_edge(band: Band, beads: list[Bead]) -> bool:
     """Whether the path runs along the edge of a band that is narrower than the text: it may be wrong there."""
     if band.whole:
@@ -244,7 +263,7 @@ def at_the_edge(band: Band, beads: list[Bead]) -> bool:
     return any(spot < 3 or spot >= band.width - 3 for spot in spots)
 
 
-def anchors_of(entries: Entries, target_rows: list[Ids], worth: Numbers, most: int = 4) -> list[tuple[int, int]]:
+def anchors_of(entries: Entries, target_rows: Sequence[Ids], worth: Numbers, most: int = 4) -> list[tuple[int, int]]:
     """Pairs of sentences that rare words have in common, and that many of their neighbors confirm, ascending in both.
 
     Spurious ones are alone, or out of order: of the rest the longest ascending sequence is kept.

@@ -1,0 +1,111 @@
+"""`limelight pair`: documents and folders in, pairs and a list of the rest out."""
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from limelight.text.readers import read_pairs
+from tests.cli.conftest import Limelight
+
+WORDS = """
+the der and und of von to zu in im is ist that dass it es was war he er for für on auf are sind with mit as wie his sein
+they sie at bei be sei this dies have haben from aus or oder had hatte by durch not nicht but aber
+"""
+ENGLISH, GERMAN = WORDS.split()[::2], WORDS.split()[1::2]
+
+
+def documents(count: int, seed: int = 1) -> tuple[list[str], list[str]]:
+    """Sentences and their translation word for word."""
+    random = Random(seed)
+    names = [f"Ort{chr(65 + number % 26)}{chr(97 + number // 26)}" for number in range(60)]
+    ours, theirs = [], []
+    for _ in range(count):
+        chosen = [random.randrange(len(ENGLISH)) for _ in range(random.randrange(4, 9))]
+        name = random.choice(names)
+        ours.append(f"He saw {name} {' '.join(ENGLISH[each] for each in chosen)} there.")
+        theirs.append(f"Er sah {name} {' '.join(GERMAN[each] for each in chosen)} dort.")
+    return ours, theirs
+
+
+def test_a_document_of_another_format_is_paired(limelight: Limelight, tmp_path: Path) -> None:
+    ours, theirs = documents(60)
+    (tmp_path / "book.md").write_text("\n\n".join(ours), encoding="utf-8")
+    (tmp_path / "buch.html").write_text(
+        "".join(f"<p>{text}</p>\n" for text in theirs[:30] + theirs[31:]), encoding="utf-8"
+    )
+    ended = limelight("pair", tmp_path / "book.md", tmp_path / "buch.html", "-o", tmp_path / "pairs.tmx")
+    assert ended.code == 0, ended.err
+    pairs = list(read_pairs([tmp_path / "pairs.tmx"], "en", "de"))
+    known = set(zip(ours, theirs, strict=True))
+    right = [pair for pair in pairs if (pair.source, pair.target) in known]
+    assert len(right) >= 55
+    assert len(pairs) - len(right) <= 3
+    left_out = (tmp_path / "pairs-left-out.tsv").read_text(encoding="utf-8")
+    assert f"book.md\t61\tno translation was found on the other side\t{ours[30]}" in left_out
+    assert "pairs-left-out.tsv" in ended.err
+
+
+def test_folders_are_matched_by_name(limelight: Limelight, tmp_path: Path) -> None:
+    for side, language in enumerate(("en", "de")):
+        for number in range(3):
+            text = documents(25, seed=number)[side]
+            folder = tmp_path / language / "part"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"page{number}.{language}.txt").write_text("\n\n".join(text), encoding="utf-8")
+    (tmp_path / "en" / "alone.txt").write_text("One more.", encoding="utf-8")
+    ended = limelight("pair", tmp_path / "en", tmp_path / "de", "-o", tmp_path / "pairs.jsonl")
+    assert ended.code == 0, ended.err
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    known = {pair for number in range(3) for pair in zip(*documents(25, seed=number), strict=True)}
+    assert sum((row["source"], row["target"]) in known for row in rows) >= 70
+    assert all(0.5 <= row["confidence"] <= 1 for row in rows)
+    assert rows[0]["source-place"].endswith("page0.en.txt:1")
+    assert "alone.txt: no document has this name on the other side" in ended.err
+
+
+def test_a_model_of_the_other_direction_is_used(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    ours, theirs = documents(12)
+    (tmp_path / "a.txt").write_text("\n\n".join(ours), encoding="utf-8")
+    (tmp_path / "b.txt").write_text("\n\n".join(theirs), encoding="utf-8")
+    languages = ("--from", "lumi", "--to", "en")
+    ended = limelight(
+        "pair", tmp_path / "b.txt", tmp_path / "a.txt", *languages, "--model", trained, "-o", tmp_path / "p.tsv"
+    )
+    assert ended.code == 0, ended.err
+    assert "translations en to lumi" in ended.err
+    pairs = {(pair.source, pair.target) for pair in read_pairs([tmp_path / "p.tsv"])}
+    assert pairs <= set(zip(theirs, ours, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a.txt", "missing.txt", "-o", "p.tmx"), "missing.txt: there is no such file or folder"),
+        (("a.txt", "b.txt", "-o", "p.xlsx"), "pairs are written as .tsv, .jsonl or .tmx, not .xlsx"),
+        (("a.txt", "a.txt", "-o", "p.tmx"), "is given as source and as target"),
+        (("a.txt", ".", "-o", "p.tmx"), "is a folder and a.txt is a file"),
+        (("a.txt", "b.txt", "-o", "p.tmx"), "its language cannot be told from so little text: give --from LANG"),
+        (("a.txt", "b.txt", "--from", "en", "--to", "en", "-o", "p.tmx"), "both sides are in the language 'en'"),
+        (("a.txt", "m.po", "-o", "p.tmx"), "holds texts with their translations already"),
+        (("a.txt", "b.txt", "--model", "x", "--no-model", "-o", "p.tmx"), "exclude each other"),
+    ],
+)
+def test_mistakes_are_named(
+    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt", "m.po"):
+        Path(name).write_text("One.", encoding="utf-8")
+    ended = limelight("pair", *words)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_texts_that_do_not_belong_together_are_said_to_be(limelight: Limelight, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n\n".join(documents(60)[0]), encoding="utf-8")
+    (tmp_path / "b.txt").write_text("\n\n".join(documents(60, seed=9)[1]), encoding="utf-8")
+    ended = limelight("pair", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "p.tsv")
+    assert ended.code == 0
+    assert "these may be two different texts" in ended.err

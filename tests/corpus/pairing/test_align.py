@@ -1,0 +1,166 @@
+"""Sentences of two documents become beads: against all alignments of small documents, and in made documents."""
+
+import math
+from random import Random
+
+import numpy as np
+import pytest
+
+from limelight.corpus.pairing import matches, path
+from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
+
+WORDS = {name: f"{name[::-1]}o" for name in ("tolar", "miken", "savor", "pelin", "ruden", "gamos", "fitel", "nubar")}
+"""A made language: each word has one translation that is spelled otherwise."""
+
+
+def sentence(random: Random, vocabulary: list[str]) -> str:
+    return " ".join(random.choice(vocabulary) for _ in range(random.randrange(4, 9))) + "."
+
+
+def translated(text: str) -> str:
+    return " ".join(word[::-1] + "o" for word in text.rstrip(".").split()) + "."
+
+
+def lines(texts: list[str]) -> list[Sentence]:
+    return [Sentence(text, number, number) for number, text in enumerate(texts, start=1)]
+
+
+def vocabulary(count: int) -> list[str]:
+    random = Random(3)
+    return [
+        "".join(random.choice("bdfgklmnprstvz" if place % 2 else "aeiou") for place in range(6)) for _ in range(count)
+    ]
+
+
+def kinds(found: list[Aligned]) -> list[tuple[int, int, tuple[int, int]]]:
+    return [(each.bead.source, each.bead.target, each.bead.kind) for each in found]
+
+
+def test_the_path_is_the_best_of_all_paths() -> None:
+    draw = np.random.default_rng(5)
+    sources, targets = 5, 4
+    band = path.make_band(sources, targets, [])
+    assert band.whole
+    texts = [
+        path.Text(draw.integers(5, 60, size).astype(float), draw.uniform(2, 20, size), np.ones(size, dtype=bool))
+        for size in (sources, targets)
+    ]
+    shares = draw.uniform(0, 1, (2, sources, targets)) ** 3
+    tables = np.zeros((2, sources + targets + 1, band.width + 8), dtype=np.float32)
+    for i in range(sources):
+        for j in range(targets):
+            spot = 4 + i - band.lows[i + j]
+            tables[0, i + j, spot] = shares[0, i, j] * texts[1].totals[j]
+            tables[1, i + j, spot] = shares[1, i, j] * texts[0].totals[i]
+    evidence = path.Evidence(tables[0], tables[1], 0.2)
+    ratio = texts[1].lengths.sum() / texts[0].lengths.sum()
+
+    def score(i: int, j: int, kind: tuple[int, int]) -> float:
+        value = path.PRIORS[path.KINDS.index(kind)]
+        if 0 in kind:
+            return value
+        ours, theirs = slice(i, i + kind[0]), slice(j, j + kind[1])
+        length, other = texts[0].lengths[ours].sum(), texts[1].lengths[theirs].sum()
+        delta = abs(other - ratio * length) / math.sqrt(6.8 * (ratio * length + other) / 2 + 1)
+        value += path.TAILS[int(min(delta * 20, 160))]
+        total = texts[0].totals[ours].sum(), texts[1].totals[theirs].sum()
+        target = (shares[0, ours, theirs] * texts[1].totals[None, theirs]).sum()
+        source = (shares[1, ours, theirs] * texts[0].totals[ours, None]).sum()
+        matched = min(source, total[0]) + min(target, total[1])
+        matched *= path.CROSSED if kind == (2, 2) else 1
+        value += max(path.TEMPER * (1.25 * matched - 0.25 * sum(total)), path.LEAST_EVIDENCE)
+        return value + path.OTHER_PARAGRAPH * sum(count == 2 for count in kind)
+
+    def best(i: int, j: int) -> float:
+        if (i, j) == (sources, targets):
+            return 0.0
+        return max(
+            score(i, j, kind) + best(i + kind[0], j + kind[1])
+            for kind in path.KINDS
+            if i + kind[0] <= sources and j + kind[1] <= targets
+        )
+
+    beads = path.best_path(band, *texts, evidence)
+    assert sum(each.kind[0] for each in beads) == sources
+    assert sum(each.kind[1] for each in beads) == targets
+    assert sum(score(each.source, each.target, each.kind) for each in beads) == pytest.approx(best(0, 0), abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_gaps_and_merged_sentences_are_found(seed: int) -> None:
+    random = Random(seed)
+    known = vocabulary(150)
+    texts = [sentence(random, known) for _ in range(200)]
+    others = [translated(text) for text in texts]
+    ours = texts[:50] + texts[60:]  # ten translations have no source
+    theirs = others[:100] + others[105:150] + [f"{others[150][:-1]} {others[151]}"] + others[152:]
+    [found] = align([Document(lines(ours), lines(theirs))])
+    wanted = [(n, n, (1, 1)) for n in range(50)] + [(n, n + 10, (1, 1)) for n in range(50, 90)]
+    wanted += [(n, n + 5, (1, 1)) for n in range(95, 140)] + [(140, 145, (2, 1))]
+    wanted += [(n, n + 4, (1, 1)) for n in range(142, 190)]
+    right = set(wanted) & {each for each in kinds(found) if all(each[2])}
+    pairs = [each for each in found if all(each.bead.kind)]
+    assert len(right) >= 0.97 * len(wanted)
+    assert (140, 145, (2, 1)) in right
+    assert len(right) >= 0.97 * len(pairs)
+    assert sum(each.confidence >= 0.5 for each in pairs) >= 0.95 * len(wanted)
+
+
+def test_unrelated_documents_have_no_sure_pairs() -> None:
+    random, known = Random(4), vocabulary(300)
+    ours = [sentence(random, known[:150]) for _ in range(120)]
+    theirs = [translated(sentence(random, known[150:])) for _ in range(120)]
+    [found] = align([Document(lines(ours), lines(theirs))])
+    assert sum(each.confidence >= 0.5 for each in found) <= 12
+
+
+def test_a_model_tells_what_words_alone_do_not() -> None:
+    """Ten sentences teach no lexicon; half of them are missing on the other side."""
+    random, known = Random(6), vocabulary(400)
+    ours = [sentence(random, known) for _ in range(10)]
+    kept = [0, 2, 5, 6, 9]
+    theirs = [translated(ours[number]) for number in kept]
+    told = [translated(text) for text in ours]
+    [found] = align([Document(lines(ours), lines(theirs), told)])
+    pairs = {each.bead.source: each.bead.target for each in found if each.confidence >= 0.5}
+    assert pairs.items() >= {(0, 0), (2, 1), (5, 2), (6, 3)}
+    assert len(pairs) <= 5
+
+
+def test_documents_teach_each_other() -> None:
+    random, known = Random(7), vocabulary(100)
+    texts = [[sentence(random, known) for _ in range(12)] for _ in range(15)]
+    documents = [Document(lines(each), lines([translated(text) for text in each[1:]])) for each in texts]
+    for found in align(documents):
+        assert sum(each.bead.kind == (1, 1) and each.bead.source == each.bead.target + 1 for each in found) >= 10
+
+
+def test_an_empty_side_is_a_gap_and_no_error() -> None:
+    [found] = align([Document(lines(["One.", "Two."]), [])])
+    assert kinds(found) == [(0, 0, (1, 0)), (1, 0, (1, 0))]
+    assert align([Document([], [])]) == [[]]
+
+
+def test_a_narrow_band_follows_anchors_past_a_large_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 sentences whose middle is missing on the other side, with memory for a twentieth of all cells."""
+    random, known = Random(8), vocabulary(500)
+    texts = [f"{sentence(random, known)[:-1]} {number}." for number in range(2000)]
+    others = [f"{translated(text.rsplit(' ', 1)[0])[:-1]} {text.rsplit(' ', 1)[1]}" for text in texts]
+    theirs = others[:600] + others[1100:]
+    monkeypatch.setattr(path, "MAX_CELLS", 3600 * 700)
+    said: list[str] = []
+    [found] = align([Document(lines(texts), lines(theirs))], said.append)
+    pairs = {(each.bead.source, each.bead.target) for each in found if all(each.bead.kind) and each.confidence >= 0.5}
+    wanted = {(n, n) for n in range(600)} | {(n, n - 500) for n in range(1100, 2000)}
+    assert len(pairs & wanted) >= 0.97 * len(wanted)
+    assert len(pairs - wanted) <= 0.03 * len(wanted)
+
+
+def test_words_of_one_pair_match_only_through_a_lexicon_that_met_them_twice() -> None:
+    source = matches.side_of([["a"], ["a", "b"], ["c"]])
+    target = matches.side_of([["x"], ["x", "y"], ["z"]])
+    rows = list(zip(source.rows, target.rows, strict=True))
+    found = matches.learned_words(source, target, rows)
+    pairs = {(int(one), int(other)) for one, other in zip(found.sources, found.targets, strict=True)}
+    assert (source.words["a"], target.words["x"]) in pairs
+    assert (source.words["c"], target.words["z"]) not in pairs
