@@ -1,6 +1,7 @@
 """Guards, on sentences whose translations are scripted: what is found, what is searched again, what is put right."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,9 +14,11 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
+from limelight.pipelines import guards
 from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation, Word
+from limelight.text import measures, number_changes
 from limelight.text.checks import recased
 from limelight.text.marks import annotated, has_marks, show_marks
 
@@ -210,12 +213,12 @@ def test_the_best_hypothesis_without_the_fault_is_taken(source: str, bad: str, g
 
 
 def unsure_of(text: str, confidence: float) -> Callable[[Prepared, Sequence[Hypothesis]], Translation]:
-    """Reads hypotheses; the confidence of `text` is 0.3, that of the others the given one."""
+    """Reads hypotheses; the confidence of `text` is 0.05, that of the others the given one."""
 
     def reader(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
         found = read(prepared, hypotheses)
-        each = [replace(one, confidence=0.3 if one.text == text else confidence) for one in found.alternatives]
-        return replace(found, confidence=0.3 if found.text == text else confidence, alternatives=tuple(each))
+        each = [replace(one, confidence=0.05 if one.text == text else confidence) for one in found.alternatives]
+        return replace(found, confidence=0.05 if found.text == text else confidence, alternatives=tuple(each))
 
     return reader
 
@@ -239,10 +242,10 @@ def test_a_less_sure_translation_never_replaces_one_that_can_be_right(source: st
         reader = unsure_of(first, confidence)
         return translated(source, say, reader=reader, uncovered=lambda each: 0.5 * (each.text == first))[0]
 
-    assert found(0.31).text == other
-    assert found(0.31).warnings == ()
-    assert found(0.29).text == first
-    assert found(0.29).warnings == tuple(name for name in faults(source, first)) or source == SHORT_SOURCE
+    assert found(0.06).text == other
+    assert found(0.06).warnings == ()
+    assert found(0.04).text == first
+    assert found(0.04).warnings == tuple(name for name in faults(source, first)) or source == SHORT_SOURCE
 
 
 def test_a_loop_is_replaced_even_if_the_model_is_surer_of_it() -> None:
@@ -282,12 +285,12 @@ def test_a_changed_negation_is_warned_of_and_left() -> None:
 def test_a_warning_names_a_fault_of_the_returned_text(warning: str, source: str, bad: str, good: str) -> None:
     """It goes if another search has no such fault, and stays if none has."""
     source, uncovered = marked(source), lambda each: 0.5 * (each.text == bad)
-    stuck, _ = translated(source, lambda *_: [bad], confidence=0.4, uncovered=uncovered)
+    stuck, _ = translated(source, lambda *_: [bad], confidence=0.09, uncovered=uncovered)
     assert stuck.warnings == (warning,)
     helped, _ = translated(
         source,
         lambda _, settings: [bad, good] if settings.n_best > 1 else [bad],
-        confidence=0.4,
+        confidence=0.09,
         uncovered=uncovered,
     )
     assert (helped.text, helped.warnings) == (marked(good), ())
@@ -343,7 +346,7 @@ def test_what_was_not_attended_to_is_searched_for_in_a_longer_translation() -> N
         longer = settings.length_penalty > SearchSettings().length_penalty
         return ["der Hund rennt", "der Hund rennt und Tom sieht ihn"][: 1 + longer]
 
-    missing = partial(translated, SHORT_SOURCE, say, confidence=0.4)
+    missing = partial(translated, SHORT_SOURCE, say, confidence=0.09)
     found, asked = missing(uncovered=lambda each: 0.5 if "Tom" not in each.text else 0.0)
     assert (found.text, found.warnings, len(asked)) == ("der Hund rennt und Tom sieht ihn", (), 2)
     covered, asked = missing(uncovered=lambda _: 0.1)
@@ -354,11 +357,36 @@ def test_attention_is_looked_at_where_a_translation_is_brief_alone() -> None:
     def never(_: Translation) -> float:
         raise AssertionError("attention of a translation that is long enough")
 
-    unsure = partial(translated, confidence=0.4, uncovered=never)
+    unsure = partial(translated, confidence=0.09, uncovered=never)
     assert unsure(SHORT_SOURCE, lambda *_: ["der Hund rennt, Tom sieht"])
     assert unsure("Tom sees Tom", lambda *_: ["Tom"])[0].text == "Tom"
-    sure = translated(SHORT_SOURCE, lambda *_: ["der Hund rennt"], confidence=0.6, uncovered=never)[0]
+    compounds = "die Dampfschifffahrtsgesellschaft hat einen Kapitän"
+    assert unsure(compounds, lambda *_: ["it has a great captain"])[0].warnings == ()
+    sure = translated(SHORT_SOURCE, lambda *_: ["der Hund rennt"], confidence=0.11, uncovered=never)[0]
     assert sure.warnings == ()
+
+
+def test_a_translation_without_faults_is_checked_once_and_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most have none. What guards cost is counted here, not timed: one check, one search and no other translation."""
+    counts = Counter[str]()
+
+    def counted(module: object, name: str) -> None:
+        plain = getattr(module, name)
+
+        def call(*given: object, **named: object) -> object:
+            counts[name] += 1
+            return plain(*given, **named)
+
+        monkeypatch.setattr(module, name, call)
+
+    for module, name in ((guards, "checked"), (guards, "faults"), (guards, "repaired"), (guards, "replace")):
+        counted(module, name)
+    for name in ("find_numbers", "word_values"):
+        counted(number_changes, name)
+    counted(measures, "units_of")
+    found, asked = translated("the dog sees birds", lambda *_: ["der Hund sieht Vögel"])
+    assert (found.text, len(asked)) == ("der Hund sieht Vögel", 1)
+    assert counts == {"checked": 1, "faults": 1}
 
 
 def test_lost_quotation_marks_are_looked_for_with_straight_ones() -> None:

@@ -345,6 +345,8 @@ class Sentence:
             return []
         request = asked.request if settings is None else replace(asked.request, settings=settings)
         found = self.codec.finish(asked, (yield from self.ask(request)))
+        if found.source == self.text and not found.alternatives and protected is None:
+            return [found]  # most of them
         several = (replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives))
         if protected is None:
             return list(several)

@@ -87,8 +87,10 @@ BRIEF = 0.6
 """A translation with a smaller ratio of characters to its source is brief: its attention weights are checked."""
 MIN_WORDS = 5
 """Minimum number of source words for that check."""
-CONFIDENT = 0.5
-"""Minimum confidence of a translation that may be brief without that check."""
+FEWER = 0.75
+"""Maximum ratio of its words to those of its source: compounds make German longer than a translation of equal length."""
+CONFIDENT = 0.1
+"""Minimum confidence of a translation that may be brief without that check, which needs a pass of the readable model."""
 UNCOVERED = 0.25
 """Minimum share of source words without attention for the fault `uncovered`."""
 WIDER = 4
@@ -144,6 +146,8 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
             break
         others = yield from remedy(sentence, best)
         best = better(best, [checked(sentence, each) for each in others])
+    if not best.faults:  # most translations
+        return best.translation
     best = repaired(sentence, best)
     return _unsure(replace(best.translation, warnings=best.warnings))
 
@@ -166,8 +170,7 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
     """The translation with its faults."""
     source, text = _without_terms(sentence.text), translation.text
     found = faults(source, text, names_of(sentence.prepared.direction))
-    brief = len(text) < BRIEF * len(source) and len(checks.WORD.findall(source)) >= MIN_WORDS
-    if brief and "too short" not in found and (translation.confidence or 0.0) < CONFIDENT:
+    if "too short" not in found and (translation.confidence or 0.0) < CONFIDENT and is_brief(source, text):
         share = sentence.codec.uncovered(sentence.prepared, translation)
         found = (*found, "uncovered") if share >= UNCOVERED else found
     if "sign lost" not in found and lost_parts(source, sentence.unheld(source), text):
@@ -176,6 +179,14 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
         found = (*found, "term lost")
     doubtful = checks.is_capitals(source) or in_title_case(sentence)
     return Attempt(translation, (*found, DOUBTFUL) if doubtful else found)
+
+
+def is_brief(source: str, output: str) -> bool:
+    """Whether an output is so short, in characters and in words, that a part of its source may be missing."""
+    if len(output) >= BRIEF * len(source):
+        return False
+    words = len(checks.WORD.findall(source))
+    return words >= MIN_WORDS and len(checks.WORD.findall(output)) <= FEWER * words
 
 
 def in_title_case(sentence: Sentence) -> bool:
