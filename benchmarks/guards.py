@@ -2,6 +2,7 @@
 
     python -m benchmarks.guards --data DATA
     python -m benchmarks.guards --data DATA --model RUN --name captions
+    python -m benchmarks.guards --data DATA --most 500      (quick)
 
 A change counts as better or worse from half a point of chrF of its text on, and belongs to each guard that found a
 fault in the first translation. Text that is in the target language already (`kept`) should come back as it is. The
@@ -74,21 +75,25 @@ def main(
     model: Annotated[str, typer.Option(help="A model; a bundled one by default.")] = DEFAULT,
     name: Annotated[str, typer.Option(help="The name of the model in the result.")] = "bundled",
     dev: Annotated[bool, typer.Option("--dev", help="Use development text.")] = False,
+    most: Annotated[
+        int | None, typer.Option(help="Pairs of each corpus, drawn at random; all by default.", min=1)
+    ] = None,
     show: Annotated[int, typer.Option(help="Print this number of changes.", min=0)] = 0,
     results: Annotated[Path, typer.Option(help="Folder for guards-NAME.json.")] = RESULTS,
 ) -> None:
     """Measure, print, write down."""
     translator = load_translator(model)
     translator.threads = 1
-    corpora = list(_corpora(data, translator.directions, dev=dev))
+    corpora = [_cut(each, most) for each in _corpora(data, translator.directions, dev=dev)]
     found = _translated(translator, corpora)
     faulty = Counter(fault for _, _, each in found for names in each.values() for fault in names)
     changes = [change for corpus, both, each in found for change in _changes(corpus, both, each)]
     for change in random.Random(1).sample(changes, min(show, len(changes))):
         print(*change, sep="\n  ")
+    asked = f"--name {name}{' --dev' * dev}{f' --most {most}' * bool(most)}"
     result = {
         "benchmark": "what guards change",
-        "command": f"python -m benchmarks.guards --data DATA --name {name}{' --dev' * dev}",
+        "command": f"python -m benchmarks.guards --data DATA {asked}",
         "machine": describe_machine(),
         "guards": by_guard(faulty, changes),
         "corpora": [_scores(corpus, both) for corpus, both, _ in found],
@@ -140,6 +145,13 @@ def _corpora(data: Path, directions: Sequence[Direction], *, dev: bool) -> Itera
                 if dev and name in TECHNICAL:
                     pairs = random.Random(name).sample(pairs, min(TRAIN_SAMPLE, len(pairs)))
                 yield Corpus(name, direction, pairs)
+
+
+def _cut(corpus: Corpus, most: int | None) -> Corpus:
+    """A corpus with at most so many of its pairs."""
+    if most is None or len(corpus.pairs) <= most:
+        return corpus
+    return corpus._replace(pairs=random.Random(corpus.name).sample(corpus.pairs, most))
 
 
 def _translated(

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+import limelight
 from limelight.cli.documents import job_of
 from limelight.errors import UserError
+from limelight.storage.layout import DEFAULT
 from tests.cli.conftest import Limelight
+
+BUNDLED = Path(limelight.__file__).parent / "box" / DEFAULT
 
 PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "The old dog sees {x}."\nmsgstr ""\n'
 
@@ -39,6 +43,24 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
     assert rows[0].startswith("file\tsegment\tline\treasons\t")
     assert [row.partition("left out: ")[2][:14] for row in rows[-2:]] == ["a CSV table is", "line 1: not va"]
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
+
+
+def test_a_document_in_the_target_language_stays_but_for_what_is_clearly_in_another(
+    limelight: Limelight, tmp_path: Path
+) -> None:
+    """A word alone has no clear language: that of its document counts. The model is the bundled one."""
+    german, short = "Der Hund schläft heute den ganzen Tag im Garten.", "Telefon privat"
+    english = "The train leaves at noon and we will be late for the meeting."
+    (tmp_path / "a.md").write_text("\n\n".join([german, short, english, german]), encoding="utf-8")
+    ended = limelight("translate", "--model", BUNDLED, "--to", "de", tmp_path / "a.md", "-o", tmp_path / "b.md",
+                      "--report", tmp_path / "r.tsv")  # fmt: skip
+    assert ended.code == 0
+    assert "1 file, 4 segments, 0 suspect, 3 unchanged" in ended.err
+    new = (tmp_path / "b.md").read_text(encoding="utf-8").split("\n\n")
+    assert (new[0], new[1], new[3]) == (german, short, german)
+    assert new[2] != english
+    reasons = [row.split("\t")[3] for row in (tmp_path / "r.tsv").read_text(encoding="utf-8").splitlines()]
+    assert reasons[1:] == ["already in target language"] * 3
 
 
 def test_what_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:

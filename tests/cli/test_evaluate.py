@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from limelight.cli.evaluate import _pairs
+from limelight.config import Corpus, Direction
+from limelight.errors import TextWarning
 from limelight.inference import prepare
 from tests.cli.conftest import Limelight
+from tests.preparation.test_side_check import in_languages
 
 
 def test_json_says_how_good_and_where_it_comes_from(
@@ -232,3 +236,11 @@ def test_blank_lines_and_strange_text_are_told(
     header, blank = ended.err.splitlines()
     assert header.startswith(f"limelight: warning: {test}:1: looks like a header (en | lumi)")
     assert blank == f"limelight: warning: {test}: 2 blank lines are left out"
+
+
+def test_strange_text_is_told_wherever_it_is(tmp_path: Path, seed: int) -> None:
+    pairs = in_languages("en", "fr", 2000, seed)
+    swapped = [f"{other}\t{one}" if row >= 1500 else f"{one}\t{other}" for row, (one, other) in enumerate(pairs)]
+    (tmp_path / "test.tsv").write_text("\n".join(swapped) + "\n", encoding="utf-8")
+    with pytest.warns(TextWarning, match=r"from line 1,(49[89]|50\d) on .*are the sides swapped there"):
+        assert len(_pairs([Corpus(files=[str(tmp_path / "test.tsv")])], Direction("en", "fr"))) == 2000

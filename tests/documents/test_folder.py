@@ -142,6 +142,21 @@ def test_unsure_translations_are_counted_and_the_worst_are_shown(tmp_path: Path)
     ]
 
 
+def test_what_is_in_the_target_language_already_is_said_and_not_suspect(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("der Hund schläft im Garten", encoding="utf-8")
+
+    def report(*warnings: str) -> Report:
+        def translate(texts: Sequence[Text], source: str) -> list[Translation]:
+            return [Translation(text.text, 0.0, (), 0.0, text.text, finished=True, warnings=warnings) for text in texts]
+
+        return translate_folder(tmp_path / "in", tmp_path / f"out{len(warnings)}", Work(translate, Options("en", "de")))
+
+    [copied], [there] = report().notes, report("already in target language").notes
+    assert (copied.kinds, there.kinds) == (["suspect", "unchanged"], ["unchanged"])
+    assert there.reasons == ["already in target language"]
+
+
 def test_an_interruption_changes_nothing_in_the_report(
     given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ def test_units_are_found_next_to_numbers() -> None:
         ("50% off", "50 Prozent weniger", "de", ()),
         ("50% off", "moins 50 pour cent", "fr", ()),
         ("50% off", "50 weniger", "de", ("%",)),
+        ("50% off", "fünfzig% weniger", "de", ()),
+        ("5 m", "fünfm", "de", ("m",)),
         ("$3.50", "3,50 Dollar", "de", ()),
         ("3 GB", "3 Go", "fr", ()),
         ("90 km/h", "90 Stundenkilometer", "de", ()),

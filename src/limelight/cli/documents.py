@@ -117,7 +117,7 @@ def translate_documents(
     """
     from limelight.documents.folder import translate_folder
     from limelight.documents.translate import Work, translate_document
-    from limelight.pipelines.codec import choose_direction
+    from limelight.pipelines.codec import choose_direction, other_language, unchanged
     from limelight.text.units.registry import Options
 
     translator = new_translator()
@@ -125,13 +125,23 @@ def translate_documents(
     if given["protect"] is None:
         given["protect"] = True  # also with a model that was not trained with placeholders
     direction = asked["source_lang"], asked["target_lang"]
+    compares = not direction[0] and given.get("guards", True)
 
     def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
+        stays: dict[int, Translation] = {}
+        if compares and source and source == direction[1]:
+            stays, source = _staying(translator, texts, source), ""
         options = translator.options(**{**given, "source_lang": source or direction[0], "detected": not direction[0]})
-        return translator.run(translator.jobs(texts, options), asked["batch_tokens"])
+        rest = [text for place, text in enumerate(texts) if place not in stays]
+        found = iter(translator.run(translator.jobs(rest, options), asked["batch_tokens"]))
+        return [stays.get(place) or next(found) for place in range(len(texts))]
 
     def detect(text: str) -> str:
         chosen = choose_direction(translator.directions, translator.detector, text, *direction)
+        if compares and chosen.direction is not None:
+            language = other_language(translator.directions, translator.detector, text, chosen.direction)
+            if unchanged(text, language, chosen.direction) is not None:
+                return chosen.direction.target
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
     terms = json.dumps(given["glossary"].terms if given["glossary"] is not None else ())
@@ -156,6 +166,21 @@ def translate_documents(
     _tell(found, job.report)
     if found.failed:
         raise RunError(f"{counted(len(found.failed), 'file')} could not be translated")
+
+
+def _staying(translator: Translator, texts: Sequence[Text], language: str) -> dict[int, Translation]:
+    """The texts of a document in the target language that are not clearly in another one, by their places."""
+    from limelight.config import Direction
+    from limelight.pipelines.codec import other_language, unchanged
+    from limelight.text.units.unit import CODES
+
+    there, stays = Direction(language, language), {}
+    for place, text in enumerate(texts):
+        plain = CODES.sub(" ", text.text)
+        same = unchanged(text.text, language, there)
+        if same and not other_language(translator.directions, translator.detector, plain, there):
+            stays[place] = same
+    return stays
 
 
 def _tell(found: Report, report: Path | None) -> None:

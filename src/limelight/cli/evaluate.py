@@ -181,6 +181,7 @@ def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[
     """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
     text, also if it does not seem to be in the languages of `direction`."""
     from limelight.config import known_languages
+    from limelight.preparation.sides import check_sides, draw_sample
     from limelight.text.doubts import doubts
     from limelight.text.readers import names_languages, read_pairs
 
@@ -189,9 +190,11 @@ def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[
         languages = known_languages(corpus, direction)
         # The languages of a file of segments are known; for any other file the text is checked.
         said = languages if direction is None or names_languages(corpus.files) else direction
-        for doubt in doubts(corpus.files, *said):
+        for doubt in doubts(corpus.files, *said, languages=False):
             warnings.warn(doubt, TextWarning, stacklevel=2)
         found = list(read_pairs(corpus.files, *languages))
+        for finding in check_sides(draw_sample(found), " + ".join(map(str, corpus.files)), *said).findings:
+            warnings.warn(finding.text, TextWarning, stacklevel=2)
         kept = [pair for pair in found if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(found):
             warnings.warn(

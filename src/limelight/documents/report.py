@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from limelight.errors import RunError, counted, shown
 from limelight.files import cause
+from limelight.pipelines.codec import IN_TARGET_LANGUAGE
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
 from limelight.text.code_signs import changed_signs
@@ -236,9 +237,12 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
     reasons = list(_reasons(unit, kept))
     kinds = [SUSPECT] if reasons else []
     if kept.text.strip() == unit.text.strip():
-        kinds.append(UNTRANSLATED if both_sides else UNCHANGED)
+        is_there = IN_TARGET_LANGUAGE in kept.warnings
         reasons = [reason for reason in reasons if reason != COPIED]
-        reasons.append("the translation is the same as the source" + ": left untranslated" * both_sides)
+        kinds = [SUSPECT] * bool(reasons or (kinds and not is_there))
+        kinds.append(UNTRANSLATED if both_sides else UNCHANGED)
+        said = IN_TARGET_LANGUAGE if is_there else "the translation is the same as the source"
+        reasons.append(said + ": left untranslated" * both_sides)
     if kept.confidence is not None and kept.confidence < LOW_CONFIDENCE:
         kinds.append(UNSURE)
         reasons.append("low confidence")

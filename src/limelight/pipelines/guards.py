@@ -88,9 +88,9 @@ BRIEF = 0.6
 MIN_WORDS = 5
 """Minimum number of source words for that check."""
 FEWER = 0.75
-"""Maximum ratio of its words to those of its source: compounds make German longer than a translation of equal length."""
+"""Maximum ratio of its words to those of its source: German compounds have many characters."""
 CONFIDENT = 0.1
-"""Minimum confidence of a translation that may be brief without that check, which needs a pass of the readable model."""
+"""Minimum confidence of a translation that may be brief without that check, for which the readable model has to run."""
 UNCOVERED = 0.25
 """Minimum share of source words without attention for the fault `uncovered`."""
 WIDER = 4

@@ -31,7 +31,12 @@ _SIGN = re.compile(rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_
 _OF_AMOUNTS = "#~+<>=×±−≤≥≈%‰°$€£¥"
 _AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?[{_OF_AMOUNTS}]")
 """Signs beside numbers, which are often written in words: the checks of numbers and units compare them."""
-_AND = re.compile(r"&|\b(?:and|und|et|u)\b", re.IGNORECASE)
+_OF_CODE = re.compile(r"[{}<>\[\]\\|@#~^`]")
+_IN_WORDS = {
+    "&": re.compile(r"&|\b(?:and|und|et|u)\b", re.IGNORECASE),
+    "%": re.compile(r"%|\bper[ \u00a0]?cent|prozent|\bpour[ \u00a0]cent", re.IGNORECASE),
+}
+"""Signs that may become words, and words that may become signs."""
 _LATER_LETTER = re.compile("[^\x00-\u00ff]")
 """Not in Latin-1, whose letters are in words of many languages, as in café."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -144,14 +149,17 @@ def find_foreign_words(text: str, languages: tuple[str, str]) -> list[Span]:
 
 
 def changed_signs(source: str, output: str) -> tuple[str, ...]:
-    """The signs of the source that the output has less or more often. Ordinary punctuation and signs of amounts are not
-    compared, as languages differ in them, and `&` is equal to a word."""
-    if not _SIGN.search(source):
+    """The signs of the source that the output has less or more often, and signs of code that only the output has.
+    Ordinary punctuation and signs of amounts are not compared, as languages differ in them, and `&` and `%` are equal
+    to a word."""
+    added = set(_OF_CODE.findall(output)).difference(source)
+    if not (added or _SIGN.search(source)):
         return ()
     was, now = (Counter(_SIGN.findall(_AMOUNT.sub("", text))) for text in (source, output))
-    changed = {sign for sign, count in was.items() if now[sign] != count}
-    if "&" in changed and len(_AND.findall(output)) >= len(_AND.findall(source)):
-        changed.remove("&")
+    changed = added.intersection(now) | {sign for sign, count in was.items() if now[sign] != count}
+    for sign, forms in _IN_WORDS.items():
+        if sign in changed and len(forms.findall(output)) >= len(forms.findall(source)):
+            changed.remove(sign)
     return tuple(sorted(changed))
 
 

@@ -83,17 +83,19 @@ class _Unit(NamedTuple):
 
 
 def _forms(name: str, others: str) -> re.Pattern[str]:
-    """Matches each form of a unit: symbols as they are, after a digit, a space or a sign; words in any case."""
-    words, symbols = list[str](), [re.escape(name)]
+    """Matches each form of a unit: symbols as they are, those with letters after a digit, a space or a sign; words in
+    any case."""
+    words, symbols = list[str](), [name]
     for each in others.split():
         if len(each) >= 3 and each.isalpha() and each.islower():
             words.append(re.escape(each))
         elif "-" in each:
             words.append(each.replace("-", "[ \u00a0]"))
         else:
-            symbols.append(re.escape(each))
-    symbol = rf"(?<![^\W\d_])(?:{'|'.join(symbols)})(?![^\W\d_])"
-    return re.compile(rf"{symbol}|(?i:{'|'.join(words)})" if words else symbol)
+            symbols.append(each)
+    signs = [re.escape(each) for each in symbols if not any(map(str.isalpha, each))]  # as in "fünfzig%"
+    symbol = rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, symbols))})(?![^\W\d_])"
+    return re.compile("|".join([symbol, *signs, *[rf"(?i:{'|'.join(words)})"] * bool(words)]))
 
 
 _TABLE = dict[str, _Unit]()

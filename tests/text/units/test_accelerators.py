@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.units.accelerators import with_accelerator, without_accelerator
+from limelight.text.units.accelerators import Accelerator, with_accelerator, without_accelerator
 from tests.text.units.helpers import texts, units_of
 
 
@@ -21,7 +21,31 @@ from tests.text.units.helpers import texts, units_of
     ],
 )
 def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
-    assert without_accelerator(text) == found
+    plain, letter = found
+    assert without_accelerator(text) == (plain, Accelerator("&" if letter else "", letter))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("_File", ("File", "F")),
+        ("Open _recent file...", ("Open recent file...", "r")),
+        ("Save _As", ("Save As", "A")),
+        ("E_xit", ("Exit", "x")),
+        ("Cu_t", ("Cut", "t")),
+        ("_name", ("_name", "")),
+        ("file_name", ("file_name", "")),
+        ("The file_name of it", ("The file_name of it", "")),
+        ("MAX_SIZE", ("MAX_SIZE", "")),
+        ("_One and _two", ("_One and _two", "")),
+        ("size_t", ("size_t", "")),
+        ("_", ("_", "")),
+        ('_("File")', ('_("File")', "")),
+    ],
+)
+def test_what_an_accelerator_of_gtk_is(text: str, found: tuple[str, str]) -> None:
+    plain, letter = found
+    assert without_accelerator(text) == (plain, Accelerator("_" if letter else "", letter))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +60,9 @@ def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
     ],
 )
 def test_where_it_is_put(text: str, letter: str, written: str) -> None:
-    assert with_accelerator(text, letter) == written
+    accelerator = Accelerator("&" if letter else "", letter)
+    assert with_accelerator(text, accelerator) == written
+    assert with_accelerator(text, accelerator._replace(sign="_" if letter else "")) == written.replace("&", "_")
 
 
 def test_a_catalog_keeps_its_accelerators() -> None:
@@ -44,3 +70,6 @@ def test_a_catalog_keeps_its_accelerators() -> None:
     assert texts(text, ".po") == ["Open the file"]
     (unit,) = units_of(text, ".po")
     assert any('msgstr "Datei &offen"' in each.text for each in unit.write("Datei offen"))
+    (unit,) = units_of(text.replace("&", "_"), ".po")
+    assert unit.text == "Open the file"
+    assert any('msgstr "Datei _offen"' in each.text for each in unit.write("Datei offen"))

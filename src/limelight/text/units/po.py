@@ -80,12 +80,12 @@ def _plural(text: str, entry: Entry, plurals: PluralForms | None, *, asked: bool
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     last = entry.places[entry.forms[-1]][1]
-    plain, letter = without_accelerator(entry.text(keyword))
+    plain, accelerator = without_accelerator(entry.text(keyword))
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[entry.begin : last + 2] else "\n"
         for name in names:
-            written = _written(name, with_accelerator(new, letter), end)
+            written = _written(name, with_accelerator(new, accelerator), end)
             yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
         for name in surplus:
             before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
