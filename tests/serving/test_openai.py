@@ -193,3 +193,94 @@ def test_who_leaves_a_stream_stops_the_computation() -> None:
         wait_until(lambda: service.counts()["canceled"] == 1)
         assert service.service.catalog.models[0].pool.decoding == 0
         assert model.steps < 400
+
+
+# ---- prompts, see test_prompts.py
+
+
+def says(service: Running, system: str, text: str, **more: Any) -> str:
+    """The answer to two messages; a refusal's message."""
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    answer = service.post("/v1/chat/completions", {"model": "one", "messages": messages, **more}).value
+    return answer["error"]["message"] if "error" in answer else answer["choices"][0]["message"]["content"]
+
+
+def test_a_prompt_is_obeyed_or_refused(service: Running) -> None:
+    assert says(service, "", "Translate to German: dab") == ONE.translate("dab").text
+    assert says(service, "Translate into German.", "dab", model="one:en-de") == ONE.translate("dab").text
+    assert "into fr, and the model one:en-de" in says(service, "Translate to French.", "dab", model="one:en-de")
+    assert "from fr, and" in says(service, "Translate from French.", "dab", model="one:en-de")
+    assert "fr is not supported" in says(service, "Translate to French.", "dab")
+
+
+def test_the_prompt_names_the_language_for_a_model_of_several() -> None:
+    with running({"one": ONE, "two": TWO}) as service:
+        answer = says(service, "Translate to Portuguese.", "dab", model="two")
+    assert answer == TWO.translate("dab").text
+
+
+def test_arrays_and_separators_keep_their_number(service: Running) -> None:
+    one, two = (ONE.translate(text).text for text in ("dab", "face"))
+    assert json.loads(says(service, "", '["dab", "face"]')) == [one, two]
+    assert json.loads(says(service, "", '{"a": "dab", "b": "face"}')) == {"a": one, "b": two}
+    assert says(service, "", "dab\n==WEBLATE_PART==\nface") == f"{one}\n==WEBLATE_PART==\n{two}"
+    body = {"model": "one", "messages": [{"role": "user", "content": '["dab", "face"]'}], "stream": True}
+    deltas = [
+        json.loads(data)["choices"][0]["delta"] for _, data in list(events(service, "/v1/chat/completions", body))[:-1]
+    ]
+    assert json.loads("".join(delta.get("content", "") for delta in deltas)) == [one, two]
+
+
+def schema_of(**properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "Answer", "strict": True, "schema": schema}}
+
+
+TEXT_FIELD = {"type": "string", "description": "The translated text"}
+
+
+def test_structured_answers_are_json(service: Running) -> None:
+    one = ONE.translate("dab").text
+    nextcloud = "Translate the following text from English to German: \n\ndab"
+    form = schema_of(translation=TEXT_FIELD)
+    assert json.loads(says(service, "ONLY outputs a valid JSON", nextcloud, response_format=form)) == {
+        "translation": one
+    }
+    assert json.loads(says(service, "", "dab", response_format={"type": "json_object"})) == {"translation": one}
+    assert says(service, "", "dab", response_format={"type": "text"}) == one
+    texts = schema_of(texts={"type": "array", "items": {"type": "string"}})
+    assert json.loads(says(service, "", '["dab"]', response_format=texts)) == {"texts": [one]}
+    assert json.loads(says(service, "", '{"a": "dab"}', response_format=schema_of(a=TEXT_FIELD))) == {"a": one}
+    two = completion(service, n=2, response_format=form).value["choices"]
+    assert all(list(json.loads(each["message"]["content"])) == ["translation"] for each in two)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+        ({"logprobs": True}, "logprobs"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({"response_format": {"type": "grammar"}}, "response_format"),
+        ({"response_format": schema_of(a=TEXT_FIELD, b=TEXT_FIELD)}, "one field, a string"),
+        ({"response_format": schema_of(a={"type": "string", "enum": ["x"]})}, "without other constraints"),
+        ({"response_format": {"type": "json_schema", "json_schema": 7}}, "response_format"),
+    ],
+)
+def test_what_cannot_be_honored_is_refused_by_name(service: Running, changed: dict, named: str) -> None:
+    answer = completion(service, **changed)
+    assert answer.status == 400
+    assert named in answer.value["error"]["message"]
+
+
+def test_empty_settings_are_none(service: Running) -> None:
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    answer = completion(service, tools=tools, tool_choice="none", functions=[], logprobs=False, modalities=["text"])
+    assert answer.status == 200
+
+
+def test_a_model_is_found_by_its_name(service: Running) -> None:
+    for name in ("one:en-de", "one"):
+        assert service.get(f"/v1/models/{name}").value["id"] == name
+    assert service.get("/v1/models/gpt-4o").status == 404

@@ -1,25 +1,37 @@
 """The chat completions of OpenAI, for programs that know nothing else: the last message of the user is translated.
 
-The model is `NAME:en-de`, a name alone where the model has one direction, or `en-de` alone. Settings of sampling, which
-clients send unasked, are ignored: the answer is the model's best translation.
+The model is `NAME:en-de`, `en-de` alone, or a name alone where the model has one direction or the prompt says into
+which language; `prompts.py` reads what the messages ask for. Settings of sampling, which clients send unasked, are
+ignored: the answer is the model's best translation.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from secrets import token_hex
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limelight.config.directions import same_language
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
+from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.events import Following, Progress, event, follow
+from limelight.serving.dialects.prompts import Prompt, read_prompt
+from limelight.serving.dialects.tags import fitting_terms
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, Service
 
 MAX_MESSAGES = 1000
+REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options")
+"""Fields whose value would have to change the answer, unless it is empty or false."""
+PLAIN_KEYS = {"type", "title", "description", "default"}
+"""Of a string in a schema: what every translation fits."""
+Written = Callable[[Sequence[str]], str]
+"""Makes the content of an answer of the translated texts."""
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
 
 
@@ -63,6 +75,13 @@ class Message(BaseModel):
     )
 
     @property
+    def plain(self) -> str:
+        """What is text of it."""
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        return "\n".join(part.text for part in self.content if isinstance(part, Part))
+
+    @property
     def text(self) -> str:
         """All of it. Raises `Refusal` for a part that is no text."""
         if self.content is None or isinstance(self.content, str):
@@ -90,6 +109,9 @@ class Completion(BaseModel):
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: int = 1
+    response_format: dict[str, Any] | None = Field(
+        None, description="`json_object`, or a `json_schema` with one string: the answer is JSON."
+    )
 
 
 class Said(Result):
@@ -128,30 +150,111 @@ class Completed(Result):
 
 
 async def completions(service: Service, call: Call) -> Reply:
-    """Translate the last message of the user."""
+    """Translate what the last message of the user asks for."""
     asked = call.read(Completion)
+    _refuse_settings(call)
     users = [message for message in asked.messages if message.role == "user"]
     if not users:
         raise bad_request("messages: there is none with the role user, whose text would be translated")
-    ask = _ask(service, asked, users[-1].text)
+    system = "\n\n".join(each.plain for each in asked.messages if each.role in ("system", "developer"))
+    prompt = read_prompt(system, users[-1].text)
+    write = _form(asked.response_format or {}, prompt)
+    ask = _ask(service, asked, prompt)
     head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
         if asked.n > 1:
             raise bad_request("n: a stream has one choice")
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         following = await follow(service, call.client, ask)
-        return Reply(events=_chunks(following, head, ask, usage=usage), close=following.close)
-    (answer,) = await service.translate(call.client, ask)
-    texts = [answer.text, *(answer.alternative(number) for number in range(asked.n - 1))]
+        events = _chunks(following, head, ask, None if write is _text else write, usage=usage)
+        return Reply(events=events, close=following.close)
+    answers = await translated(service, call.client, ask)
+    best = [answer.text for answer in answers]
+    others = [[answer.alternative(number) for answer in answers] for number in range(asked.n - 1)]
     choices = [
-        {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", "logprobs": None}
-        for index, text in enumerate(texts)
+        {"index": index, "message": _said(write(texts)), "finish_reason": "stop", "logprobs": None}
+        for index, texts in enumerate([best, *others])
     ]
-    return Reply({**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answer)})
+    return Reply({**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers)})
 
 
-async def _chunks(items: Following, head: dict[str, Any], ask: Ask, *, usage: bool) -> AsyncIterator[str]:
-    """Text word by word, as soon as the search has settled it."""
+def _said(content: str) -> dict[str, str]:
+    return {"role": "assistant", "content": content}
+
+
+def _refuse_settings(call: Call) -> None:
+    """Raises `Refusal` for what an answer cannot have, by its name."""
+    for name in REFUSED:
+        unused = name in ("tools", "functions") and "none" in (
+            call.fields.get("tool_choice"),
+            call.fields.get("function_call"),
+        )
+        if call.fields.get(name) and not unused:
+            raise bad_request(f"{name}: not supported by a translator; leave it out")
+    if call.fields.get("modalities") not in (None, [], ["text"]):
+        raise bad_request("modalities: only text is supported")
+
+
+# ---- the form of the answer
+
+
+def _text(texts: Sequence[str]) -> str:
+    return texts[0]
+
+
+def _form(form: dict[str, Any], prompt: Prompt) -> Written:
+    """What makes the content of an answer. Raises `Refusal` for a `response_format` that a translation cannot have."""
+    kind = form.get("type", "text")
+    if kind == "text":
+        if prompt.shape == "text":
+            return _text
+        return lambda texts: _json(prompt.value(texts))
+    if kind == "json_object":
+        return lambda texts: _json(prompt.value(texts) if prompt.shape in ("list", "object") else _named(prompt, texts))
+    if kind != "json_schema":
+        raise bad_request("response_format: its type must be text, json_object or json_schema")
+    name = _field(form.get("json_schema"), prompt)
+    return lambda texts: _json({name: prompt.value(texts)} if name else prompt.value(texts))
+
+
+def _named(prompt: Prompt, texts: Sequence[str]) -> dict[str, Any]:
+    return {"translation": prompt.value(texts)}
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _field(given: Any, prompt: Prompt) -> str:
+    """The one field of a schema that takes the whole answer; empty where its fields are those of the message. Raises
+    `Refusal` for other schemas."""
+    schema = given.get("schema") if isinstance(given, dict) else None
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    if isinstance(fields, dict) and isinstance(schema, dict) and schema.get("type", "object") == "object":
+        if prompt.shape == "object" and set(fields) == set(prompt.keys) and all(map(_is_text, fields.values())):
+            return ""
+        if len(fields) == 1:
+            ((name, field),) = fields.items()
+            items = field.get("items") if isinstance(field, dict) and field.get("type") == "array" else None
+            if prompt.shape in ("text", "parts") and _is_text(field):
+                return str(name)
+            if prompt.shape == "list" and _is_text(items) and set(field) <= {*PLAIN_KEYS, "items"}:
+                return str(name)
+    needed = {
+        "list": "one field, an array of strings",
+        "object": "the fields of the message, all of them strings",
+    }.get(prompt.shape, "one field, a string without other constraints")
+    raise bad_request(f"response_format: the json_schema of this message must be an object with {needed}")
+
+
+def _is_text(field: Any) -> bool:
+    return isinstance(field, dict) and field.get("type") == "string" and set(field) <= PLAIN_KEYS
+
+
+async def _chunks(
+    items: Following, head: dict[str, Any], ask: Ask, write: Written | None, *, usage: bool
+) -> AsyncIterator[str]:
+    """Text word by word, as soon as the search has settled it; with `write`, what that makes of the whole answer."""
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
@@ -163,26 +266,30 @@ async def _chunks(items: Following, head: dict[str, Any], ask: Ask, *, usage: bo
         if isinstance(item, Refusal):
             yield event(error(item).value)
             return
-        text = item.settled if isinstance(item, Progress) else item[0].text
+        if isinstance(item, Progress):
+            text = "" if write else item.settled
+        else:
+            text = (write or _text)([answer.text for answer in item])
         if text.startswith(sent) and text != sent:
             yield chunk({"content": text[len(sent) :]})
             sent = text
         if not isinstance(item, Progress):
             yield chunk({}, "stop")
             if usage:
-                yield event({**head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(ask, item[0])})
+                yield event({**head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(ask, item)})
     yield "data: [DONE]\n\n"
 
 
-def _usage(ask: Ask, answer: Answer) -> dict[str, int]:
+def _usage(ask: Ask, answers: Sequence[Answer]) -> dict[str, int]:
     """In characters and tokens: the source is not counted in tokens, as it is never taken apart here."""
-    prompt = len(ask.texts[0])
-    completion = sum(len(sentence["tokens"]) for sentence in answer.sentences)
+    prompt = sum(map(len, ask.texts))
+    completion = sum(len(sentence["tokens"]) for answer in answers for sentence in answer.sentences)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _ask(service: Service, asked: Completion, text: str) -> Ask:
-    """The text with the model and direction that the model's name stands for."""
+def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
+    """The texts with the model and direction that the model's name and the prompt stand for. Raises `Refusal` where the
+    two name different languages."""
     options = {"n_best": asked.n} if asked.n > 1 else {}
     name, colon, pair = asked.model.rpartition(":")
     if not colon:
@@ -194,15 +301,30 @@ def _ask(service: Service, asked: Completion, text: str) -> Ask:
         there = ", ".join(model_names(service))
         raise Refusal(404, "model_not_found", f"there is no such model; there are: {there}")
     source, target = found.groups() if found else ("", "")
-    return Ask([text], target, source, name, options)
+    if target and prompt.targets and not any(same_language(each, target) for each in prompt.targets):
+        asks = " and ".join(prompt.targets)
+        raise _conflict(f"the prompt asks for a translation into {asks[:40]}", asked.model)
+    if source and prompt.source and not same_language(source, prompt.source):
+        raise _conflict(f"the prompt asks for a translation from {prompt.source[:20]}", asked.model)
+    if not target and len(prompt.targets) == 1:
+        (target,) = prompt.targets
+    source = source or prompt.source
+    return Ask(prompt.texts, target, source, name, options, terms=fitting_terms(prompt.terms, source))
+
+
+def _conflict(what: str, model: str) -> Refusal:
+    return bad_request(f"{what}, and the model {model} does not: give the name of a model alone", "language")
 
 
 def model_names(service: Service) -> list[str]:
-    """Each model with each of its directions."""
+    """Each model with each of its directions; one of several directions also alone, for prompts that say which."""
     return [
-        f"{model.name}:{direction}" if direction else model.name
+        name
         for model in service.catalog.translators
-        for direction in (model.directions or ("",))
+        for name in (
+            *([model.name] if len(model.directions) != 1 else []),
+            *(f"{model.name}:{direction}" for direction in model.directions),
+        )
     ]
 
 
@@ -229,7 +351,18 @@ async def models(service: Service, call: Call) -> Reply:
     return Reply({"object": "list", "data": data})
 
 
+async def model(service: Service, call: Call) -> Reply:
+    """One of these names."""
+    service.catalog.require_known()
+    name = call.path["id"]
+    if name not in (*model_names(service), *(each.name for each in service.catalog.translators)):
+        there = ", ".join(model_names(service))
+        raise Refusal(404, "model_not_found", f"there is no such model; there are: {there}")
+    return Reply({"id": name, "object": "model", "created": 0, "owned_by": "limelight"})
+
+
 ROUTES = (
     Route("POST", "/v1/chat/completions", OPENAI, completions, Completed, form=Completion, streams=True),
     Route("GET", "/v1/models", OPENAI, models, Models),
+    Route("GET", "/v1/models/{id}", OPENAI, model, Listed),
 )

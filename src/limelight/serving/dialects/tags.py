@@ -35,11 +35,22 @@ def glossary_in(terms: Sequence[tuple[str, str]], source: str) -> Glossary | Non
         raise bad_request(f"terms: {error}") from None
 
 
+def fitting_terms(terms: Sequence[tuple[str, str]], source: str) -> Glossary | None:
+    """The same without those that are none: where a program sends all terms that it has."""
+    found: list[Term] = []
+    for each in terms:
+        try:
+            found += Glossary([Term(*each)]).terms
+        except UserError:
+            continue
+    return Glossary(found, source) if found else None
+
+
 class Tagging(BaseModel):
     """The fields of a request."""
 
-    tag_handling: Literal["xml", "html", ""] | None = Field(
-        None, description="The kind of tags in the texts; if omitted, tags are kept like variables."
+    tag_handling: Literal["xml", "html", "markdown", ""] | None = Field(
+        None, description="The kind of markup in the texts; if omitted, tags are kept like variables."
     )
     ignore_tags: Names = Field([], description="Names of elements whose content is not translated.")
     splitting_tags: Names = Field([], description="Names of tags that end a sentence.")
@@ -49,11 +60,15 @@ class Tagging(BaseModel):
     def handling(self) -> TagHandling | None:
         """How tags are read; None for text without. Raises `Refusal` for names of tags in such a text."""
         names = ("ignore_tags", "splitting_tags", "non_splitting_tags")
+        given = [name for name in names if getattr(self, name)]
         if not self.tag_handling:
-            given = [name for name in names if getattr(self, name)]
             if given:
                 raise bad_request(f"{given[0]}: give tag_handling, too, as xml or html")
             return None
+        if self.tag_handling == "markdown":
+            if given:
+                raise bad_request(f"{given[0]}: only for xml and html")
+            return TagHandling("markdown")
         xml = self.tag_handling == "xml"
         ignored, splitting, inline = (
             frozenset(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name))

@@ -1,0 +1,123 @@
+"""What programs that translate through chat completions send: Weblate, Nextcloud, and people's own prompts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from limelight.serving.dialects.prompts import read_prompt
+from limelight.serving.refusal import Refusal
+
+TEXT = "A dog runs."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "source", "target"),
+    [
+        (f"Translate to German: {TEXT}", "", "de"),
+        (f"Translate the following text into French:\n\n{TEXT}", "", "fr"),
+        (f"Translate the following text from English to German: \n\n{TEXT}", "en", "de"),
+        (f"Translate the following text from English (US) to Deutsch: \n\n{TEXT}", "en", "de"),
+        (f"Please translate this into German:\n{TEXT}", "", "de"),
+        (f"Translate the following English text to French. Keep the format.\n\n{TEXT}", "", "fr"),
+        (f'translate "{TEXT}" to German', "", "de"),
+        (f"Translate from en to de_AT: {TEXT}", "en", "de_AT"),
+        (f"Translate to Simplified Chinese (output translation only):\n\n{TEXT}", "", "zh"),
+        (f"Übersetze den folgenden Text ins Deutsche:\n\n{TEXT}", "", "de"),
+        (f"Traduis le texte suivant en anglais :\n\n{TEXT}", "", "en"),
+    ],
+)
+def test_an_instruction_is_obeyed_and_not_translated(prompt: str, source: str, target: str) -> None:
+    found = read_prompt("You are helpful.", prompt)
+    assert (found.texts, found.source, found.targets) == ((TEXT,), source, (target,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Translate this sentence.",
+        "Translate to German",
+        "Translate the page to German.",
+        "Translate to German. It is easy!\n\nOur tool does it.",
+        "Translate documents to German: our tool",
+        "A dog. Translate to German: x",
+        "Translate the following to me: x",
+        "[1, 2]",
+        "[not JSON",
+        '{"a": {"b": "c"}}',
+    ],
+)
+def test_what_only_looks_like_one_is_text(text: str) -> None:
+    found = read_prompt("", text)
+    assert (found.texts, found.targets, found.shape) == ((text,), (), "text")
+
+
+@pytest.mark.parametrize(
+    ("system", "source", "targets"),
+    [
+        ("Translate to French.", "", ("fr",)),
+        ("You are a translator from English to German.", "en", ("de",)),
+        ("You are an English-to-German translator.", "en", ("de",)),
+        ("Translate the user's message into German. Say nothing else.", "", ("de",)),
+        ("You translate text\nfrom language 'en'\nto language 'pt_BR'\nwith precision.", "en", ("pt_BR",)),
+        ("Target language: de", "", ("de",)),
+        ("Translate English to French and French to English.", "", ("fr", "en")),
+        ("Translate from French (Canada) into Brazilian Portuguese.", "fr", ("pt",)),
+        ("Übersetze ins Deutsche.", "", ("de",)),
+        ("Be nice to German people. Translate.", "", ()),
+        ("Translate it to it. Keep placeholders as they are to Weblate.", "", ()),
+        ("You are helpful.", "", ()),
+    ],
+)
+def test_languages_of_the_system_message(system: str, source: str, targets: tuple[str, ...]) -> None:
+    found = read_prompt(system, TEXT)
+    assert (found.texts, found.source, found.targets) == ((TEXT,), source, targets)
+
+
+def test_the_instruction_of_the_user_comes_before_that_of_the_system() -> None:
+    assert read_prompt("Translate to French.", f"Translate to German: {TEXT}").targets == ("de",)
+
+
+@pytest.mark.parametrize(
+    ("system", "text"), [("Translate the text to Klingon.", TEXT), ("", f"Translate to Klingon: {TEXT}")]
+)
+def test_an_unknown_language_is_refused(system: str, text: str) -> None:
+    with pytest.raises(Refusal, match="Klingon"):
+        read_prompt(system, text)
+
+
+def test_strings_of_weblate() -> None:
+    strings: list[dict[str, Any]] = [
+        {"source": "Hello @@PH6@@!", "parts": [{"type": "text", "text": "Hello "}], "context": "greeting"},
+        {"source": "Save", "translation": "Speicher"},
+    ]
+    glossary = [{"source": "lamp", "target": "Leuchte", "flags": ["terminology"]}, {"source": "x"}, {"source": ""}]
+    message = {"source_language": "en", "target_language": "de", "glossary": glossary, "strings": strings}
+    found = read_prompt("Translate.", json.dumps(message))
+    assert (found.texts, found.shape) == (("Hello @@PH6@@!", "Save"), "list")
+    assert (found.source, found.targets, found.terms) == ("en", ("de",), (("lamp", "Leuchte"),))
+    assert found.value(["a", "b"]) == ["a", "b"]
+    with pytest.raises(Refusal, match="no strings"):
+        read_prompt("", json.dumps({**message, "strings": []}))
+    with pytest.raises(Refusal, match="evaluation"):
+        read_prompt("", json.dumps({"target_language": "de", "units": [{"unit_id": 1}]}))
+
+
+def test_parts_between_separators() -> None:
+    text = "one\n==WEBLATE_PART==\ntwo\r\n ==WEBLATE_PART== \nthree"
+    system = "Translate. Use the following glossary during the translation:\na lamp\tLeuchte\ttrue\nx\ty\n\nMore."
+    found = read_prompt(system, text)
+    assert found.texts == ("one", "two", "three")
+    assert found.value(["1", "2", "3"]) == "1\n==WEBLATE_PART==\n2\n==WEBLATE_PART==\n3"
+    assert found.terms == (("a lamp", "Leuchte"), ("x", "y"))
+    rephrased = read_prompt(
+        "an input as the source and existing translation strings separated", "one\n==WEBLATE_PART==\neins"
+    )
+    assert (rephrased.texts, rephrased.shape) == (("one",), "text")
+
+
+def test_arrays_and_objects_of_strings() -> None:
+    array = read_prompt("", '["a", "", "c"]')
+    assert (array.texts, array.value(["x", "", "z"])) == (("a", "", "c"), ["x", "", "z"])
+    table = read_prompt("", '{"title": "a", "body": "b"}')
+    assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
