@@ -219,7 +219,7 @@ def guarded_service() -> Iterator[Running]:
 
 
 PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}", "/download_file/{name}"}
-PUBLIC |= {"/languages", "/frontend/settings"}
+PUBLIC |= {"/languages", "/frontend/settings", "/spec"}
 """Probes, the page's own files (what it asks for needs a key), documents by a name that cannot be guessed, and what
 LibreTranslate's clients ask without a key."""
 
@@ -261,6 +261,12 @@ def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
     assert guarded_service.post("/translate", {**libre, "api_key": ["a"]}).status == 403
     assert guarded_service.post("/translate", libre).status == 403
     assert guarded_service.post("/v2/translate", {**translated, "api_key": secret}).status == 403
+    assert guarded_service.post("/v2/translate", {**translated, "auth_key": secret}).status == 200
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert guarded_service.post("/v2/translate", f"text=dab&target_lang=DE&auth_key={secret}", **form).status == 200
+    assert guarded_service.post("/v2/translate", {**translated, "auth_key": "guess"}).status == 403
+    assert guarded_service.get("/omegat?source=en&target=de&text=dab").status == 403
+    assert guarded_service.get(f"/omegat?source=en&target=de&text=dab&api_key={secret}").status == 200
 
 
 def test_a_key_has_a_limit_of_its_own(guarded_service: Running) -> None:

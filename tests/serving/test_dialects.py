@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from limelight.text.language_names import language_name
-from tests.serving.helpers import Running, running, table, translator
+from tests.serving.helpers import Running, carrying, running, table, translator
 
 ONE, TWO, BACK = translator(table(1)), translator(table(2), "en", "pt"), translator(table(3), "de", "en")
 
@@ -235,3 +235,79 @@ def test_languages_have_names() -> None:
     assert language_name("en-GB") == "English (British)"
     assert language_name("pt_BR") == "Portuguese (Brazilian)"
     assert language_name("lumi") == "lumi"
+
+
+# ---- what clients expect besides
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_numbers_and_words_stand_for_yes_and_no(service: Running) -> None:
+    expected = service.post("/v2/translate", {"text": ["dab"], "target_lang": "DE"}).value
+    for value in (0, 1, "0", "1", True, False, "true", "false"):
+        content = json.dumps({"text": ["dab"], "target_lang": "DE", "split_sentences": value}).encode()
+        assert service.send("POST", "/v2/translate", content, {"Content-Type": "application/json"}).value == expected
+    for value in ("true", "False"):
+        content = f"text=dab&target_lang=DE&split_sentences={value}".encode()
+        assert service.send("POST", "/v2/translate", content, FORM).value == expected
+
+
+def test_weblate_can_save_its_settings_whatever_is_served() -> None:
+    """It translates `test` from English to German."""
+    body = {"q": ["test"], "source": "en", "target": "de"}
+    with running({"two": TWO}) as service:
+        assert service.post("/translate", body).value["translatedText"] == ["Test"]
+        texts = {"text": ["test"], "source_lang": "en", "target_lang": "de", "formality": "default"}
+        assert service.post("/v2/translate", texts).value["translations"][0]["text"] == "Test"
+        chat = {"model": "two", "messages": [{"role": "user", "content": "Translate from English to German:\ntest"}]}
+        assert service.post("/v1/chat/completions", chat).value["choices"][0]["message"]["content"] == "Test"
+        assert service.post("/translate", {**body, "q": ["dab"]}).status == 400
+        assert service.post("/translate", {**body, "q": ["test", "test"]}).status == 400
+
+
+def test_a_language_has_the_codes_that_clients_have_for_it() -> None:
+    one = translator(table(1), "en", "he")
+    with running({"one": one}) as service:
+        (english,) = service.get("/languages").value
+        assert english["targets"] == ["he", "iw"]
+        for code in ("he", "iw", "he-IL"):
+            answer = service.post("/translate", {"q": "dab", "source": "en", "target": code})
+            assert answer.value["translatedText"] == one.translate("dab").text
+
+
+def test_suggestions_are_not_taken(service: Running) -> None:
+    answer = service.post("/suggest", {"q": "a", "s": "b", "source": "en", "target": "de"})
+    assert (answer.status, answer.value) == (403, {"error": "Suggestions are disabled on this server."})
+
+
+def test_the_document_of_the_api_is_where_libretranslate_has_it(service: Running) -> None:
+    assert service.get("/spec").value == service.get("/openapi.json").value
+
+
+def test_omegat(service: Running) -> None:
+    answer = service.get("/omegat?source=en-US&target=de-DE&text=dab")
+    assert answer.value == {"translation": ONE.translate("dab").text}
+    assert service.get("/omegat?source=auto&target=pt-BR&text=").value == {"translation": ""}
+    assert "text" in service.get("/omegat?source=en&target=de").value["error"]
+
+
+MARKDOWN = "# dab\n\nface **dab** and `dab`\n\n```\nface\n```\n"
+
+
+def test_markdown_keeps_its_markup() -> None:
+    """Nonsense around it: the model is random."""
+    with running({"one": carrying()}) as service:
+        libre = service.post("/translate", {"q": MARKDOWN, "source": "en", "target": "de", "format": "markdown"})
+        own = service.post("/api/v1/translate", {"text": MARKDOWN, "tag_handling": "markdown"})
+        text = libre.value["translatedText"]
+        assert own.value["translations"][0]["text"] == text
+        assert text.startswith("# ")
+        assert text.count("**") == 2
+        assert text.count("`dab`") == 1
+        assert text.endswith("\n\n```\nface\n```\n")
+        assert text != MARKDOWN
+        named = service.post("/api/v1/translate", {"text": "a", "tag_handling": "markdown", "ignore_tags": ["x"]})
+        assert "ignore_tags: only for xml and html" in named.value["error"]["message"]
+        wrong = service.post("/translate", {"q": "a", "source": "en", "target": "de", "format": "rst"})
+        assert "use text, html or markdown" in wrong.value["error"]

@@ -258,12 +258,22 @@ def test_what_never_ends_to_be_read_is_ended(service: Running, monkeypatch: pyte
         ({"target_lang": "XX"}, "XX"),
         ({"formality": "more"}, "formality"),
         ({"filename": "x.exe"}, ".docx"),
+        ({"filename": "x.pdf"}, ".docx"),
     ],
 )
 def test_what_cannot_be_done_is_refused(service: Running, fields: dict, says: str) -> None:
     answer = send(service, b"the lamp", **fields)
     assert answer.status in (400, 415)
     assert says in answer.value["message"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"%PDF-1.7\n1 0 obj", b"{\\rtf1\\ansi x}", b"PK\x03\x04 ppt/slides", b"\x00\x01\x02"]
+)
+def test_what_is_no_text_is_not_translated_as_text(service: Running, content: bytes) -> None:
+    """Clients that send a stream give it no ending."""
+    answer = send(service, content, "file")
+    assert (answer.status, "not supported" in answer.value["message"]) == (415, True)
 
 
 def test_a_name_is_never_a_path(service: Running) -> None:

@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -221,6 +222,13 @@ def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         with pytest.raises(Refusal, match="two from"):
             await store.add("eve", "c", [dictionary(), dictionary()])
+        monkeypatch.setattr(glossaries, "MAX_GLOSSARIES", 9)
+        other = read_entries(Entries("de", "en", "a\tb"))
+        for name, size in (("MAX_OWN_CHARACTERS", bobs.size), ("MAX_ALL_CHARACTERS", 3 * bobs.size)):
+            with monkeypatch.context() as bounded:
+                bounded.setattr(glossaries, name, size)
+                with pytest.raises(Refusal, match=f"of at most {size}"):
+                    await store.add("bob", "d", [other])
         first = await store.terms("bob", [bobs.id], "EN", "DE")
         again = await store.terms("bob", [bobs.id], "en", "de-AT")
         assert first is not None
@@ -268,3 +276,17 @@ def test_only_unfinished_files_of_its_own_are_removed(tmp_path: Path) -> None:
     Glossaries(tmp_path)
     assert all(path.exists() for path in kept)
     assert not (tmp_path / "1234.json.partial").exists()
+
+
+def test_fields_of_the_client_for_node(service: Running) -> None:
+    """It sends objects in a list as fields with their place."""
+    one = {"source_lang": "EN", "target_lang": "DE", "entries": TERMS, "entries_format": "tsv"}
+    content = urlencode({"name": "node", **{f"dictionaries[0].{name}": value for name, value in one.items()}}).encode()
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": "DeepL-Auth-Key alice"}
+    made = service.send("POST", "/v3/glossaries", content, headers)
+    assert made.value["dictionaries"] == [{"source_lang": "en", "target_lang": "de", "entry_count": 2}]
+    more = urlencode({f"dictionaries[0].{name}": value for name, value in {**one, "entries": "a\tb"}.items()}).encode()
+    changed = service.send("PATCH", f"/v3/glossaries/{made.value['glossary_id']}", more, headers)
+    assert changed.value["dictionaries"][0]["entry_count"] == 3
+    none = service.send("POST", "/v3/glossaries", b"name=a&dictionaries[x].y=1", headers)
+    assert (none.status, "dictionaries" in none.value["message"]) == (400, True)

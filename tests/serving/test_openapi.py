@@ -68,15 +68,16 @@ PAIR = {"source_lang": "en", "target_lang": "de"}
 ENTRIES = {**PAIR, "entries": "lamp\tLeuchte", "entries_format": "tsv"}
 HEAD = {**PAIR, "text": "abcde", "model": "seen", "target": [1, 2], "kind": "cross", "layer": 1, "head": 2}
 MESSAGES = [{"role": "user", "content": "the lamp"}]
-ELSEWHERE = {"/api/v1/page/snapshots", "/api/v1/page/write", "/api/v1/page/fill", "/api/v1/page/text_head"}
-"""Asked in test_snapshots.py, whose models write and fill in."""
+ELSEWHERE = {"/api/v1/page/snapshots", "/api/v1/page/write", "/api/v1/page/fill", "/api/v1/page/text_head",
+             "/suggest"}  # fmt: skip
+"""Asked in test_snapshots.py, whose models write and fill in; and what is always refused."""
 
 
 def requests(service: Running) -> Iterator[tuple[str, str, Any]]:
     """Requests of every route, such as get an answer. What later ones need of earlier answers is asked for again."""
     for route in ROUTES:
         if "{" not in route.path and route.method == "GET":
-            yield "GET", route.path, None
+            yield "GET", f"{route.path}?source=en&target=de&text=a" if route.path == "/omegat" else route.path, None
     for text in ({"text": ["the lamp hums. Here!", ""], "n_best": 2}, TAGGED, {"text": "a", "sampling": {"seed": 1}}):
         yield "POST", "/api/v1/translate", {**text, "model": "one"}
     for name in ("attention", "steps", "beam"):
@@ -94,6 +95,7 @@ def requests(service: Running) -> Iterator[tuple[str, str, Any]]:
     yield "POST", "/translate", {"q": ["the lamp", "a"], "source": "auto", "target": "de", "alternatives": 1}
     yield "POST", "/detect", {"q": "the lamp"}
     yield "POST", "/v1/chat/completions", {"model": "one", "messages": MESSAGES, "n": 2}
+    yield "GET", "/v1/models/one", None
     yield from glossary_requests(service)
     yield from document_requests(service)
 
@@ -202,7 +204,7 @@ def test_a_form_is_described_and_has_the_answer_of_json() -> None:
         for name in ("", "/result"):
             key, path = urlencode({"document_key": sent["document_key"]}), f"/v2/document/{sent['document_id']}{name}"
             wait_until(lambda path=path, key=key: service.post(path, key, **form).status == 200)
-    tried = {*FORMS, "/v3/glossaries/{id}/dictionaries", "/v2/document/{id}", "/v2/document/{id}/result"}
+    tried = {*FORMS, "/suggest", "/v3/glossaries/{id}/dictionaries", "/v2/document/{id}", "/v2/document/{id}/result"}
     assert described_as(FORM) == tried
     assert described_as("multipart/form-data") == {"/v2/document", "/translate_file"}
 

@@ -138,10 +138,19 @@ def _named(direction: Direction) -> bool:
     return direction.source != UNNAMED["source"] and direction.target != UNNAMED["target"]
 
 
+SYNONYMS = {"iw": "he", "in": "id", "ji": "yi", "nb": "no", "zt": "zh-hant"}
+"""Codes that stand for a language beside the usual one: former ones, and those of some translation services."""
+
+
 def same_language(asked: str, there: str) -> bool:
-    """Whether two names mean the same language: `de` also matches `de-AT`, and case is ignored."""
-    one, other = (name.lower().replace("_", "-") for name in (asked, there))
+    """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case is ignored."""
+    one, other = (_usual(name.lower().replace("_", "-")) for name in (asked, there))
     return one == other or one == other.partition("-")[0] or one.partition("-")[0] == other
+
+
+def _usual(name: str) -> str:
+    language, hyphen, region = name.partition("-")
+    return f"{SYNONYMS.get(language, language)}{hyphen}{region}"
 
 
 def _files(corpus: Corpus) -> str:

@@ -60,10 +60,15 @@ def sent_file(name: str, data: bytes) -> File:
 
 
 def _sniffed(data: bytes) -> str:
-    """The ending of a file that has none."""
+    """The ending of a file that has none; of an unsupported format where it is binary."""
     head = data[:200].lstrip().lower()
     if data.startswith(b"PK\x03\x04"):
-        return DOCX
+        return DOCX if b"word/" in data else ".zip"
+    for begin, suffix in ((b"%pdf-", ".pdf"), (b"{\\rtf", ".rtf")):
+        if head.startswith(begin):
+            return suffix
+    if b"\x00" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ".bin"
     return ".html" if head.startswith((b"<!doctype html", b"<html")) else ".txt"
 
 

@@ -22,10 +22,14 @@ from limelight.serving.refusal import Refusal, bad_request
 from limelight.text.glossary import Glossary, Term, glossary_of
 
 FORMAT = 1
-MAX_GLOSSARIES = 500
+MAX_GLOSSARIES = 5000
 """Of all clients."""
-MAX_OWN = 100
-"""Of one client."""
+MAX_OWN = 1000
+"""Of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
+MAX_ALL_CHARACTERS = 250_000_000
+"""Of all entries of all glossaries."""
+MAX_OWN_CHARACTERS = 50_000_000
+"""Of all entries of the glossaries of one client."""
 MAX_CHARACTERS = 500_000
 """Of all entries of a glossary."""
 MAX_PARSED = 200_000
@@ -66,6 +70,11 @@ class StoredGlossary:
     name: str
     dictionaries: tuple[Dictionary, ...]
     created: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+
+    @property
+    def size(self) -> int:
+        """Characters of all entries."""
+        return sum(len(each.entries) for each in self.dictionaries)
 
     def dictionary(self, source: str, target: str) -> Dictionary:
         """The one for a direction. Raises `Refusal`, 404, where there is none."""
@@ -170,7 +179,7 @@ class Glossaries:
                 mine = len(self.list(owner))
                 count, bound = (f"{mine} glossaries of yours", MAX_OWN) if mine >= MAX_OWN else ("all", MAX_GLOSSARIES)
                 message = f"there are {count} already, of at most {bound}: delete one"
-                raise Refusal(429, "too_many_glossaries", message, retry_after=60)
+                raise bad_request(message, "too_many_glossaries")  # what clients do not repeat
             await self._put(new)
         return new
 
@@ -184,10 +193,19 @@ class Glossaries:
         return new
 
     async def _put(self, glossary: StoredGlossary) -> None:
-        size = sum(len(each.entries) for each in glossary.dictionaries)
+        size = glossary.size
         if size > MAX_CHARACTERS:
             message = f"a glossary of {size} characters: at most {MAX_CHARACTERS} are kept; divide it"
             raise Refusal(413, "too_long", message)
+        others = [each for each in self._all.values() if each.id != glossary.id]
+        for some, bound in (
+            ([each for each in others if each.owner == glossary.owner], MAX_OWN_CHARACTERS),
+            (others, MAX_ALL_CHARACTERS),
+        ):
+            whole = size + sum(each.size for each in some)
+            if whole > bound:
+                message = f"with this one the glossaries have {whole} characters, of at most {bound}: delete one"
+                raise Refusal(413, "too_long", message)
         if self.folder is not None:
             content = json.dumps({"format": FORMAT, **asdict(glossary)}, ensure_ascii=False)
             await asyncio.to_thread(write_whole, self.folder / f"{glossary.id}.json", content)

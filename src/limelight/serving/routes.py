@@ -6,7 +6,16 @@ from typing import Any
 
 from limelight.serving import page
 from limelight.serving.call import Call, Content, Dialect, Reply, Route
-from limelight.serving.dialects import deepl, documents, explain, glossaries, libretranslate, openai, own
+from limelight.serving.dialects import (
+    deepl,
+    documents,
+    explain,
+    glossaries,
+    libretranslate,
+    omegat,
+    openai,
+    own,
+)
 from limelight.serving.openapi import POLICY, openapi_document, openapi_page
 from limelight.serving.service import Service
 
@@ -18,6 +27,7 @@ APIS: tuple[Route, ...] = (
     *documents.ROUTES,
     *glossaries.ROUTES,
     *libretranslate.ROUTES,
+    *omegat.ROUTES,
     *openai.ROUTES,
 )
 
@@ -46,6 +56,7 @@ async def describe_to_people(service: Service, call: Call) -> Reply:
 ROUTES = (
     *APIS,
     Route("GET", "/openapi.json", own.OWN, describe, dict[str, Any]),
+    Route("GET", "/spec", libretranslate.LIBRETRANSLATE, describe, dict[str, Any], public=True),
     Route("GET", "/docs", own.OWN, describe_to_people, Content(HTML)),
 )
 

@@ -14,6 +14,7 @@ from limelight.text.glossary import Term
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
+from limelight.text.units.markdown import markdown_units
 from limelight.text.units.unit import CODES, FormatError, Unit, rewritten, with_codes
 
 MAX_CODES = 2000
@@ -36,7 +37,7 @@ class TagHandling(NamedTuple):
     """How the tags of a text are to be read."""
 
     kind: str
-    """`xml` or `html`."""
+    """`xml`, `html` or `markdown`, which has no settings."""
     tags: Tags = PLAIN
 
 
@@ -124,7 +125,7 @@ def segmented(
     """A text divided into what is translated one by one; with `protect` not within variables, addresses and the like.
     Raises `FormatError` for tags that cannot be read."""
     if handling is not None:
-        units = html_units(text, "", handling.tags) if handling.kind == "html" else xml_units(text, handling.tags)
+        units = _units(text, handling)
         if any(len(unit.codes) > MAX_CODES for unit in units):
             raise FormatError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
         return Tagged(text, units, terms, split)
@@ -151,6 +152,12 @@ def undivided(found: Sentences, spans: Sequence[Found]) -> Sentences:
             texts.append(text)
         place = begin + len(text)
     return Sentences(tuple(texts), (*gaps, found.gaps[-1]))
+
+
+def _units(text: str, handling: TagHandling) -> list[Unit]:
+    if handling.kind == "markdown":
+        return markdown_units(text)
+    return html_units(text, "", handling.tags) if handling.kind == "html" else xml_units(text, handling.tags)
 
 
 def _across_lines(text: str, language: str) -> Sentences:

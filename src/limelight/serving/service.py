@@ -96,6 +96,11 @@ class Answer(NamedTuple):
     """Makes one text of those of the sentences."""
 
     @property
+    def language(self) -> str:
+        """The likeliest one of the text. That may be the target language, from which no model translates into it."""
+        return next(iter(self.detected), self.direction.source)
+
+    @property
     def warnings(self) -> list[str]:
         """What the guards found in any sentence, each name once."""
         return list(dict.fromkeys(name for sentence in self.sentences for name in sentence["warnings"]))

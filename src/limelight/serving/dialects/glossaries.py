@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from limelight.serving.call import Call, Content, Reply, Result, Route
 from limelight.serving.dialects.deepl import DEEPL
@@ -35,6 +37,23 @@ class GivenEntries(BaseModel):
         return read_entries(Entries(self.source_lang, self.target_lang, self.entries, separator), before)
 
 
+_INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
+
+
+def with_list(fields: Any) -> Any:
+    """The fields of a form that the client for Node sends, `dictionaries[0].source_lang`, as a list of objects."""
+    if not isinstance(fields, Mapping) or "dictionaries" in fields:
+        return fields
+    parts: dict[int, dict[str, Any]] = {}
+    others = {}
+    for name, value in fields.items():
+        if match := _INDEXED.fullmatch(name):
+            parts.setdefault(int(match[1]), {})[match[2]] = value
+        else:
+            others[name] = value
+    return {**others, "dictionaries": [parts[number] for number in sorted(parts)]} if parts else fields
+
+
 class NewGlossary(GivenEntries):
     """A glossary of version 2."""
 
@@ -44,12 +63,16 @@ class NewGlossary(GivenEntries):
 class NewMultilingual(BaseModel):
     """A glossary of version 3."""
 
+    _with_list = model_validator(mode="before")(with_list)
+
     name: Name
     dictionaries: list[GivenEntries] = Field(min_length=1, max_length=100)
 
 
 class Changed(BaseModel):
     """What is to change in a glossary: its name, or the entries of one direction, which are added."""
+
+    _with_list = model_validator(mode="before")(with_list)
 
     name: Name | None = None
     dictionaries: list[GivenEntries] = Field([], max_length=1)

@@ -1,4 +1,4 @@
-"""The API of LibreTranslate: `/translate`, `/languages`, `/detect`, `/health`, `/frontend/settings`.
+"""The API of LibreTranslate: `/translate`, `/languages`, `/detect`, `/suggest`, `/health`, `/frontend/settings`.
 
 Fields come as JSON, as a form or in the query, and so does the key; errors are `{"error": ...}`.
 """
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
+from limelight.serving.dialects.deepl import translated
 from limelight.serving.documents import SUFFIXES
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import TagHandling
@@ -64,14 +65,14 @@ async def translate(service: Service, call: Call) -> Reply:
         if not call.fields.get(name):
             raise bad_request(f"Invalid request: missing {name} parameter")
     asked = call.read(Translate)
-    if asked.format not in ("text", "html"):
-        raise bad_request(f"{asked.format} format is not supported: use text or html")
+    if asked.format not in ("text", "html", "markdown"):
+        raise bad_request(f"{asked.format} format is not supported: use text, html or markdown")
     many, automatic = isinstance(asked.q, list), asked.source == "auto"
     texts = asked.q if isinstance(asked.q, list) else [asked.q]
     options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
-    tags = TagHandling("html") if asked.format == "html" else None
+    tags = None if asked.format == "text" else TagHandling(asked.format)
     ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options, tags=tags)
-    answers = await service.translate(call.client, ask)
+    answers = await translated(service, call.client, ask)
     found: dict[str, Any] = {"translatedText": [answer.text for answer in answers]}
     if automatic:
         found["detectedLanguage"] = [_detected(answer) for answer in answers]
@@ -81,7 +82,7 @@ async def translate(service: Service, call: Call) -> Reply:
 
 
 def _detected(answer: Answer) -> dict[str, Any]:
-    return {"confidence": _percent(answer.detected[answer.direction.source]), "language": answer.direction.source}
+    return {"confidence": _percent(answer.detected.get(answer.language, 0.0)), "language": answer.language}
 
 
 def _alternatives(answer: Answer, number: int) -> list[str]:
@@ -92,6 +93,10 @@ def _alternatives(answer: Answer, number: int) -> list[str]:
 
 def _percent(probability: float) -> float:
     return round(100 * probability, 1)
+
+
+ALSO = {"he": ("iw",), "nb": ("no",), "no": ("nb",), "zh-hans": ("zh",), "zh-hant": ("zt",), "id": ("in",)}
+"""Other codes under which clients look for a language; each stands for the same one in requests."""
 
 
 class Language(Result):
@@ -107,8 +112,14 @@ async def languages(service: Service, call: Call) -> Reply:
     service.catalog.require_known()
     targets: dict[str, list[str]] = {}
     for direction in service.catalog.directions:
-        targets.setdefault(direction.source, []).append(direction.target)
+        for source in _codes(direction.source):
+            targets.setdefault(source, []).extend(_codes(direction.target))
     return Reply([{"code": code, "name": language_name(code), "targets": into} for code, into in targets.items()])
+
+
+def _codes(language: str) -> tuple[str, ...]:
+    """The code of a language, and others for it."""
+    return language, *ALSO.get(language.lower().replace("_", "-"), ())
 
 
 class Detect(BaseModel):
@@ -125,6 +136,26 @@ async def detect(service: Service, call: Call) -> Reply:
     text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
     found = await service.detect(call.client, text)
     return Reply([{"confidence": _percent(likely), "language": code} for code, likely in found.items()])
+
+
+class Suggestion(BaseModel):
+    """A translation that somebody would prefer."""
+
+    q: str
+    s: str
+    source: str = Field(max_length=20)
+    target: str = Field(max_length=20)
+
+
+class Suggested(Result):
+    """That a suggestion was taken."""
+
+    success: bool
+
+
+async def suggest(service: Service, call: Call) -> Reply:
+    """Suggestions of better translations are not collected."""
+    raise Refusal(403, "suggestions", "Suggestions are disabled on this server.")
 
 
 class Health(Result):
@@ -193,6 +224,7 @@ ROUTES = (
     Route("POST", "/translate", LIBRETRANSLATE, translate, Translated, form=Translate),
     Route("GET", "/languages", LIBRETRANSLATE, languages, list[Language], public=True),
     Route("POST", "/detect", LIBRETRANSLATE, detect, list[Detected], form=Detect),
+    Route("POST", "/suggest", LIBRETRANSLATE, suggest, Suggested, form=Suggestion),
     Route("GET", "/health", LIBRETRANSLATE, health, Health, public=True, counted=False),
     Route("GET", "/frontend/settings", LIBRETRANSLATE, settings, Settings, public=True),
 )
