@@ -148,6 +148,8 @@ def test_deepl_has_errors_it_understands(place: Place, deepl_client: "deepl.Deep
         deepl_client.translate_text("a", target_lang="DE", formality="more")
     with pytest.raises(deepl.DeepLException, match="not supported"):
         deepl_client.translate_document_upload(b"a", target_lang="DE", filename="x.pdf")
+    with pytest.raises(deepl.DeepLException, match="not supported"):
+        deepl_client.translate_document_upload(io.BytesIO(b"%PDF-1.7 x"), target_lang="DE", filename="x")
     with pytest.raises(deepl.GlossaryNotFoundException):
         deepl_client.get_glossary("no-such-glossary")
 
@@ -204,10 +206,32 @@ def test_openai(place: Place) -> None:
     stream = client.chat.completions.create(model="tiny:en-de", messages=messages, stream=True)
     text = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
     assert text == expected(place)[0]
+    assert client.models.retrieve("tiny").id == "tiny"
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(model="gpt-4", messages=messages)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    with pytest.raises(openai.BadRequestError, match="tools"):
+        client.chat.completions.create(model="tiny", messages=messages, tools=tools)
     with pytest.raises(openai.AuthenticationError):
         openai.OpenAI(api_key="wrong", base_url=f"{place.url}/v1", max_retries=0).models.list()
+
+
+def test_openai_parses_what_a_class_describes(place: Place) -> None:
+    import openai
+    from pydantic import BaseModel
+
+    class Translated(BaseModel):
+        translation: str
+
+    client = openai.OpenAI(api_key=place.key, base_url=f"{place.url}/v1", max_retries=0)
+    messages = [
+        {"role": "system", "content": "Translate into German."},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]},
+        {"role": "assistant", "content": "A picture."},
+        {"role": "user", "content": f"Translate the following text to German:\n\n{TEXTS[0]}"},
+    ]
+    answer = client.chat.completions.parse(model="tiny", messages=messages, response_format=Translated)
+    assert answer.choices[0].message.parsed == Translated(translation=expected(place)[0])
 
 
 def test_openai_reads_words_as_they_appear() -> None:
@@ -225,6 +249,38 @@ def test_openai_reads_words_as_they_appear() -> None:
     assert "".join(parts) == whole
 
 
+OPENAI_PROGRAM = """
+const OpenAI = require('openai');
+const [url, key, text] = process.argv.slice(1);
+(async () => {
+  const client = new OpenAI({ apiKey: key, baseURL: url + '/v1', maxRetries: 0 });
+  const messages = [{ role: 'system', content: 'Translate to German.' }, { role: 'user', content: text }];
+  const answer = await client.chat.completions.create({ model: 'tiny', messages, n: null, stop: null });
+  let streamed = '';
+  for await (const chunk of await client.chat.completions.create({ model: 'tiny', messages, stream: true }))
+    streamed += chunk.choices[0].delta.content || '';
+  const models = [];
+  for await (const model of client.models.list()) models.push(model.id);
+  let refused = '';
+  try { await client.chat.completions.create({ model: 'gpt-4o', messages }); }
+  catch (error) { refused = error.constructor.name; }
+  console.log(JSON.stringify({ text: answer.choices[0].message.content, streamed, models, refused }));
+})();
+"""
+
+
+@pytest.mark.skipif(not (NODE / "node_modules" / "openai").is_dir(), reason="no openai for Node: npm has not given it")
+def test_openai_for_node(place: Place) -> None:
+    node = shutil.which("node")
+    assert node is not None
+    command = [node, "-e", OPENAI_PROGRAM, place.url, place.key, TEXTS[0]]
+    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    text = expected(place)[0]
+    found = {"text": text, "streamed": text, "models": ["tiny:en-de"], "refused": "NotFoundError"}
+    assert json.loads(ended.stdout) == found
+
+
 PROGRAM = """
 const deepl = require('deepl-node');
 const fs = require('fs');
@@ -237,6 +293,12 @@ const [url, key, ...texts] = process.argv.slice(1);
   const sources = await client.getSourceLanguages();
   const out = 'out-' + process.pid + '.txt';
   await client.translateDocument(Buffer.from(texts[1]), out, null, 'de', { filename: 'a.txt' });
+  await client.translateDocument(Buffer.from('%PDF-1.7'), 'no.pdf', null, 'de', { filename: 'a.pdf' })
+    .then(() => console.error('a PDF was taken'), () => {});
+  const both = await client.createMultilingualGlossary('both', [{ sourceLangCode: 'en', targetLangCode: 'de',
+    entries: new deepl.GlossaryEntries({ entries: { cat: 'Kater', dog: 'Hund' } }) }]);
+  const counted = both.dictionaries.map(each => each.entryCount);
+  await client.deleteMultilingualGlossary(both);
   const document = fs.readFileSync(out, 'utf8');
   fs.unlinkSync(out);
   const terms = new deepl.GlossaryEntries({ entries: { cat: 'Kater' } });
@@ -253,7 +315,7 @@ const [url, key, ...texts] = process.argv.slice(1);
   console.log(JSON.stringify({ texts: found.map(each => each.text), source: found[0].detectedSourceLang,
     count: usage.character.count, languages: languages.map(each => each.code), refused,
     sources: sources.map(each => each.code), document, withGlossary: withGlossary.text, entries: entries.toTsv(),
-    gone, unknown }));
+    gone, unknown, counted }));
 })();
 """
 
@@ -273,5 +335,7 @@ def test_deepl_for_node(place: Place) -> None:
     assert (found["sources"], found["document"]) == (["en"], expected(place)[1])
     assert "Kater" in found["withGlossary"]
     assert found["entries"] == "cat\tKater"
+    assert found["counted"] == [2]
+    assert "a PDF was taken" not in ended.stderr
     assert found["gone"] == "GlossaryNotFoundError"
     assert "fr is not supported" in found["unknown"]

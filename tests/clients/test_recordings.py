@@ -1,0 +1,200 @@
+"""Requests as clients send them of which there is no package to run: written from their sources, in our own words, and
+answers read as they read them. The bundled model answers."""
+
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cli.test_serve import served
+
+MODEL = "tatoeba-en-de-fr"
+PLACES = re.compile(r"@@PH\d+@@")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served("--model", MODEL) as (address, _):
+        yield address
+
+
+def sent(url: str, path: str, body: Any, kind: str = "application/json") -> Any:
+    """The answer to JSON, or to a form."""
+    content = json.dumps(body) if kind == "application/json" else urllib.parse.urlencode(body, doseq=True)
+    request = urllib.request.Request(f"{url}{path}", content.encode(), {"Content-Type": kind})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return json.load(answer)
+
+
+def said(url: str, system: str, user: str, **more: Any) -> str:
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    body = {"model": MODEL, "messages": messages, "temperature": 0, **more}
+    return sent(url, "/v1/chat/completions", body)["choices"][0]["message"]["content"]
+
+
+# ---- Weblate
+
+TEXTS = [
+    "Hello, {}!",
+    "You have {} new messages in {}.",
+    "Could not open the file {}.",
+    "Click {}here{} to continue.",
+    "The user {} has sent you a message.",
+    "Delete {}?",
+    "{}",
+    "Page {} of {}",
+]
+
+
+def of_weblate(numbers: Iterator[int], start: str, end: str) -> list[str]:
+    """Texts with placeholders, whose numbers are their places."""
+    return [re.sub(r"\{\}", lambda _: f"{start}{next(numbers)}{end}", text) for text in TEXTS]
+
+
+def test_weblate_sends_strings_and_reads_an_array(url: str) -> None:
+    """It refuses all strings where one has other placeholders than its source."""
+    texts = of_weblate(iter(range(5, 100, 7)), "@@PH", "@@")
+    strings = [{"source": text, "parts": [{"type": "text", "text": text}], "key": "app.key"} for text in texts]
+    message = {
+        "source_language": "en",
+        "target_language": "de",
+        "glossary": [{"source": "message", "target": "Mitteilung", "flags": ["terminology"]}],
+        "strings": strings,
+    }
+    examples = {**message, "strings": [{"source": "Weblate", "parts": []}]}
+    system = "You translate. Output is a JSON array, entirely in the target_language."
+    messages = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": json.dumps(examples)},
+        {"role": "assistant", "content": '["Weblate"]'},
+        {"role": "user", "content": json.dumps(message)},
+    ]
+    answer = sent(url, "/v1/chat/completions", {"model": MODEL, "messages": messages})
+    found = json.loads(answer["choices"][0]["message"]["content"])
+    assert len(found) == len(texts)
+    for text, translation in zip(texts, found, strict=True):
+        assert Counter(PLACES.findall(translation)) == Counter(PLACES.findall(text)), translation
+    assert found[6] == texts[6]
+    assert "Mitteilung" in found[4]
+
+
+def test_weblate_sends_parts_between_separators(url: str) -> None:
+    """The prompt of earlier versions; it counts the parts of the answer."""
+    separator = "\n==WEBLATE_PART==\n"
+    texts = of_weblate(iter(range(5, 100, 7)), "[X", "X]")
+    system = (
+        "\nYou are good at translating text\nfrom language 'en'\nto language 'fr'\nwith care.\n\n"
+        f"The input has strings separated by {separator} and\nso has your answer: {separator}.\n"
+    )
+    found = re.split(r"\n *==WEBLATE_PART== *\n", said(url, system, separator.join(texts)))
+    assert len(found) == len(texts)
+    for text, translation in zip(texts, found, strict=True):
+        assert Counter(re.findall(r"\[X\d+X\]", translation)) == Counter(re.findall(r"\[X\d+X\]", text)), translation
+
+
+@pytest.mark.parametrize(("dialect", "start", "end"), [("deepl", '<x id="', '"></x>'), ("libretranslate", "[X", "X]")])
+def test_weblate_sends_batches_with_placeholders(url: str, dialect: str, start: str, end: str) -> None:
+    texts = of_weblate(iter(range(5, 100, 7)), start, end)
+    if dialect == "deepl":
+        body = {"text": texts, "source_lang": "EN", "target_lang": "DE", "formality": "default"}
+        answer = sent(url, "/v2/translate", {**body, "tag_handling": "xml", "ignore_tags": ["x"]})
+        found = [each["text"] for each in answer["translations"]]
+    else:
+        found = sent(url, "/translate", {"api_key": "", "q": texts, "source": "en", "target": "de"})["translatedText"]
+    places = re.compile(rf"{re.escape(start)}\d+{re.escape(end)}")
+    assert [Counter(places.findall(each)) for each in found] == [Counter(places.findall(each)) for each in texts]
+
+
+@pytest.mark.parametrize(
+    "path", ["/languages", "/v2/languages?type=target", "/v2/glossary-language-pairs", "/v1/models"]
+)
+def test_weblate_asks_what_there_is_before_it_saves_its_settings(url: str, path: str) -> None:
+    with urllib.request.urlopen(f"{url}{path}", timeout=30) as answer:
+        assert json.load(answer)
+
+
+# ---- Nextcloud
+
+STRUCTURED = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "TranslationResponse",
+        "description": "A JSON object containing the translated text",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"translation": {"type": "string", "description": "The translated text"}},
+            "required": ["translation"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("instruction", ["from English (US) to Deutsch (Persönlich: Du)", "to German"])
+def test_nextcloud_sends_an_instruction_and_reads_an_object(url: str, instruction: str) -> None:
+    system = 'You ONLY output valid JSON in the following format: { "translation": "<translated text>" } .'
+    text = f"Translate the following text {instruction}: \n\nA dog runs.\n\nThe cat sleeps."
+    found = json.loads(said(url, system, text, response_format=STRUCTURED, n=1, max_completion_tokens=1000))
+    assert list(found) == ["translation"]
+    plain = sent(url, "/translate", {"q": "A dog runs.\n\nThe cat sleeps.", "source": "en", "target": "de"})
+    assert found["translation"] == plain["translatedText"]
+
+
+# ---- Mastodon and Discourse: HTML
+
+MENTION = (
+    '<span class="h-card" translate="no"><a href="https://m.example/@bob" class="u-url mention">'
+    "@<span>bob</span></a></span>"
+)
+HASHTAG = '<a href="https://m.example/tags/dogs" class="mention hashtag" rel="tag">#<span>dogs</span></a>'
+
+
+def test_mastodon_keeps_mentions_hashtags_and_breaks(url: str) -> None:
+    texts = [f"<p>{MENTION} The dog sleeps in the garden.<br />It is tired. {HASHTAG}</p>", "a warning"]
+    body = {"q": texts, "source": "auto", "target": "de", "format": "html"}
+    answer = sent(url, "/translate", body)
+    status, warning = answer["translatedText"]
+    assert answer["detectedLanguage"][0]["language"] == "en"
+    assert Counter(re.findall("<[^>]*>", status)) == Counter(re.findall("<[^>]*>", texts[0]))
+    assert MENTION in status
+    assert HASHTAG in status
+    assert "Garten" in status
+    assert warning
+
+
+def test_discourse_keeps_code_quotes_and_emoji(url: str) -> None:
+    """It detects the language first. Its requests are forms."""
+    post = (
+        '<p>The cat sleeps. <a class="mention" href="/u/bob">@bob</a></p>\n<pre><code class="lang-py">'
+        'print("the cat")\n</code></pre>\n<aside class="quote" data-username="bob"><blockquote>'
+        "<p>The dog is in the garden.</p></blockquote></aside>\n"
+        '<p>I am tired. <img src="/tired.png" title=":tired:" class="emoji" alt=":tired:"></p>'
+    )
+    form = "application/x-www-form-urlencoded"
+    assert sent(url, "/detect", {"q": "The cat sleeps. The dog is in the garden."}, form)[0]["language"] == "en"
+    body = {"q": post, "source": "en", "target": "de", "format": "html"}
+    found = sent(url, "/translate", body, form)["translatedText"]
+    assert re.findall("<[^>]*>", found) == re.findall("<[^>]*>", post)
+    assert '<pre><code class="lang-py">print("the cat")\n</code></pre>' in found
+    assert '<a class="mention" href="/u/bob">@bob</a>' in found
+    assert "Katze" in found
+    assert "Garten" in found
+
+
+# ---- OmegaT
+
+
+def test_omegat_asks_by_address(url: str) -> None:
+    query = urllib.parse.urlencode({"source": "en-US", "target": "de-DE", "text": "A dog runs."})
+    with urllib.request.urlopen(f"{url}/omegat?{query}", timeout=60) as answer:
+        assert json.load(answer) == {"translation": "Ein Hund läuft."}
+    query = urllib.parse.urlencode({"source": "en-US", "target": "pl", "text": "A dog runs."})
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(f"{url}/omegat?{query}", timeout=60)
