@@ -35,6 +35,7 @@ PATHS = [
     "/detect",
     "/health",
     "/frontend/settings",
+    "/spec",
     "/v1/chat/completions",
     "/v1/models",
     "/api/v1/translate",
