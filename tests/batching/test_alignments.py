@@ -60,7 +60,7 @@ def test_they_are_found_again_by_what_they_were_made_of(tmp_path: Path) -> None:
 def test_damage_is_found(name: str, content: bytes, tmp_path: Path) -> None:
     write(tmp_path / "w", [[Link(1, 2), Link(3, 4)], [], [Link(5, 6)]])
     (tmp_path / "w" / name).write_bytes(content)
-    with pytest.raises(RunError, match="delete the folder, it is made anew from the corpus"):
+    with pytest.raises(RunError, match="delete the folder; it is created again from the corpus"):
         open_alignments(tmp_path / "w")
 
 

@@ -109,7 +109,7 @@ def test_batches_do_not_depend_on_how_many_processes_draw_them(
     views: list[View], tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the beginning and from any position on; parts are small, so that all processes have something to do."""
-    monkeypatch.setattr("limelight.batching.stream.SAMPLED_TOGETHER", 13)
+    monkeypatch.setattr("limelight.batching.stream.DRAWN_PAIRS", 13)
     expected = taken(stream(views, tokenizers, 0), COUNT)
     assert expected[-1][1].epoch >= 1
     for processes in (1, 3):

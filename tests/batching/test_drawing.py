@@ -188,7 +188,7 @@ def test_marks_in_text_are_ids_only_where_augmentation_put_them(tokenizer: Token
 def test_placeholders_without_alignments_are_refused(store: TokenStore, tokenizer: Tokenizer) -> None:
     views = both_ways(store, tokenizer)
     assert Drawing(0.0, {"terms": 0.1}).marks
-    with pytest.raises(UserError, match="need word alignments, and there are none of these corpora"):
+    with pytest.raises(UserError, match="need word alignments, and there are none for these corpora"):
         BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.1}))
     BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.0}))
 

@@ -81,7 +81,7 @@ def test_an_epoch_has_every_line_once_and_nothing_else(kind: str, documents: lis
     if not lines:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_LOOK", look)
+        patch.setattr(module, "_SEARCHED", look)
         masked = stream(tokenizer, tuple(documents), max_length=999, seed=seed)
     found = Counter(row for _, batch in take(masked, epochs=1) for row in true_rows(batch))
     assert found == Counter((END, *tokenizer.encode(line), END) for line in lines)
@@ -221,7 +221,7 @@ def test_rows_without_room_are_refused() -> None:
 
 
 def test_a_text_without_anything_to_guess_is_refused() -> None:
-    with pytest.raises(UserError, match="no line of the text has a token that could be guessed"):
+    with pytest.raises(UserError, match="no line of the text has a token that could be predicted"):
         stream(documents=("\n\n", f"{MASK}\n"))
 
 

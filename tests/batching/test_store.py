@@ -129,7 +129,7 @@ def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path)
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(RunError, match=r"incomplete|cannot be read|different numbers") as caught:
         open_store(tmp_path / "s")
-    assert "it is made anew" in str(caught.value)
+    assert "it is created again" in str(caught.value)
 
 
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
@@ -189,5 +189,5 @@ def test_a_damaged_list_of_marked_rows_is_refused(size: int, tmp_path: Path) -> 
         writer.close("print")
     path = tmp_path / "s" / MARKED
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(RunError, match="delete the folder, it is made anew"):
+    with pytest.raises(RunError, match="delete the folder; it is created again"):
         open_store(tmp_path / "s")

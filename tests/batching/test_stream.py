@@ -209,7 +209,7 @@ def test_closing_does_not_wait_for_a_chunk_nobody_wants(
             time.sleep(0.02)
             return self.encode_batch(texts)
 
-    monkeypatch.setattr("limelight.batching.stream.SAMPLED_TOGETHER", 1)
+    monkeypatch.setattr("limelight.batching.stream.DRAWN_PAIRS", 1)
     slow = BatchStream(
         views(stores, [30.0, 1.0, 1.0]),
         Tokenizers(Slow(), Slow()),

@@ -95,7 +95,7 @@ def damage_description(folder: Path) -> None:
 def test_a_damaged_store_is_refused_with_the_way_out(damage, message: str, tmp_path: Path) -> None:
     write(tmp_path / "s", ([5, 6], True), vocabulary_size=9)
     damage(tmp_path / "s")
-    with pytest.raises(RunError, match=f"{message}.*; delete the folder, it is made anew"):
+    with pytest.raises(RunError, match=f"{message}.*; delete the folder; it is created again"):
         open_text_store(tmp_path / "s")
 
 

@@ -44,7 +44,7 @@ def test_the_tokenization_can_be_chosen(limelight: Limelight, trained: Path, cor
         assert found["provenance"]["tokenize"].startswith(f"{tokenize} (")
     ended = limelight(*command, corpus / "test.tsv", "--tokenize", "14a")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "tokenize='14a' is not a tokenization for BLEU; there are 13a, " in ended.err
+    assert "tokenize='14a' is not a tokenization for BLEU; choose from 13a, " in ended.err
     # The model has learned Lumi, which is no language without spaces; these references are in one.
     (tmp_path / "test.tsv").write_text("a dog sees a cat\t一隻狗看見一隻貓\n", encoding="utf-8")
     found = json.loads(limelight(*command, tmp_path / "test.tsv").out)

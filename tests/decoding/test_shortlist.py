@@ -23,7 +23,7 @@ from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
-from limelight.storage.tables import FEWEST, LISTED, MAX_CANDIDATES, Shortlist
+from limelight.storage.tables import MAX_CANDIDATES, MIN_CANDIDATES, TOTAL_CANDIDATES, Shortlist
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
 from tests.decoding.test_real_models import MODELS, built
@@ -119,11 +119,16 @@ def test_of_many_pieces_fewer_candidates_are_listed(seed: int) -> None:
     classes, width = 60_000, 200
     rows = np.arange(2, 2 + 300 * width, dtype=np.int32).reshape(300, width)
     shortlist = Shortlist(rows, np.zeros(0, dtype=np.int32))
-    for count, each in ((1, width), (LISTED // 100, 101), (LISTED // 50, 50), (300, FEWEST + 3)):
+    for count, each in (
+        (1, width),
+        (TOTAL_CANDIDATES // 100, 101),
+        (TOTAL_CANDIDATES // 50, 50),
+        (300, MIN_CANDIDATES + 3),
+    ):
         listed = shortlist.of([range(count), [0]], 2 + classes)
         assert set(np.flatnonzero(listed[2:]) + 2) == set(rows[:count, :each].ravel().tolist())
     wide = Shortlist(np.arange(2, 2 + 600 * 100, dtype=np.int32).reshape(600, 100), np.zeros(0, dtype=np.int32))
-    assert wide.of([range(600)], 2 + classes)[2:].sum() == 600 * FEWEST
+    assert wide.of([range(600)], 2 + classes)[2:].sum() == 600 * MIN_CANDIDATES
 
 
 def test_ids_rise_and_the_forced_are_among_them(seed: int) -> None:
@@ -360,7 +365,7 @@ def test_lists_for_another_model_are_refused() -> None:
         (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "0 candidates for each token"),
         (
             lists({0: [1] * (MAX_CANDIDATES + 1)}),
-            f"257 candidates for each token; there are from 1 to {MAX_CANDIDATES}",
+            f"257 candidates for each token; allowed are 1 to {MAX_CANDIDATES}",
         ),
     ):
         with pytest.raises(UserError, match=fault):

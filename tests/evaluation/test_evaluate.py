@@ -78,7 +78,7 @@ def test_bleu_is_tokenized_as_the_target_language_is_written(seed, monkeypatch):
         ({"target": "zh"}, "zh", "target language zh"),
         ({}, "zh", "by the script of the references"),
         ({"references": [[line, "x"] for line in lines]}, "zh", "by the script of the references"),
-        ({"target": "zh", "tokenize": "char"}, "char", "as asked for"),
+        ({"target": "zh", "tokenize": "char"}, "char", "as requested"),
     ):
         evaluation = evaluate(Parrot(lines), pairs, **settings)
         assert evaluation.bleu.score == evaluation.by_length[0].bleu == pytest.approx(100)

@@ -90,7 +90,7 @@ def test_what_cannot_be_scored_is_named(score):
 
 
 def test_an_unknown_tokenization_names_the_known_ones():
-    with pytest.raises(UserError, match="tokenize='14a' is not a tokenization for BLEU; there are 13a, intl, zh"):
+    with pytest.raises(UserError, match="tokenize='14a' is not a tokenization for BLEU; choose from 13a, intl, zh"):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="14a")
 
 
@@ -108,7 +108,7 @@ def test_a_tokenization_that_needs_more_says_what(monkeypatch):
 def test_a_model_that_would_be_downloaded_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr("limelight.evaluation.metrics._FLORES200", tmp_path / "model")
     assert not is_available("flores200")
-    with pytest.raises(UserError, match=f"nothing is downloaded: put it at {tmp_path / 'model'}, or take char"):
+    with pytest.raises(UserError, match=f"nothing is downloaded: put it at {tmp_path / 'model'}, or use char"):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="flores200")
 
 

@@ -44,7 +44,7 @@ def test_few_sentences_and_unfinished_ones_are_said() -> None:
 
 def test_other_figures() -> None:
     assert summarize_labels(87.4, 54.6) == (
-        "In short: 87 of 100 texts get the right label. To give all of them the most frequent label would be right for "
+        "In short: 87 of 100 texts get the right label. Giving all of them the most frequent label would be right for "
         "55 of 100."
     )
     assert summarize_text(2.345).startswith("In short: the model needs 2.35 bits for each byte of this text.")

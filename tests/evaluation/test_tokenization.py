@@ -57,7 +57,7 @@ def test_chinese_in_latin_letters_has_spaces() -> None:
 
 
 def test_what_is_asked_for_is_taken() -> None:
-    assert choose_tokenization("zh", CHINESE, wanted="char") == ("char", "as asked for")
+    assert choose_tokenization("zh", CHINESE, wanted="char") == ("char", "as requested")
 
 
 def test_a_perfect_translation_has_a_hundred_in_every_script() -> None:

@@ -36,12 +36,12 @@ def test_no_file_is_no_detector(tmp_path: Path) -> None:
     ("notes", "message"),
     [
         ({"languages": "[]"}, "at least two languages"),
-        ({"languages": "{"}, "this is no detector"),
+        ({"languages": "{"}, "not a language detector"),
         ({"languages": json.dumps([1, 2])}, "at least two languages"),
         ({"languages": json.dumps(["en", "de", "fr"])}, "expected one tensor of uint8"),
-        ({"temperature": "nan"}, "temperature of a detector is above 0, not nan"),
-        ({"temperature": "0"}, "temperature of a detector is above 0"),
-        ({"temperature": "warm"}, "this is no detector"),
+        ({"temperature": "nan"}, "temperature of a detector must be above 0, not nan"),
+        ({"temperature": "0"}, "temperature of a detector must be above 0"),
+        ({"temperature": "warm"}, "not a language detector"),
     ],
 )
 def test_damaged_notes_are_refused(tmp_path: Path, notes: dict[str, str], message: str) -> None:
@@ -59,5 +59,5 @@ def test_another_tensor_is_refused(tmp_path: Path, scores: torch.Tensor) -> None
 
 def test_the_notes_have_to_be_there(tmp_path: Path) -> None:
     save_weights(tmp_path / "a.safetensors", {"scores": torch.zeros(2, BUCKETS, dtype=torch.uint8)}, {})
-    with pytest.raises(UserError, match="this is no detector"):
+    with pytest.raises(UserError, match="not a language detector"):
         read_detector(tmp_path / "a.safetensors")

@@ -89,7 +89,7 @@ def test_what_is_not_finite_is_refused_and_nothing_is_changed(broken: float, see
     before = named_weights(model)["weight"].clone()
     given = {"weight": torch.randn(3, 2), "bias": torch.tensor([0.5, broken, 0.5])}
     with pytest.raises(
-        UserError, match=r"here: NaN or infinity in 1 of 2 tensors, first in bias: .* take another model"
+        UserError, match=r"here: NaN or infinity in 1 of 2 tensors, first in bias: .* use another model"
     ):
         put_weights(model, given, where="here")
     assert torch.equal(model.weight, before)

@@ -1,4 +1,4 @@
-"""Plain text as rows of equal length, and lines with masked tokens."""
+"""Plain text as rows of equal length, and masked lines."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
@@ -17,13 +17,13 @@ from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 class BlockStream(ABC):
     """Batches cut from one text; a pure function of (text, seed, position).
 
-    An epoch predicts every token once, but for a few at the ends of the text.
+    An epoch predicts every token once, except a few at the ends of the text.
 
     Args:
-        ids: (tokens,) the text, as `TextStore` has it.
-        tokens: budget of a batch, which has `tokens / block` rows, or one.
-        block: tokens that a row predicts.
-        seed: of the order.
+        ids: (tokens,) the text, as in `TextStore`.
+        tokens: budget of a batch, which has `tokens / block` rows, at least one.
+        block: number of tokens that a row predicts.
+        seed: seed of the order.
 
     Raises `UserError` for a text shorter than one block.
     """
@@ -38,7 +38,7 @@ class BlockStream(ABC):
         self.rows = max(1, tokens // block)
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on, without end: each batch with the position after it."""
+        """Endless batches from `position` on, each with the position after it."""
         while True:
             starts = self._starts(position.epoch)
             count = -(-len(starts) // self.rows)
@@ -49,21 +49,20 @@ class BlockStream(ABC):
             position = Position(position.epoch + 1)
 
     def batches_per_epoch(self) -> float:
-        """How many batches an epoch has, but for one."""
+        """Number of batches per epoch, accurate to one."""
         return max(1.0, (len(self.ids) - 1) / (self.block * self.rows))
 
     @abstractmethod
     def _starts(self, epoch: int) -> np.ndarray:
-        """(blocks,) where each block of the epoch begins, batch after batch. They take 8 bytes each."""
+        """(blocks,) start of each block of the epoch, batch after batch; 8 bytes each."""
 
     @abstractmethod
     def _width(self, number: int) -> int:
-        """How many tokens the rows of a batch of the epoch predict."""
+        """Number of tokens that the rows of a batch predict."""
 
 
 class ShuffledBlocks(BlockStream):
-    """Blocks in a random order, cut at other places in each epoch. The first tokens of a block are read without what
-    stood before them."""
+    """Blocks in random order, with different boundaries in each epoch. A block has no context from before it."""
 
     def _starts(self, epoch: int) -> np.ndarray:
         generator = np.random.default_rng([self.seed, epoch])
@@ -76,16 +75,16 @@ class ShuffledBlocks(BlockStream):
 
 
 class ContinuousBlocks(BlockStream):
-    """Each row reads a part of the text of its own, block after block; every epoch is the same.
+    """Each row reads its own part of the text, block after block; all epochs are equal.
 
-    What a row carries from the batch before belongs to its text, but for the first batch of an epoch. The last one may
-    have shorter rows.
+    The state carried from the previous batch belongs to the same text, except in the first batch of an epoch. The last
+    batch may have shorter rows.
     """
 
     def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int) -> None:
         super().__init__(ids, tokens=tokens, block=block, seed=seed)
         predicted = len(self.ids) - 1
-        self.rows = min(self.rows, predicted // block)  # so that each row has a whole block
+        self.rows = min(self.rows, predicted // block)  # each row needs at least one block
         self.row_length = predicted // self.rows
 
     def _starts(self, epoch: int) -> np.ndarray:
@@ -97,9 +96,9 @@ class ContinuousBlocks(BlockStream):
 
 
 def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Batch]:
-    """A whole text from its beginning to its end, each token but the first predicted once: for validation.
+    """A whole text from start to end, each token except the first predicted once; for validation.
 
-    What does not fill a block is a batch of one shorter row.
+    A remainder shorter than a block is a batch of one shorter row.
     """
     ids, rows, predicted = np.asarray(ids), max(1, tokens // block), len(ids) - 1
     whole = np.arange(0, predicted - block + 1, block)
@@ -115,29 +114,29 @@ def cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
     return make_blocks(ids[starts[:, None] + np.arange(width + 1)])
 
 
-_MASKED, _REPLACED = 0.8, 0.1  # of the chosen tokens; the rest of them stay as they are
-_ENDS = 2  # of a row
-_LOOK = 1 << 22  # tokens looked at together when the lines of a text are searched for
+_MASKED, _REPLACED = 0.8, 0.1  # shares of the chosen tokens; the rest stay unchanged
+_ENDS = 2  # end tokens of a row
+_SEARCHED = 1 << 22  # tokens per step of the search for line ends
 
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """How tokens are chosen and hidden.
+    """How tokens are chosen and masked.
 
-    Of each row the share is chosen, rounded, and one token at least. Of these 80 % become the mask, 10 % another
-    ordinary token drawn evenly, 10 % stay as they are.
+    A share of each row is chosen, rounded, at least one token. 80 % of the chosen tokens are replaced by the mask, 10 %
+    by a random ordinary token, and 10 % stay unchanged.
     """
 
     share: float
     mask: int
     ordinary: np.ndarray
-    """(size,) for each id whether it may be chosen, or drawn as a replacement."""
+    """(size,) whether an id may be chosen, or drawn as a replacement."""
 
     def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:
-        """Choose and hide: the source is what is left to be seen, and the target stands at the same places.
+        """Choose and mask tokens. The source is the masked row; the target has the same positions.
 
         Args:
-            ids: (batch, length), padded. A row without any ordinary token has none chosen.
+            ids: (batch, length), padded. Nothing is chosen in a row without ordinary tokens.
         """
         may = self.ordinary[ids]
         counts = may.sum(axis=1)
@@ -156,17 +155,17 @@ class Masking:
 class MaskedStream:
     """Batches of the lines of a text; a pure function of (text, settings, position).
 
-    A row is an end id, the tokens of a line, an end id. A line with more than `max_length` tokens, the ends counted, is
-    divided into several rows. Lines without a token to be guessed are left out.
+    A row is an end token, the tokens of a line, an end token. A line with more than `max_length` tokens, including both
+    ends, is split into several rows. Lines without any ordinary token are left out.
 
     Args:
-        ids: (tokens,) the text, as `TextStore` has it.
-        tokens: budget of a batch, as rows times the longest one.
-        share: of the tokens that are to be guessed.
-        seed: of order and masks.
-        chunk_rows: rows shuffled and sorted together.
+        ids: (tokens,) the text, as in `TextStore`.
+        tokens: budget of a batch, as rows times the longest row.
+        share: share of the tokens that are predicted.
+        seed: seed of order and masks.
+        chunk_rows: rows that are shuffled and sorted together.
 
-    Raises `UserError` when no line is left, when rows have no room, and for the vocabulary of a translator.
+    Raises `UserError` if no line is left, if `max_length` is too small, and for the vocabulary of a translator.
     """
 
     def __init__(
@@ -186,7 +185,7 @@ class MaskedStream:
         self.tokens, self.seed, self.chunk_rows = tokens, seed, chunk_rows
         breaks = np.zeros(tokenizer.size, dtype=bool)
         breaks[[END, reserved_id(tokenizer, LINE), *tokenizer.encode("\n")]] = True
-        breaks[UNKNOWN] = False  # a line end that the characters of the text did not have
+        breaks[UNKNOWN] = False  # a line end missing from a vocabulary of characters
         ordinary = np.zeros(tokenizer.size, dtype=bool)
         ordinary[ordinary_pieces(tokenizer)] = True
         self.masking = Masking(share, reserved_id(tokenizer, MASK), ordinary & ~breaks)
@@ -194,14 +193,14 @@ class MaskedStream:
         full = _with_ordinary(self.ids, begins, lengths, self.masking.ordinary)
         self.begins, self.lengths = begins[full], lengths[full]
         if not len(self.begins):
-            raise UserError("no line of the text has a token that could be guessed")
+            raise UserError("no line of the text has a token that could be predicted")
 
     def __len__(self) -> int:
-        """Rows of an epoch."""
+        """Number of rows per epoch."""
         return len(self.begins)
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on, without end: each batch with the position after it."""
+        """Endless batches from `position` on, each with the position after it."""
         while True:
             order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
             first = position.chunk * self.chunk_rows
@@ -220,7 +219,7 @@ class MaskedStream:
             position = following
 
     def batches_per_epoch(self) -> float:
-        """About how many batches an epoch has."""
+        """Approximate number of batches per epoch."""
         lengths = self.lengths + _ENDS
         return count_batches(lengths, lengths, tokens=self.tokens)
 
@@ -232,7 +231,7 @@ class MaskedStream:
                 return
 
     def _rows(self, rows: np.ndarray) -> np.ndarray:
-        """(batch, length) ids of these rows, between two ends, padded."""
+        """(batch, length) ids of these rows with both end tokens, padded."""
         lengths = self.lengths[rows, None]
         places = np.arange(int(lengths.max()) + _ENDS)
         inside = np.clip(self.begins[rows, None] + places - 1, 0, len(self.ids) - 1)
@@ -243,24 +242,24 @@ class MaskedStream:
 
 
 def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows,) where the tokens of each row begin, and how many they are; `breaks` (size,) says where a line ends."""
-    looks = range(0, len(ids), _LOOK)
-    found = np.concatenate([first + np.flatnonzero(breaks[ids[first : first + _LOOK]]) for first in looks])
-    begins = np.concatenate([[0], found + 1])
-    lengths = np.concatenate([found, [len(ids)]]) - begins
+    """(rows,) start of each row, and its number of tokens; `breaks` (size,) is True for ids that end a line."""
+    starts = range(0, len(ids), _SEARCHED)
+    ends = np.concatenate([first + np.flatnonzero(breaks[ids[first : first + _SEARCHED]]) for first in starts])
+    begins = np.concatenate([[0], ends + 1])
+    lengths = np.concatenate([ends, [len(ids)]]) - begins
     parts = -(-lengths // longest)
-    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # of the part within its line
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # index of the part in its line
     row_lengths = np.minimum(longest, np.repeat(lengths, parts) - longest * number)
     return np.repeat(begins, parts) + longest * number, row_lengths
 
 
 def _with_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
-    """(rows,) whether a row has an ordinary token."""
+    """(rows,) whether a row contains an ordinary token."""
     full = np.zeros(len(begins), dtype=bool)
-    step = max(1, _LOOK // max(1, int(lengths.max(initial=1))))
+    step = max(1, _SEARCHED // max(1, int(lengths.max(initial=1))))
     for first in range(0, len(begins), step):
         some = slice(first, first + step)
         start, end = begins[some][0], begins[some][-1] + lengths[some][-1]
-        # From a row to the next: between them stand breaks alone, which are not ordinary.
+        # Sums from one row to the next: only breaks lie between, which are not ordinary.
         full[some] = np.add.reduceat(ordinary[ids[start:end]].astype(np.int64), begins[some] - start) > 0
     return full

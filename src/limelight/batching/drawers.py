@@ -1,4 +1,4 @@
-"""Rows drawn by child processes: one process draws 50,000 to 100,000 tokens per second, a GPU learns from many times as
+"""Child processes that draw rows: one process draws 50,000 to 100,000 tokens per second, a GPU trains on many times as
 many, and threads would share Python's lock.
 
 The rows are a pure function of (rows, seeds), so they do not depend on the number of processes. A process (`child.py`)
@@ -22,11 +22,11 @@ from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 
 SILENCE = 300.0
-"""Seconds after which a process that does not answer is killed."""
+"""Seconds without an answer after which a process is killed."""
 
 
 class Drawers:
-    """Processes that compute `varied_rows`. They end when it is closed.
+    """A pool of processes that compute `varied_rows`; `close` ends them.
 
     Raises `RunError` if one of them cannot start.
     """
@@ -53,7 +53,7 @@ class Drawers:
                 raise
 
     def draw(self, chosen: np.ndarray, seeds: tuple[int, int]) -> Future[DrawnRows]:
-        """The result of `varied_rows` for these rows; the future raises `RunError` if a process failed."""
+        """A future of `varied_rows` for these rows; its result raises `RunError` if a process failed."""
         return self._threads.submit(self._draw, chosen, seeds)
 
     def close(self) -> None:
@@ -100,13 +100,13 @@ def _described(view: View) -> dict[str, Any]:
     }
 
 
-# --- in the other process ---
+# --- in the child ---
 
 
 def drawer() -> Handler:
-    """The function that answers: the first call opens tokenizers and stores, others draw rows.
+    """The handler in the child: the first call opens tokenizers and stores, later calls draw rows.
 
-    The answer to a draw has the lengths of all source rows and all target rows, then their ids, as int32.
+    The answer to a draw contains the lengths of all source rows and all target rows, then their ids, as int32.
     """
     opened: list[tuple[list[View], Tokenizers, Drawing]] = []
 

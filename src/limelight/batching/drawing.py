@@ -1,6 +1,6 @@
-"""From rows of corpora to ids: augmented, segmented anew, with the tag of the target language before the source.
+"""From rows of corpora to ids: augmentation, subword sampling, and the tag of the target language.
 
-Everything here is a pure function of its arguments, so that rows can be drawn in any process.
+All functions are pure, so that rows can be drawn in any process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ from limelight.tokens.marked import encode_mixed
 
 
 class View(NamedTuple):
-    """A tokenized corpus as one direction of a run sees it."""
+    """A tokenized corpus in one direction of a run."""
 
     store: TokenStore
     weight: float = 1.0
     """How often an epoch contains each pair."""
     prefix: tuple[int, ...] = ()
-    """Ids before every source: the tag of the target language, where a model has several directions, and that of
+    """Ids before every source: the tag of the target language if the model has several directions, and the tag of
     back-translated text."""
     languages: Languages = Languages("", "")
     alignment: AlignmentStore | None = None
-    """Which words of its pairs translate one another, where the augmentations need it."""
+    """Word alignments of the pairs, if the augmentations need them."""
 
 
 class DrawnRows(NamedTuple):
-    """Ids of both sides, without the end, row by row."""
+    """Ids of both sides without the end token, row by row."""
 
     sources: list[np.ndarray]
     targets: list[np.ndarray]
@@ -42,9 +42,10 @@ class DrawnRows(NamedTuple):
 class Drawing:
     """How rows are varied when they are drawn.
 
-    sampling: amount of subword sampling; 0 takes the stored segmentation.
-    rates: share of pairs for each augmentation, see `augment`; empty for none.
-    max_length: most ids of a side, prefix and end counted. A pair that gets longer is taken as it is stored.
+    Attributes:
+        sampling: amount of subword sampling; 0 uses the stored segmentation.
+        rates: share of pairs for each augmentation, see `augment`; empty for none.
+        max_length: maximum ids of a side, prefix and end included. A pair that becomes longer is used as stored.
     """
 
     sampling: float = 0.0
@@ -53,17 +54,17 @@ class Drawing:
 
     @property
     def varies(self) -> bool:
-        """Whether a row can differ from what is stored."""
+        """Whether rows can differ from the stored ones."""
         return self.sampling > 0 or any(rate > 0 for rate in self.rates.values())
 
     @property
     def marks(self) -> bool:
-        """Whether it puts marks into the text, which needs word alignments and the reserved tokens."""
+        """Whether it inserts marks into the text, which requires word alignments and reserved tokens."""
         return any(self.rates.get(name, 0.0) > 0 for name in MARKING)
 
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
-    """Rows as they are stored. `chosen` is (rows, 2): the number of a view, and a row of its store."""
+    """Rows as stored. `chosen` is (rows, 2): the index of a view, and a row of its store."""
     return DrawnRows(
         [_prefixed(views[view], views[view].store.sources[row]) for view, row in chosen],
         [views[view].store.targets[row] for view, row in chosen],
@@ -73,10 +74,10 @@ def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
 def varied_rows(
     views: Sequence[View], chosen: np.ndarray, tokenizers: Tokenizers, how: Drawing, seeds: tuple[int, int]
 ) -> DrawnRows:
-    """The same rows augmented and segmented anew; a pure function of its arguments.
+    """Rows after augmentation and subword sampling; a pure function of its arguments.
 
     Args:
-        seeds: one for each side. Augmentation takes the first.
+        seeds: one per side. Augmentation uses the first.
     """
     stored, texts = stored_rows(views, chosen), texts_of(views, chosen)
     augmented = augmented_pairs(views, chosen, texts, how, seeds[0])
@@ -98,17 +99,17 @@ def varied_rows(
 def augmented_pairs(
     views: Sequence[View], chosen: np.ndarray, texts: Sequence[Sides], how: Drawing, seed: int
 ) -> list[Augmented]:
-    """The texts of these rows as `varied_rows` augments them."""
+    """The texts of these rows after augmentation, as in `varied_rows`."""
     marked = marked_of(views, chosen)
     if not how.rates:
         return [Augmented(text, marked=is_marked) for text, is_marked in zip(texts, marked, strict=True)]
 
     def alignment_of(place: int) -> Alignment:
         view, row = chosen[place]
-        found = views[view].alignment
-        if found is None:
+        alignment = views[view].alignment
+        if alignment is None:
             raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
-        return found.of(row)
+        return alignment.of(row)
 
     seen = [views[view] for view, _ in chosen]
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
@@ -118,8 +119,8 @@ def augmented_pairs(
 def _fitting(
     fresh: tuple[np.ndarray, np.ndarray], stored: tuple[np.ndarray, np.ndarray], most: int, *, together: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The drawn pair, with what is stored in place of a side that got too long; of both sides where they were changed
-    `together`, as otherwise they would no longer belong to each other."""
+    """The drawn pair, with sides that became too long replaced by the stored ones. If both were changed `together`,
+    both are replaced, as they would otherwise no longer match."""
     fits = [len(side) < most for side in fresh]
     if together and not all(fits):
         return stored
@@ -132,19 +133,19 @@ def _prefixed(view: View, row: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
-    """Texts of rows that lie in several stores, in the order of the rows."""
-    found = [Sides("", "")] * len(chosen)
+    """Texts of rows in several stores, in the order of the rows."""
+    texts = [Sides("", "")] * len(chosen)
     for number, view in enumerate(views):
         places = np.flatnonzero(chosen[:, 0] == number)
         for place, source, target in zip(places, *view.store.texts(chosen[places, 1]), strict=True):
-            found[place] = Sides(source, target)
-    return found
+            texts[place] = Sides(source, target)
+    return texts
 
 
 def marked_of(views: Sequence[View], chosen: np.ndarray) -> list[bool]:
-    """For each of the rows whether its texts are marked."""
-    found = np.zeros(len(chosen), dtype=bool)
+    """Whether the texts of each row contain marks."""
+    marked = np.zeros(len(chosen), dtype=bool)
     for number, view in enumerate(views):
         places = np.flatnonzero(chosen[:, 0] == number)
-        found[places] = view.store.are_marked(chosen[places, 1])
-    return found.tolist()
+        marked[places] = view.store.are_marked(chosen[places, 1])
+    return marked.tolist()

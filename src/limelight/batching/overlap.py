@@ -1,5 +1,5 @@
-"""Which pairs of a validation or test set are in the training text too: on those a measure says nothing about text that
-the model has not seen."""
+"""Pairs of a validation or test set that are also in the training text: scores on them say nothing about unseen
+text."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,35 +17,35 @@ _ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What `find_overlap` counted; case and white space make no difference."""
+    """Result of `find_overlap`; case and white space are ignored."""
 
     total: int
-    """Pairs that were looked for."""
+    """Number of pairs that were searched for."""
     pairs: int
-    """Those found with both sides."""
+    """Pairs found with both sides."""
     sources: int
-    """Those of which only the source was found, with another target."""
+    """Pairs of which only the source was found, with another target."""
     examples: tuple[Pair, ...]
-    """Some of the first kind or, where there are none, of the second."""
+    """Some pairs found with both sides or, if there are none, with only the source."""
 
     def warning(self, role: str) -> str:
-        """One line for people, empty where nothing was found; `role` is `validation` or `test`."""
+        """A warning in one line, empty if nothing was found; `role` is `validation` or `test`."""
         if not self.examples:
             return ""
-        found = f"{self.pairs:,} of {self.total:,} {role} pairs are in the training text too"
+        overlap = f"{self.pairs:,} of {self.total:,} {role} pairs are in the training text too"
         if not self.pairs:
-            found = f"the sources of {self.sources:,} of {self.total:,} {role} pairs are in the training text too"
+            overlap = f"the sources of {self.sources:,} of {self.total:,} {role} pairs are in the training text too"
         elif self.sources:
-            found += f", and so are the sources of {self.sources:,} more"
+            overlap += f", and so are the sources of {self.sources:,} more"
         named = ", ".join(f"{pair.place} ({shown(pair.source, 60)!r})" for pair in self.examples)
-        return f"warning: {found}, so the scores will look better than on unseen text; for example {named}"
+        return f"warning: {overlap}, so the scores will look better than on unseen text; for example {named}"
 
 
 def find_overlap(stores: Iterable[TokenStore], pairs: Sequence[Pair]) -> Overlap:
-    """Look for pairs in tokenized corpora, which are read once, at some 300,000 pairs a second.
+    """Search tokenized corpora for pairs, in one pass at about 300,000 pairs per second.
 
-    Memory: three hashes of 64 bits for each of the `pairs`, nothing for the corpora. With n pairs looked for in m, a
-    pair is reported by mistake with a chance of n m / 2^64.
+    Memory: three 64-bit hashes for each of `pairs`, nothing for the corpora. With n pairs and a corpus of m pairs, the
+    probability of a false match is n m / 2^64 per pair.
     """
     looked_for = [(hash(fold(pair.source)), hash(fold(pair.target))) for pair in pairs]
     sources, both = {source for source, _ in looked_for}, set(looked_for)
@@ -66,12 +66,12 @@ def find_overlap(stores: Iterable[TokenStore], pairs: Sequence[Pair]) -> Overlap
 
 
 def fold(text: str) -> str:
-    """Texts that differ in case, white space or Unicode normalization alone become the same."""
+    """Normalize a text so that differences in case, white space and Unicode normalization vanish."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def _texts(rows: Ragged, change: Callable[[str], str]) -> Iterator[str]:
-    """All rows, changed so, read in parts: a slice of a memory-mapped file for each row takes longer than all else."""
+    """All rows after `change`, read in parts: slicing a memory-mapped file for each row would dominate the time."""
     for first in range(0, len(rows), _ROWS):
         offsets = rows.offsets[first : first + _ROWS + 1].tolist()
         begin = offsets[0]

@@ -21,29 +21,29 @@ _LINKS, _FORMS = "links", "forms.json"
 VERSION = 1
 DESCRIPTION = "store.json"
 MARKED = "marked.rows"
-WAY_OUT = "delete the folder, it is made anew from the corpus"
+REMEDY = "delete the folder; it is created again from the corpus"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Rows of different lengths in two memory-mapped files."""
+    """Rows of different length in two memory-mapped files."""
 
     values: np.ndarray
     offsets: np.ndarray
     place: Path | None = None
-    """The two files without their endings, by which another process opens them."""
+    """Path of the two files without their suffixes, for opening them in another process."""
 
     @classmethod
     def open(cls, folder: Path, name: str, dtype: str) -> "Ragged":
-        """Map `name.values` and `name.offsets`. Raises `RunError` when they do not belong together."""
+        """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
         try:
             offsets = map_file(folder / f"{name}.offsets", "<i8")
             values = map_file(folder / f"{name}.values", dtype)
-        except (OSError, ValueError) as error:  # missing, or half a number at the end
-            raise RunError(f"{folder}: {name} cannot be read ({error}); {WAY_OUT}") from None
+        except (OSError, ValueError) as error:  # missing, or a truncated number at the end
+            raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
         if not len(offsets) or offsets[-1] != len(values):
-            raise RunError(f"{folder}: {name} is incomplete; {WAY_OUT}")
+            raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
         return cls(values, offsets, folder / name)
 
     def __len__(self) -> int:
@@ -53,12 +53,12 @@ class Ragged:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     def lengths(self) -> np.ndarray:
-        """(rows,) values in each row."""
+        """(rows,) number of values in each row."""
         return np.diff(self.offsets)
 
 
 class RaggedWriter:
-    """Appends rows; what is not closed is not valid."""
+    """Appends rows; the files are valid only after `close`."""
 
     def __init__(self, folder: Path, name: str, dtype: str) -> None:
         self.dtype = dtype
@@ -68,7 +68,7 @@ class RaggedWriter:
         self._offsets.write(np.int64(0).tobytes())
 
     def append(self, rows: Sequence[Sequence[int] | bytes]) -> None:
-        """Add rows of numbers, or of bytes."""
+        """Append rows of numbers, or of bytes."""
         parts = [
             np.frombuffer(row, dtype=self.dtype) if isinstance(row, bytes) else np.asarray(row, dtype=self.dtype)
             for row in rows
@@ -80,56 +80,56 @@ class RaggedWriter:
             self._end = int(ends[-1])
 
     def close(self) -> None:
-        """Bring everything to the disk."""
+        """Sync the files to disk and close them."""
         close_whole(self._values)
         close_whole(self._offsets)
 
     def abandon(self) -> None:
-        """Let go of the files as they are."""
+        """Close the files without syncing; errors are ignored."""
         abandon(self._values)
         abandon(self._offsets)
 
 
 def close_whole(file: BinaryIO) -> None:
-    """Bring a file to the disk and close it."""
+    """Sync a file to disk and close it."""
     file.flush()
     os.fsync(file.fileno())
     file.close()
 
 
 def abandon(file: BinaryIO) -> None:
-    """Let go of a file as it is, be it that not even what is buffered finds room."""
+    """Close a file without syncing, even if flushing fails."""
     with suppress(OSError):
         file.close()
 
 
 @dataclass(frozen=True, slots=True)
 class TokenStore:
-    """One corpus: tokens and text of both sides, row by row."""
+    """One corpus: tokens and texts of both sides, row by row."""
 
     sources: Ragged
     targets: Ragged
     source_texts: Ragged
     target_texts: Ragged
     marked: np.ndarray = field(kw_only=True, default_factory=lambda: np.empty(0, dtype="<i8"))
-    """Numbers of the rows, in their order, whose texts are marked (see `text/marks.py`)."""
+    """Row numbers, ascending, whose texts contain marks (see `text/marks.py`)."""
 
     def __len__(self) -> int:
         return len(self.sources)
 
     def reversed(self) -> "TokenStore":
-        """The same corpus in the other direction."""
+        """The corpus in the opposite direction."""
         return TokenStore(self.targets, self.sources, self.target_texts, self.source_texts, marked=self.marked)
 
     def are_marked(self, rows: np.ndarray) -> np.ndarray:
-        """For each of these rows whether its texts are marked."""
+        """Whether the texts of each of these rows contain marks."""
         if not len(self.marked):
             return np.zeros(len(rows), dtype=bool)
         places = np.searchsorted(self.marked, rows)
         return self.marked[np.minimum(places, len(self.marked) - 1)] == rows
 
     def texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
-        """Source and target text of these rows."""
+        """Source and target texts of these rows."""
         return (
             [self.source_texts[row].tobytes().decode() for row in rows],
             [self.target_texts[row].tobytes().decode() for row in rows],
@@ -140,10 +140,10 @@ Writer = TypeVar("Writer", bound="FolderWriter")
 
 
 class FolderWriter(ABC):
-    """A folder of flat files of ids, written beside its place and moved there when it is complete: never half of one.
+    """Writes a folder of flat files atomically: to a temporary folder that is renamed when it is complete.
 
-    Use it in a `with` block: what was not finished when the block is left is removed. What cannot be written raises
-    `RunError` naming the folder and the cause.
+    Use it in a `with` block, which removes the temporary folder if `finish` was not called. Write errors raise
+    `RunError` with the folder and the cause.
     """
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
@@ -161,11 +161,11 @@ class FolderWriter(ABC):
 
     @abstractmethod
     def _close(self) -> None:
-        """Bring them to the disk."""
+        """Sync the files to disk and close them."""
 
     @abstractmethod
     def _abandon(self) -> None:
-        """Let go of them."""
+        """Close the files without syncing."""
 
     def __enter__(self: Writer) -> Writer:
         return self
@@ -179,8 +179,8 @@ class FolderWriter(ABC):
         return writing(self.folder, _AFTERWARDS)
 
     def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
-        """Bring everything to the disk and move it into place; `fingerprint` names what it was made of, `files` where
-        that lies."""
+        """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
+        paths."""
         description = {
             "version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint, "files": list(files), **figures
         }  # fmt: skip
@@ -213,7 +213,7 @@ class StoreWriter(FolderWriter):
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
                source_texts: Sequence[str], target_texts: Sequence[str],
                marked: Sequence[bool] = ()) -> None:  # fmt: skip
-        """Add pairs; the lists run in step. `marked` says whose texts have marks; none have where it is not given."""
+        """Append pairs; all lists have the same length. `marked` tells whose texts contain marks; none by default."""
         self._marked += [self._rows + place for place, is_marked in enumerate(marked) if is_marked]
         self._rows += len(sources)
         with self.writing():
@@ -223,51 +223,52 @@ class StoreWriter(FolderWriter):
             self._writers["target_text"].append([text.encode() for text in target_texts])
 
     def close(self, fingerprint: str, files: Sequence[str] = ()) -> TokenStore:
-        """Finish, move into place, open. `fingerprint` names what the store was made of, `files` where that lies."""
+        """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
         self.finish(fingerprint, files, marked=len(self._marked))
         return open_store(self.folder)
 
 
 def open_store(folder: Path) -> TokenStore:
-    """Map a finished store. Raises `RunError` when it is damaged."""
+    """Map a finished store. Raises `RunError` if it is damaged."""
     description = described(folder)
     dtype = description["dtype"]
     parts = [Ragged.open(folder, name, dtype) for name in ("source", "target")]
     parts += [Ragged.open(folder, name, "u1") for name in ("source_text", "target_text")]
     if len({len(part) for part in parts}) > 1:
-        raise RunError(f"{folder}: its files have different numbers of rows; {WAY_OUT}")
+        raise RunError(f"{folder}: its files have different numbers of rows; {REMEDY}")
     marked = open_marked(folder)
-    if len(marked) != description.get("marked", 0):  # versions before marks wrote no number
-        raise RunError(f"{folder}: {MARKED} is incomplete; {WAY_OUT}")
+    if len(marked) != description.get("marked", 0):  # earlier versions had no marks and wrote no number
+        raise RunError(f"{folder}: {MARKED} is incomplete; {REMEDY}")
     return TokenStore(*parts, marked=marked)
 
 
 def open_marked(folder: Path) -> np.ndarray:
-    """The numbers of the rows of a store whose texts are marked. Raises `RunError` where they cannot be read."""
+    """The numbers of the marked rows of a store. Raises `RunError` if they cannot be read."""
     path = folder / MARKED
     try:
         return map_file(path, "<i8") if path.exists() else np.empty(0, dtype="<i8")
     except (OSError, ValueError) as error:
-        raise RunError(f"{path}: cannot be read ({error}); {WAY_OUT}") from None
+        raise RunError(f"{path}: cannot be read ({error}); {REMEDY}") from None
 
 
 def described(folder: Path, *figures: str) -> dict[str, Any]:
-    """What `FolderWriter.finish` wrote. Raises `RunError` where it is something else, or lacks one of the `figures`."""
+    """The description written by `FolderWriter.finish`. Raises `RunError` if it is invalid or lacks one of
+    `figures`."""
     description = _describe(folder)
     known = description.get("version") == VERSION and description.get("dtype") in ("<u2", "<i4")
     if not known or not all(isinstance(description.get(name), int) for name in figures):
-        raise RunError(f"{folder / DESCRIPTION}: not a description of a store; {WAY_OUT}")
+        raise RunError(f"{folder / DESCRIPTION}: not a description of a store; {REMEDY}")
     return description
 
 
 def store_matches(folder: Path, fingerprint: str) -> bool:
-    """Whether a complete store of exactly this corpus, cleaning and tokenizer stands there."""
+    """Whether the folder is a complete store with this fingerprint."""
     description = _describe(folder)
     return (description.get("version"), description.get("fingerprint")) == (VERSION, fingerprint)
 
 
 def _describe(folder: Path) -> dict[str, Any]:
-    """What stands in the description; nothing where there is none, or no JSON in it."""
+    """The content of the description; empty if it does not exist or is not valid JSON."""
     try:
         description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -276,7 +277,7 @@ def _describe(folder: Path) -> dict[str, Any]:
 
 
 def map_file(path: Path, dtype: str) -> np.ndarray:
-    """A file as a read-only array; an empty file cannot be mapped and is an empty array."""
+    """A file as a read-only array. An empty file, which cannot be mapped, gives an empty array."""
     if path.stat().st_size == 0:
         return np.empty(0, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r")
@@ -288,24 +289,24 @@ _FIGURES = ("pieces", "documents", "characters", "utf8_bytes", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class TextStore:
-    """Some text as tokens, and what is known of it."""
+    """A tokenized text and its statistics."""
 
     ids: np.ndarray
-    """(tokens,): an end id, then the documents, an end id after each."""
+    """(tokens,): an end token, then the documents, each followed by an end token."""
     documents: int
     characters: int
-    """Of the text as it was read, line ends included."""
+    """Characters of the original text, line ends included."""
     utf8_bytes: int
-    """Of the same."""
+    """Bytes of the original text in UTF-8."""
     unknown: int
-    """Characters or tokens that the vocabulary does not know."""
+    """Characters or tokens that are not in the vocabulary."""
 
 
 NO_TEXT = TextStore(np.array([END], dtype="<u2"), 0, 0, 0, 0)
 
 
 class TextWriter(FolderWriter):
-    """Writes a `TextStore`; see `FolderWriter`."""
+    """Writes a `TextStore`."""
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
         self._figures = dict.fromkeys(_FIGURES, 0)
@@ -322,7 +323,7 @@ class TextWriter(FolderWriter):
         abandon(self._file)
 
     def append(self, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
-        """Add some tokens of a document, and what they were as text; `ends` when it is the end of the document."""
+        """Append tokens of a document with the size of their text; `ends` marks the end of the document."""
         with self.writing():
             unknown = self._write([*ids, END] if ends else ids)
         for name, more in zip(_FIGURES[1:], (ends, characters, utf8_bytes, unknown), strict=True):
@@ -336,37 +337,37 @@ class TextWriter(FolderWriter):
 
     @property
     def documents(self) -> int:
-        """Those that have ended so far."""
+        """Number of documents that have ended so far."""
         return self._figures["documents"]
 
     def close(self, fingerprint: str, files: Sequence[str] = ()) -> TextStore:
-        """Finish, move into place, open. `fingerprint` names what the store was made of, `files` where that lies."""
+        """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
         self.finish(fingerprint, files, **self._figures)
         return open_text_store(self.folder)
 
 
 def open_text_store(folder: Path) -> TextStore:
-    """Map a finished store. Raises `RunError` when it is damaged."""
+    """Map a finished store. Raises `RunError` if it is damaged."""
     description = described(folder, *_FIGURES)
     pieces, *figures = (description[name] for name in _FIGURES)
     try:
         ids = map_file(folder / _IDS, description["dtype"])
-    except (OSError, ValueError) as error:  # missing, or half a number at the end
-        raise RunError(f"{folder}: {_IDS} cannot be read ({error}); {WAY_OUT}") from None
+    except (OSError, ValueError) as error:  # missing, or a truncated number at the end
+        raise RunError(f"{folder}: {_IDS} cannot be read ({error}); {REMEDY}") from None
     if len(ids) != pieces:
-        raise RunError(f"{folder}: {_IDS} is incomplete; {WAY_OUT}")
+        raise RunError(f"{folder}: {_IDS} is incomplete; {REMEDY}")
     return TextStore(ids, *figures)
 
 
 _DTYPE = "<u2"
 _SURE = 0x8000
-"""Added to the target word of a link that both directions of the alignment have."""
+"""Added to the target word of a link that both directions of the alignment contain."""
 MAX_WORDS = _SURE
-"""A link of a word behind so many is not kept."""
+"""Links of words with this index or a larger one are dropped."""
 
 
 class SideForms(NamedTuple):
-    """What is known of the words of one side."""
+    """Statistics of the words of one side."""
 
     related: dict[str, list[str]]
     """Other forms of a word."""
@@ -376,27 +377,27 @@ class SideForms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AlignmentStore:
-    """Which words of each pair of a store translate one another."""
+    """Word alignments of each pair of a store."""
 
     links: Ragged
-    """Row by row: source word, target word (with `_SURE`), source word, ..."""
+    """Per row: source word, target word (with `_SURE`), source word, ..."""
     forms: tuple[WordForms, WordForms]
-    """What is known of the words: read from source to target, and the other way round."""
+    """Word forms for the direction from source to target, and for the opposite direction."""
     turned: bool = False
-    """Whether it is read in the other direction."""
+    """Whether the alignments are used in the opposite direction."""
 
     def __len__(self) -> int:
         return len(self.links)
 
     def reversed(self) -> "AlignmentStore":
-        """The same in the other direction."""
+        """The alignments in the opposite direction."""
         return AlignmentStore(self.links, self.forms, not self.turned)
 
     def of(self, row: int | np.integer) -> Alignment:
         """The alignment of a pair."""
         values = self.links[row].tolist()
-        found = [(s, t & ~_SURE, t >= _SURE) for s, t in zip(values[::2], values[1::2], strict=True)]
-        links = [Link(t, s, sure) if self.turned else Link(s, t, sure) for s, t, sure in found]
+        stored = [(s, t & ~_SURE, t >= _SURE) for s, t in zip(values[::2], values[1::2], strict=True)]
+        links = [Link(t, s, sure) if self.turned else Link(s, t, sure) for s, t, sure in stored]
         return Alignment(links, self.forms[self.turned])
 
 
@@ -416,12 +417,12 @@ class AlignmentWriter(FolderWriter):
         self._links.abandon()
 
     def append(self, rows: Sequence[Sequence[Link]]) -> None:
-        """Add the links of pairs."""
+        """Append the links of pairs."""
         with self.writing():
             self._links.append([_numbers(row) for row in rows])
 
     def close(self, fingerprint: str, sides: tuple[SideForms, SideForms]) -> AlignmentStore:
-        """Finish, move into place, open. `fingerprint` names what it was made of."""
+        """Finish and open the store. `fingerprint` identifies what it was made from."""
         with self.writing():
             content = json.dumps([each._asdict() for each in sides], ensure_ascii=False)
             write_whole(self._partial / _FORMS, content)
@@ -439,7 +440,7 @@ def _numbers(links: Sequence[Link]) -> list[int]:
 
 
 def open_alignments(folder: Path) -> AlignmentStore:
-    """Map finished alignments. Raises `RunError` when they are damaged."""
+    """Map finished alignments. Raises `RunError` if they are damaged."""
     described(folder)
     links = Ragged.open(folder, _LINKS, _DTYPE)
     try:
@@ -447,9 +448,9 @@ def open_alignments(folder: Path) -> AlignmentStore:
         sides = [SideForms({str(word): list(map(str, forms)) for word, forms in side["related"].items()},
                            list(map(str, side["common"]))) for side in content]  # fmt: skip
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise RunError(f"{folder / _FORMS}: cannot be read ({error}); {WAY_OUT}") from None
+        raise RunError(f"{folder / _FORMS}: cannot be read ({error}); {REMEDY}") from None
     if len(sides) != 2 or (links.lengths() % 2).any():
-        raise RunError(f"{folder}: no word alignments; {WAY_OUT}")
+        raise RunError(f"{folder}: not word alignments; {REMEDY}")
     source, target = sides
     common = frozenset(source.common), frozenset(target.common)
     return AlignmentStore(links, (WordForms(target.related, common), WordForms(source.related, common[::-1])))

@@ -1,7 +1,7 @@
 """An endless stream of training batches that can be resumed at any batch.
 
-Everything in it is a pure function of (corpora, seed, position): a position is three numbers, and nothing random is
-ever stored. Memory is bounded by a chunk, not by the corpus.
+Everything is a pure function of (corpora, seed, position): a position is three numbers, and no random state is stored.
+Memory is bounded by a chunk, not by the corpus.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -21,12 +21,12 @@ from limelight.tokens import Tokenizers
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import END
 
-SAMPLED_TOGETHER = 2000  # pairs between two looks at whether anybody still wants them: about a tenth of a second
+DRAWN_PAIRS = 2000  # pairs between cancellation checks: about a tenth of a second
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """The next batch to be seen: its place in the chunk, the chunk's in the epoch."""
+    """The next batch: epoch, chunk in the epoch, batch in the chunk."""
 
     epoch: int = 0
     chunk: int = 0
@@ -35,22 +35,22 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Pairs that were shuffled, segmented and cut into batches together."""
+    """Pairs that are shuffled, segmented and cut into batches together."""
 
     sources: list[np.ndarray]
     targets: list[np.ndarray]
     batches: list[np.ndarray]
 
 
-class _Making:
-    """What makes the chunks of one iterator, and whether anybody still wants them."""
+class _Production:
+    """The processes that make the chunks of one iterator, and whether it was closed."""
 
     def __init__(self) -> None:
-        self.unwanted = Event()
+        self.cancelled = Event()
         self.drawers: Drawers | None = None
 
     def end(self) -> None:
-        self.unwanted.set()
+        self.cancelled.set()
         if self.drawers is not None:
             self.drawers.close()
 
@@ -61,12 +61,11 @@ class BatchStream:
     Args:
         views: the corpora, each in one direction.
         tokens: budget of a batch (see `cut_batches`).
-        drawing: how pairs are varied when they are drawn; by default they are taken as they are stored.
-        processes: how many processes draw them; with 0 the thread that makes the batches does. The batches are the
-            same.
-        chunk_pairs: pairs shuffled, segmented and sorted together.
+        drawing: how pairs are varied; by default they are used as stored.
+        processes: number of processes that draw pairs; with 0 the batching thread does. The batches are the same.
+        chunk_pairs: pairs that are shuffled, segmented and sorted together.
 
-    Raises `UserError` when an epoch would be empty, and for marks that the vocabulary or the corpora cannot have.
+    Raises `UserError` if an epoch would be empty, and for marks that the vocabulary or the corpora do not support.
     """
 
     def __init__(
@@ -94,12 +93,11 @@ class BatchStream:
         self.processes = processes if self.drawing.varies else 0
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on, without end: each batch with the position after it.
+        """Endless batches from `position` on, each with the position after it.
 
-        The next chunk is made in a thread beside the training; it ends with the iterator (`close`), as do the
-        processes.
+        The next chunk is made in a background thread, which ends with the iterator (`close`), as do the processes.
         """
-        making = _Making()
+        making = _Production()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
             try:
                 if self.processes:
@@ -117,7 +115,7 @@ class BatchStream:
                 making.end()
 
     def batches_per_epoch(self) -> float:
-        """About how many batches an epoch has, before what varies the rows makes some longer."""
+        """Approximate number of batches per epoch, before variation makes some rows longer."""
         return sum(
             view.weight
             * count_batches(
@@ -129,16 +127,16 @@ class BatchStream:
         )
 
     def first_parts(self) -> Iterator[tuple[np.ndarray, tuple[int, int]]]:
-        """The rows of the first chunk, as `varied_rows` gets them part by part, with their seeds."""
+        """The rows of the first chunk with their seeds, in the parts that `varied_rows` gets."""
         generator = np.random.default_rng([self.seed, 0, 1])
         for rows in _parts(self._epoch_rows(0)[: self.chunk_pairs]):
             yield rows, _seeds(generator)
 
     def _chunk_at(
-        self, place: Position, rows: np.ndarray | None, making: _Making
+        self, place: Position, rows: np.ndarray | None, making: _Production
     ) -> tuple[Chunk, Position, np.ndarray | None]:
-        """A chunk, where the one after it stands, and the rows of the epoch if that is the same; shuffled once for all
-        its chunks, as millions of pairs take seconds."""
+        """A chunk, the position of the next one, and the rows of the epoch if that is the same. They are shuffled once
+        for all chunks, as this takes seconds for millions of pairs."""
         rows = self._epoch_rows(place.epoch) if rows is None else rows
         first = place.chunk * self.chunk_pairs
         seeds = [self.seed, place.epoch, place.chunk + 1]
@@ -148,7 +146,8 @@ class BatchStream:
         return chunk, Position(place.epoch + 1), None
 
     def _epoch_rows(self, epoch: int) -> np.ndarray:
-        """(pairs, 2) view and row, shuffled: whole copies for whole weights, a fresh part for the rest."""
+        """(pairs, 2) view and row, shuffled: whole copies for the integer part of a weight, a random part for the
+        rest."""
         generator = np.random.default_rng([self.seed, epoch])
         parts = []
         for number, (store, weight, *_) in enumerate(self.views):
@@ -158,7 +157,7 @@ class BatchStream:
             parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
         return generator.permutation(np.concatenate(parts).astype(np.int64))
 
-    def _make_chunk(self, rows: np.ndarray, seeds: list[int], making: _Making) -> Chunk:
+    def _make_chunk(self, rows: np.ndarray, seeds: list[int], making: _Production) -> Chunk:
         generator = np.random.default_rng(seeds)
         sources, targets = stored_rows(self.views, rows)
         if self.drawing.varies:
@@ -169,16 +168,16 @@ class BatchStream:
         return Chunk(sources, targets, cut_batches(*lengths, tokens=self.tokens, generator=generator))
 
     def _varied_parts(
-        self, parts: Sequence[np.ndarray], generator: np.random.Generator, making: _Making
+        self, parts: Sequence[np.ndarray], generator: np.random.Generator, making: _Production
     ) -> Iterator[DrawnRows]:
-        """Each part of a chunk, in other processes or here; seeds are drawn in the order of the parts in both cases."""
+        """The parts of a chunk, drawn in other processes or here; the order of the seeds is the same."""
         if making.drawers is not None:
             upcoming = [making.drawers.draw(rows, _seeds(generator)) for rows in parts]
             yield from (future.result() for future in upcoming)
             return
         for rows in parts:
             yield self._varied(rows, generator)
-            if making.unwanted.is_set():
+            if making.cancelled.is_set():
                 raise CancelledError
 
     def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
@@ -198,14 +197,14 @@ class BatchStream:
 
 
 def _parts(rows: np.ndarray) -> list[np.ndarray]:
-    """The rows of a chunk that are varied together."""
-    return [rows[first : first + SAMPLED_TOGETHER] for first in range(0, len(rows), SAMPLED_TOGETHER)]
+    """The rows of a chunk in parts that are varied together."""
+    return [rows[first : first + DRAWN_PAIRS] for first in range(0, len(rows), DRAWN_PAIRS)]
 
 
 def _require_marks(views: Sequence[View], tokenizers: Tokenizers) -> None:
     if any(view.alignment is None for view in views):
         raise UserError(
-            f"augmentation.{' and augmentation.'.join(MARKING)} need word alignments, and there are none of these "
+            f"augmentation.{' and augmentation.'.join(MARKING)} need word alignments, and there are none for these "
             "corpora: set both to 0"
         )
     for tokenizer in tokenizers:
@@ -213,15 +212,16 @@ def _require_marks(views: Sequence[View], tokenizers: Tokenizers) -> None:
 
 
 def _seeds(generator: np.random.Generator) -> tuple[int, int]:
-    """One for each side of a part."""
+    """One seed for each side of a part."""
     return int(generator.integers(2**31)), int(generator.integers(2**31))
 
 
 class LabelStream(BatchStream):
-    """A `BatchStream` of corpora whose sources are `begun` rows and whose targets are the number of a label each."""
+    """A `BatchStream` whose sources are `begun` rows and whose targets are the index of a label."""
 
     def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
-        """Segment the texts anew; one that gets too long keeps its stored tokens. Labels stay what they are."""
+        """Resample the subwords of the texts; a row that becomes too long keeps its stored tokens. Labels do not
+        change."""
         stored, how = stored_rows(self.views, rows), self.drawing
         texts = [pair.source for pair in texts_of(self.views, rows)]
         drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=int(generator.integers(2**31)))

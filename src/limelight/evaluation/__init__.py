@@ -1,4 +1,5 @@
-"""How good a model is: corpus scores with signatures, by source length, and the probability of given translations."""
+"""Quality of models: corpus scores with signatures, scores by source length, and the probability of given
+translations."""
 
 from limelight.evaluation.evaluate import Evaluation, evaluate
 from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf

@@ -9,22 +9,22 @@ Link = tuple[int, int]
 
 
 class GoldAlignment(NamedTuple):
-    """Links made by people: `sure` ones, and `possible` ones, which include the sure ones."""
+    """Manual links: `sure` ones, and `possible` ones, which include the sure ones."""
 
     sure: frozenset[Link]
     possible: frozenset[Link]
 
 
 def read_gold(line: str) -> GoldAlignment:
-    """Links such as `0-0 1-2 3p4`: `-` is sure and `p` possible; words count from 0.
+    """Parse links such as `0-0 1-2 3p4`: `-` is sure and `p` possible; words count from 0.
 
     Raises `UserError` for anything else.
     """
     sure, possible = set[Link](), set[Link]()
     for word in line.split():
         for mark, links in (("-", sure), ("p", possible)):
-            source, found, target = word.partition(mark)
-            if found and source.isdecimal() and target.isdecimal():
+            source, separator, target = word.partition(mark)
+            if separator and source.isdecimal() and target.isdecimal():
                 links.add((int(source), int(target)))
                 break
         else:
@@ -32,16 +32,15 @@ def read_gold(line: str) -> GoldAlignment:
     return GoldAlignment(frozenset(sure), frozenset(sure | possible))
 
 
-def alignment_error_rate(found: Iterable[Iterable[Link]], gold: Iterable[GoldAlignment]) -> float:
+def alignment_error_rate(links: Iterable[Iterable[Link]], gold: Iterable[GoldAlignment]) -> float:
     """1 - (|A & S| + |A & P|) / (|A| + |S|) over a corpus (Och and Ney 2003, equation 24); 0 is perfect.
 
     Raises `ValueError` for unequal numbers of sentences, and if there is no link at all.
     """
     right = count = 0
-    for links, (sure, possible) in zip(found, gold, strict=True):
-        have = set(links)
-        right += len(have & sure) + len(have & possible)
-        count += len(have) + len(sure)
+    for predicted, (sure, possible) in zip(map(set, links), gold, strict=True):
+        right += len(predicted & sure) + len(predicted & possible)
+        count += len(predicted) + len(sure)
     if not count:
         raise ValueError("there are no links")
     return 1 - right / count

@@ -1,7 +1,7 @@
-"""Confidence, learned and measured: how likely a translation is good, from text with references.
+"""Confidence: the learned probability that a translation is good, fitted on text with references.
 
-A sentence is good if its chrF is at least `GOOD`; a word is if the reference has it, as often as the translation says
-it, without case and the punctuation around it.
+A sentence is good if its chrF is at least `GOOD`. A word is good if the reference contains it at least as often,
+ignoring case and surrounding punctuation.
 """
 
 import math
@@ -23,26 +23,27 @@ from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair
 
 GOOD = 60.0
-"""chrF2 of a sentence."""
+"""chrF2 from which a sentence counts as good."""
 MIN_PAIRS = 100
-"""With fewer in all there is nothing to learn."""
+"""Minimum number of pairs to learn from, all directions together."""
 MIN_OF_DIRECTION = 500
-"""A direction with fewer has no weights of its own."""
+"""Minimum number of pairs for weights of a direction's own."""
 MAX_PAIRS = 3000
-"""Of each direction, evenly from all."""
+"""Maximum number of pairs per direction, evenly spread."""
 MIN_WORDS = 100
-"""With fewer words that can be matched with tokens, words have no confidence. Chinese, Japanese and Thai have none."""
+"""Minimum number of words that can be matched with tokens for a confidence of words. Chinese, Japanese and Thai have
+none."""
 RIDGE = 1e-2
 MIN_SPREAD = 1e-3
-"""Features are standardized by at least this. The probability of a long sentence is 1e-9 with a spread of 1e-11, and
-would get a weight of 1e9."""
+"""Lower bound of the standard deviation by which features are divided. The probability of a long sentence is 1e-9 with
+a deviation of 1e-11, and would get a weight of 1e9."""
 BINS = 10
 
 Numbers = npt.NDArray[np.float64]
 
 
 class Examples(NamedTuple):
-    """Features with what became of them."""
+    """Features of sentences and words, and whether each was good."""
 
     sentences: list[list[float]]
     good: list[bool]
@@ -50,16 +51,16 @@ class Examples(NamedTuple):
     right: list[bool]
 
 
-def fit_examples(found: Mapping[str, Examples]) -> Confidence:
-    """Weights for each direction (`en-de`) with enough pairs, and for all together.
+def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
+    """Fit weights for each direction (`en-de`) with enough pairs, and for all together.
 
-    Raises `UserError` where there are too few pairs.
+    Raises `UserError` if there are too few pairs.
     """
-    count = sum(len(each.good) for each in found.values())
+    count = sum(len(each.good) for each in examples.values())
     if count < MIN_PAIRS:
         raise UserError(f"{count} pairs: at least {MIN_PAIRS} are needed to learn confidence; give more text")
-    chosen = {name: each for name, each in found.items() if len(each.good) >= MIN_OF_DIRECTION}
-    chosen[""] = _together(found.values())
+    chosen = {name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION}
+    chosen[""] = _together(examples.values())
     return Confidence(
         {name: fit_logistic(each.sentences, each.good) for name, each in chosen.items()},
         {name: fit_logistic(each.words, each.right) for name, each in chosen.items() if len(each.words) >= MIN_WORDS},
@@ -70,10 +71,10 @@ Errors = tuple[float, float | None]
 """Expected calibration errors of sentences and of words; None without words."""
 
 
-def calibration_errors(confidence: Confidence, found: Mapping[str, Examples]) -> dict[str, Errors]:
-    """The expected calibration error of sentences and of words, in each direction and, as "all", over all of them."""
+def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, Errors]:
+    """The expected calibration error of sentences and of words, for each direction and, as "all", for all of them."""
     errors, everything = dict[str, Errors](), (([], []), ([], []))  # type: ignore[var-annotated]
-    for direction, examples in found.items():
+    for direction, examples in by_direction.items():
         of_sentence, of_word = confidence.of(direction)
         words = examples if of_word else Examples([], [], [], [])
         kinds = (
@@ -99,7 +100,7 @@ def _together(several: Iterable[Examples]) -> Examples:
 def examples_of(
     translator: Translator, pairs: Sequence[Pair], direction: Direction, *, most: int = MAX_PAIRS
 ) -> Examples:
-    """At most so many pairs, evenly spread, as they are translated by the model's own search, without guards."""
+    """Examples from at most `most` pairs, evenly spread, translated with the model's own search, without guards."""
     places = np.linspace(0, len(pairs) - 1, min(len(pairs), most)).astype(int).tolist()
     chosen = [pairs[place] for place in places if pairs[place].source.strip()]
     source_lang, target_lang = names_of(direction)
@@ -109,9 +110,9 @@ def examples_of(
     kept = [(pair, each) for pair, each in zip(chosen, prepared, strict=True) if each.request is not None]
     hypotheses = translator.decode([each.request for _, each in kept if each.request is not None])
     chrf, examples = CHRF(), Examples([], [], [], [])
-    for (pair, each), found in zip(kept, hypotheses, strict=True):
-        text = translator.finish(each, found).text
-        sentence, words = features_of(translator.tokenizers.target, pair.source, text, found[0])
+    for (pair, each), best in zip(kept, hypotheses, strict=True):
+        text = translator.finish(each, best).text
+        sentence, words = features_of(translator.tokenizers.target, pair.source, text, best[0])
         examples.sentences.append(sentence)
         examples.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
         examples.words.extend(words)
@@ -120,23 +121,23 @@ def examples_of(
 
 
 def _right(text: str, reference: str) -> list[bool]:
-    """Of each word of a text, whether the reference has it, as often."""
+    """For each word of a text, whether the reference contains it, at least as often."""
     there = Counter(map(_bare, reference.split()))
-    found = []
+    right = []
     for word in map(_bare, text.split()):
-        found.append(there[word] > 0)
+        right.append(there[word] > 0)
         there[word] -= 1
-    return found
+    return right
 
 
 def _bare(word: str) -> str:
-    """Without case and punctuation around it; a word of punctuation alone stays."""
+    """A word in lower case without surrounding punctuation; a word of punctuation only is not changed."""
     inside = [place for place, letter in enumerate(word) if letter.isalnum()]
     return word[inside[0] : inside[-1] + 1].casefold() if inside else word
 
 
 def fit_logistic(features: Sequence[Sequence[float]], outcomes: Sequence[bool]) -> Logistic:
-    """The most likely weights, with a small penalty on their squares (Newton's method)."""
+    """Logistic regression with a small L2 penalty (Newton's method)."""
     table, wanted = np.array(features, dtype=np.float64), np.array(outcomes, dtype=np.float64)
     middle, spread = table.mean(axis=0), np.maximum(table.std(axis=0), MIN_SPREAD)
     rows = np.hstack([(table - middle) / spread, np.ones((len(table), 1))])
@@ -156,11 +157,11 @@ def fit_logistic(features: Sequence[Sequence[float]], outcomes: Sequence[bool]) 
 
 
 def expected_calibration_error(probabilities: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> float:
-    """The mean distance, over bins of equal width, between what was said and what came true, weighted by how much is in
-    each (Naeini et al. 2015; Guo et al. 2017, equation 3)."""
-    said, came = np.array(probabilities, dtype=np.float64), np.array(outcomes, dtype=np.float64)
-    if not len(said):
+    """The mean difference between confidence and accuracy over bins of equal width, weighted by the size of each bin
+    (Naeini et al. 2015; Guo et al. 2017, equation 3)."""
+    confidence, correct = np.array(probabilities, dtype=np.float64), np.array(outcomes, dtype=np.float64)
+    if not len(confidence):
         return 0.0
-    places = np.minimum((said * bins).astype(int), bins - 1)
-    errors = [abs(said[places == each].sum() - came[places == each].sum()) for each in range(bins)]
-    return float(sum(errors) / len(said))
+    places = np.minimum((confidence * bins).astype(int), bins - 1)
+    errors = [abs(confidence[places == each].sum() - correct[places == each].sum()) for each in range(bins)]
+    return float(sum(errors) / len(confidence))

@@ -1,4 +1,4 @@
-"""A test set translated and scored: one record that says how good, how fast, and where the numbers come from."""
+"""Translate and score a test set: quality, speed and provenance in one record."""
 
 import json
 import time
@@ -33,37 +33,38 @@ from limelight.text.scripts import is_mostly_unspaced
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What `evaluate` found. Scores from 0 to 100, higher is better; perplexity from 1, lower is better."""
+    """Result of `evaluate`. Scores are from 0 to 100, higher is better; perplexity is at least 1, lower is better."""
 
     bleu: Metric
     bleu_lowercase: Metric
     chrf: Metric
     perplexity: float
-    """Of the targets of the pairs under teacher forcing, per target token; comparable with the same vocabulary only."""
+    """Perplexity of the references under teacher forcing, per target token; comparable only with the same
+    vocabulary."""
     sentences: int
     unfinished: int
-    """Translations that met the length limit before their end: many of them are a sign of loops."""
+    """Translations cut off at the length limit; many of them are a sign of loops."""
     tokens: int
-    """Target tokens of the translations, ends not counted."""
+    """Target tokens of the translations, end tokens not counted."""
     seconds: float
-    """Wall-clock time of translating, from text to text."""
+    """Wall-clock time of translation, from text to text."""
     by_length: tuple[LengthBucket, ...]
     tokenize: str
-    """How BLEU split the text: one of `TOKENIZATIONS`."""
+    """BLEU's tokenization: one of `TOKENIZATIONS`."""
     length_unit: str
-    """What sources are as long in: `words`, or `letters` where most of them are in scripts without spaces."""
+    """Unit of source lengths: `words`, or `letters` if most sources are in scripts without spaces."""
     translations: tuple[str, ...]
-    """In the order of the pairs; not part of the JSON."""
+    """In the order of the pairs; not included in the JSON."""
     provenance: Mapping[str, Any]
-    """Model, test files, number of pairs, settings of the search, tokenization and why, seed, versions."""
+    """Model, test files, number of pairs, search settings, tokenization and its reason, seed, versions."""
 
     @property
     def tokens_per_second(self) -> float:
-        """Target tokens per second of translating."""
+        """Target tokens per second of translation."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: each score beside its signature, one entry per length bucket, where it all comes from."""
+        """Plain values: each score with its signature, one entry per length bucket, and the provenance."""
         values: dict[str, Any] = {}
         for name in ("bleu", "bleu_lowercase", "chrf"):
             metric: Metric = getattr(self, name)
@@ -85,7 +86,7 @@ class Evaluation:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
 
     def table(self) -> str:
-        """The same for people: lines of plain text, at home in a terminal, a pipe or a log."""
+        """The result as lines of plain text."""
         width = max(len(metric.signature) for metric in (self.bleu, self.bleu_lowercase, self.chrf))
         lines = [f"{'':14}{'score':>8}  {'signature':{width}}".rstrip()]
         for name, metric in (("BLEU", self.bleu), ("BLEU lower-case", self.bleu_lowercase), ("chrF2", self.chrf)):
@@ -104,7 +105,7 @@ class Evaluation:
         return "\n".join([*lines, *provenance_lines(self.provenance), "", self.summary()])
 
     def summary(self) -> str:
-        """What the scores mean, for people who have never seen any."""
+        """An explanation of the scores for readers who do not know them."""
         return summarize_translation(
             self.bleu.score,
             tokenize=self.tokenize,
@@ -124,15 +125,14 @@ def evaluate(
     origin: Mapping[str, Any] | None = None,
     **options: Unpack[TextOptions],
 ) -> Evaluation:
-    """Translate the sources of `pairs` as any user would, and score the result.
+    """Translate the sources of `pairs` with `translate`, and score the result.
 
-    `references` gives for each pair one or more of them instead of its target alone. `tokenize` is BLEU's, see
-    `corpus_bleu`; if it is not given, the target language `target` and the script of the references choose it, see
-    `choose_tokenization`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
-    `direction` is one of those of a model that has several.
-    `options` are those of `translate`; by default, what the search alone finds is scored (`SEARCH_ONLY`).
+    `references` gives one or more references per pair instead of its target. `tokenize` is BLEU's, see `corpus_bleu`;
+    by default `choose_tokenization` chooses it from the target language `target` and the script of the references.
+    `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction` is one of
+    those of a model that has several. `options` are those of `translate`; by default, guards are off (`SEARCH_ONLY`).
 
-    Raises `UserError` where there is nothing to evaluate or the counts differ.
+    Raises `UserError` if there is nothing to evaluate or the counts differ.
     """
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no pairs")

@@ -1,4 +1,4 @@
-"""How well labels are chosen: accuracy, precision, recall and F1, and which label is taken for which."""
+"""Quality of labels: accuracy, precision, recall, F1 and confusions."""
 
 import json
 import time
@@ -15,8 +15,8 @@ from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
 
 _CORNER = "true, given"
-_WIDEST = 12
-"""Labels in a table of confusions that a terminal can show."""
+_MAX_CONFUSION_LABELS = 12
+"""Maximum number of labels for which a table of confusions is printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,37 +25,36 @@ class LabelScore:
 
     label: str
     precision: float
-    """How many of the texts that were given this label have it; 0 where none was given it."""
+    """Share of texts given this label that have it; 0 if none was given it."""
     recall: float
-    """How many of the texts that have this label were given it; 0 where none has it."""
+    """Share of texts with this label that were given it; 0 if none has it."""
     f1: float
-    """The harmonic mean of both, 0 where both are."""
+    """Harmonic mean of precision and recall, 0 if both are."""
     texts: int
-    """Those that have it."""
+    """Number of texts that have this label."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """How answers agree with the true labels; from 0 to 100, higher is better."""
+    """Agreement of predicted and true labels; from 0 to 100, higher is better."""
 
     accuracy: float
     macro_f1: float
-    """The plain mean of F1 over the labels, rare ones as weighty as frequent ones; without those that neither stand in
-    the truth nor were ever given."""
+    """Unweighted mean of F1 over all labels that occur in the truth or the predictions."""
     by_label: tuple[LabelScore, ...]
     confusion: tuple[tuple[int, ...], ...]
-    """Texts by true label (rows) and given label (columns), in the order of `by_label`."""
+    """Number of texts by true label (rows) and predicted label (columns), in the order of `by_label`."""
 
 
 def score_labels(labels: Sequence[str], truth: Sequence[int], given: Sequence[int]) -> LabelScores:
-    """Compare two lists of numbers of labels. Raises `UserError` where they are empty, or not of one length."""
+    """Compare true and predicted indices of labels. Raises `UserError` if they are empty or differ in length."""
     if len(truth) != len(given) or not truth:
         raise UserError(f"{len(truth):,} true labels and {len(given):,} given ones: there has to be one for each text")
     confusion = np.zeros((len(labels), len(labels)), dtype=np.int64)
     np.add.at(confusion, (np.asarray(truth), np.asarray(given)), 1)
     right, there, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     precision, recall = _share(right, said), _share(right, there)
-    f1 = _share(2 * right, there + said)  # 2PR / (P + R), with both written out
+    f1 = _share(2 * right, there + said)  # 2PR / (P + R) in terms of counts
     known = (there + said) > 0
     columns = (labels, precision.tolist(), recall.tolist(), f1.tolist(), there.tolist())
     return LabelScores(
@@ -72,18 +71,18 @@ def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class LabelEvaluation:
-    """What `evaluate_labels` found."""
+    """Result of `evaluate_labels`."""
 
     scores: LabelScores
     seconds: float
     """Wall-clock time from texts to labels."""
     answers: tuple[str, ...]
-    """In the order of the pairs; not part of the JSON."""
+    """In the order of the pairs; not included in the JSON."""
     provenance: Mapping[str, Any]
     """Model, test files, number of texts, seed, versions."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as plain values."""
         scores, texts = self.scores, len(self.answers)
         return {
             "accuracy": round(scores.accuracy, 4),
@@ -104,7 +103,7 @@ class LabelEvaluation:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
 
     def table(self) -> str:
-        """The same for people, in lines of plain text; confusions of a dozen labels at most."""
+        """The result as lines of plain text, with confusions if there are at most a dozen labels."""
         scores = self.scores
         width = max(len(_CORNER), *(len(each.label) for each in scores.by_label)) + 2
         lines = [f"{'accuracy':{width}}{scores.accuracy:9.2f}", f"{'macro-F1':{width}}{scores.macro_f1:9.2f}", ""]
@@ -113,7 +112,7 @@ class LabelEvaluation:
             f"{each.label:{width}}{each.precision:9.2f}{each.recall:9.2f}{each.f1:9.2f}{each.texts:9,}"
             for each in scores.by_label
         ]
-        lines += ["", *self._confusions(width)] if len(scores.by_label) <= _WIDEST else []
+        lines += ["", *self._confusions(width)] if len(scores.by_label) <= _MAX_CONFUSION_LABELS else []
         texts = len(self.answers)
         lines += ["", f"{texts:,} texts in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
         most_frequent = 100 * max(each.texts for each in scores.by_label) / texts
@@ -134,12 +133,12 @@ class LabelEvaluation:
 def evaluate_labels(
     classifier: Classifier, pairs: Sequence[Pair], *, origin: Mapping[str, Any] | None = None
 ) -> LabelEvaluation:
-    """Choose labels for the sources of `pairs`, whose targets are the true ones.
+    """Classify the sources of `pairs`, whose targets are the true labels.
 
     `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
 
-    Raises `UserError` where there is nothing to evaluate, and naming file and line for a label that the model was not
-    trained with.
+    Raises `UserError` if there is nothing to evaluate, and, naming file and line, for a label that the model does not
+    know.
     """
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no texts")

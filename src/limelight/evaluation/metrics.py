@@ -1,10 +1,11 @@
 """Corpus scores of translations against references: BLEU and chrF, each with its signature.
 
-The numbers are sacreBLEU's (Post 2018), never a reimplementation: two scores may be compared only where their
-signatures agree. Text is given as people read it (not tokenized); the metric tokenizes it.
+The scores are computed by sacreBLEU (Post 2018): two scores are comparable only if their signatures are equal. Text is
+given untokenized; the metric tokenizes it.
 
-Both sides are normalized to Unicode NFC first. Tokenizers write NFC, and a file may spell the same letters otherwise:
-without that, a translation equal to its reference may score near 0 in Vietnamese or Bengali."""
+Both sides are normalized to Unicode NFC first. Tokenizers write NFC, and a file may use another form: without
+normalization, a translation equal to its reference may score near 0 in Vietnamese or Bengali.
+"""
 
 import re
 import unicodedata
@@ -28,15 +29,15 @@ _NAMES = {
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _MECAB = {"ja": ("ja-mecab", "char"), "ko": ("ko-mecab", "13a")}
-"""The tokenization by morphemes, and what stands in for it where its package is not installed (Korean has spaces)."""
+"""Morpheme tokenizations and the fallback if their package is not installed (Korean is written with spaces)."""
 SAMPLE = 2000
-"""References that are read to find out their script."""
+"""Number of references that are read to determine their script."""
 KANA_SHARE = 0.05
-"""Japanese is about half kana; Chinese text quotes some Japanese names at most."""
+"""Minimum share of kana in Japanese, which is about half kana; Chinese text contains at most some Japanese names."""
 
 
 class Tokenization(NamedTuple):
-    """One of `TOKENIZATIONS`, and why."""
+    """One of `TOKENIZATIONS`, and the reason for the choice."""
 
     name: str
     reason: str
@@ -46,17 +47,17 @@ class Tokenization(NamedTuple):
 
 
 def choose_tokenization(language: str, references: Iterable[str], *, wanted: str | None = None) -> Tokenization:
-    """The tokenization for BLEU of translations into `language`, or `wanted` where that is given.
+    """BLEU's tokenization of translations into `language`, or `wanted` if that is given.
 
     Args:
-        language: a code or an English name: `zh`, `zh-TW`, `zho_Hans`, `Japanese`. Any other text, or one that says the
-            script is Latin, leaves the choice to the script of `references`.
-        references: as people read them; the first `SAMPLE` of them are looked at.
+        language: a code or an English name: `zh`, `zh-TW`, `zho_Hans`, `Japanese`. For any other text, or a language
+            tag with Latin script, the script of `references` decides.
+        references: untokenized; the first `SAMPLE` of them are read.
 
-    `flores200` is never chosen: sacreBLEU downloads its model.
+    `flores200` is never chosen: sacreBLEU would download its model.
     """
     if wanted is not None:
-        return Tokenization(wanted, "as asked for")
+        return Tokenization(wanted, "as requested")
     kind, reason = _kind_of_name(language), f"target language {language}"
     if not kind:
         kind = _kind_of_script(list(islice(references, SAMPLE)))
@@ -70,8 +71,7 @@ def choose_tokenization(language: str, references: Iterable[str], *, wanted: str
 
 
 def target_language(data: DataConfig) -> str:
-    """The language that a model is validated in, or trained to translate into; empty where it has no name, or where
-    there are several."""
+    """The target language of validation, or else of training; empty if it is not named, or there are several."""
     languages = {corpus.target for corpus in data.valid or data.train}
     return languages.pop() if len(languages) == 1 and languages != {Corpus.model_fields["target"].default} else ""
 
@@ -82,7 +82,7 @@ def _kind_of_name(language: str) -> str:
 
 
 def _kind_of_script(references: Sequence[str]) -> str:
-    """What most letters say; empty for scripts with spaces."""
+    """The kind of script of most letters; empty for scripts with spaces."""
     count = count_scripts(references)
     if 2 * count["hangul"] > count["letters"]:
         return "ko"
@@ -94,17 +94,17 @@ def _kind_of_script(references: Sequence[str]) -> str:
 
 
 References = Sequence[str] | Sequence[Sequence[str]]
-"""For each hypothesis one reference, or a sequence of one or more of them."""
+"""One reference for each hypothesis, or a sequence of one or more."""
 
 
 TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200")
-"""sacreBLEU's tokenizations that run offline. It would fetch the model of `flores200`: that one is taken only where the
-model is there already."""
+"""sacreBLEU's tokenizations that run offline. It would download the model of `flores200`, which is therefore allowed
+only if the model is already present."""
 _FLORES200 = Path(SACREBLEU_DIR, "models", "flores200sacrebleuspm")
 
 
 class Metric(NamedTuple):
-    """A score with its signature, from which it can be computed again."""
+    """A score with the signature that is needed to reproduce it."""
 
     name: str
     score: float
@@ -120,13 +120,13 @@ def corpus_bleu(
     lowercase: bool = False,
     tokenize: str = "13a",
 ) -> Metric:
-    """BLEU of Papineni et al. 2002 over the whole corpus as sacreBLEU has it: up to 4-grams, exponential smoothing.
+    """BLEU (Papineni et al. 2002) over the whole corpus as in sacreBLEU: up to 4-grams, exponential smoothing.
 
-    `references[i]` is the reference of `hypotheses[i]`, or all of them; the number of references may differ from
-    sentence to sentence. `lowercase` compares without regard to case (signature `case:lc`). `tokenize` is one of
-    `TOKENIZATIONS`; `13a` is for languages written with spaces.
+    `references[i]` is the reference of `hypotheses[i]`, or a sequence of references; their number may differ between
+    sentences. `lowercase` ignores case (signature `case:lc`). `tokenize` is one of `TOKENIZATIONS`; `13a` is for
+    languages written with spaces.
 
-    Raises `UserError` where there is nothing to score, where the counts differ, or for an unknown tokenization.
+    Raises `UserError` if there is nothing to score, if the counts differ, and for an unknown tokenization.
     """
     streams = _reference_streams(len(hypotheses), references)
     metric = _bleu(lowercase=lowercase, tokenize=tokenize)
@@ -134,10 +134,11 @@ def corpus_bleu(
 
 
 def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Metric:
-    """chrF2 of Popović 2015 over the whole corpus: F-score of character n-grams up to 6, recall weighing twice.
+    """chrF2 (Popović 2015) over the whole corpus: F-score of character n-grams up to 6, with recall weighted twice.
 
-    References as in `corpus_bleu`. It needs no word boundaries, so it also serves scripts written without spaces.
-    Raises `UserError` where there is nothing to score or where the counts differ.
+    References as in `corpus_bleu`. It needs no word boundaries, so it is also suitable for scripts without spaces.
+
+    Raises `UserError` if there is nothing to score or the counts differ.
     """
     streams = _reference_streams(len(hypotheses), references)
     metric = CHRF(lowercase=lowercase)
@@ -145,10 +146,10 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
 
 
 def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str], float]:
-    """A function of a translation and its reference to the similarity of the two, from 0 to 100.
+    """A function that scores a translation against its reference, from 0 to 100.
 
-    `bleu` is smoothed and counts no n-grams longer than the sentence (sacreBLEU's `effective_order`); `tokenize` is
-    that of `corpus_bleu`. `chrf` is chrF2. Raises `UserError` for a tokenization that cannot be used.
+    `bleu` is smoothed and ignores n-grams longer than the sentence (sacreBLEU's `effective_order`); `tokenize` is that
+    of `corpus_bleu`. `chrf` is chrF2. Raises `UserError` for a tokenization that cannot be used.
     """
     metric = _bleu(lowercase=False, tokenize=tokenize, sentences=True) if name == "bleu" else CHRF()
 
@@ -159,13 +160,13 @@ def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str],
 
 
 def require_scorable(sentences: int, references: References, tokenize: str = "13a") -> None:
-    """Raise now the `UserError` that scoring so many translations would raise, before the work of making them."""
+    """Raise the `UserError` that scoring this many translations would raise, before they are made."""
     _reference_streams(sentences, references)
     _bleu(lowercase=False, tokenize=tokenize)
 
 
 def is_available(tokenize: str) -> bool:
-    """Whether BLEU can be computed with this tokenization here: some need a package, or a model."""
+    """Whether this tokenization is usable here: some need a package or a model."""
     try:
         _bleu(lowercase=False, tokenize=tokenize)
     except UserError:
@@ -175,23 +176,23 @@ def is_available(tokenize: str) -> bool:
 
 def _bleu(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
     if tokenize not in TOKENIZATIONS:
-        raise UserError(f"tokenize={tokenize!r} is not a tokenization for BLEU; there are {', '.join(TOKENIZATIONS)}")
+        raise UserError(f"tokenize={tokenize!r} is not a tokenization for BLEU; choose from {', '.join(TOKENIZATIONS)}")
     if tokenize == "flores200" and not _FLORES200.exists():
         raise UserError(
-            f"tokenize='flores200' needs a model that is not here, and nothing is downloaded: put it at {_FLORES200}, "
-            "or take char"
+            f"tokenize='flores200' needs a model that is missing, and nothing is downloaded: put it at {_FLORES200}, "
+            "or use char"
         )
     try:
-        # force: only silences the guess that hypotheses look tokenized, which would be printed at every validation.
+        # force: only silences the warning that hypotheses look tokenized, which would be printed at every validation.
         return BLEU(lowercase=lowercase, tokenize=tokenize, force=True, effective_order=sentences)
-    except (RuntimeError, AssertionError) as error:  # not installed, or with another dictionary
+    except (RuntimeError, AssertionError) as error:  # not installed, or an incompatible dictionary
         raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
 
 
 def _reference_streams(sentences: int, references: References) -> Any:
-    """sacreBLEU wants whole sets: all first references, then all second ones, with None where a sentence has fewer.
+    """References as sacreBLEU expects them: all first references, then all second ones, with None for missing ones.
 
-    (Its annotations do not know of None, its code and its documentation do; hence the loose type.)
+    (sacreBLEU's annotations do not allow None, its code and documentation do; hence the loose type.)
     """
     if not sentences:
         raise UserError("there is nothing to score: the list of translations is empty")

@@ -1,9 +1,8 @@
-"""How probable a model finds translations that are given: teacher forcing, nothing is searched.
+"""Log-probability of given translations, with teacher forcing.
 
-    log p(y | x) = sum_t log p(y_t | y_<t, x)        natural logarithm, the end of the sentence is one of the y_t
+   log p(y | x) = sum_t log p(y_t | y_<t, x)        natural logarithm, including the end of the sentence
 
-The tokens are those of the best segmentation. A pair's score is batch-invariant and does not depend on padding. A
-model of several directions reads the tag of the target language before each source, as it does when it translates.
+The tokens are those of the best segmentation. A pair's score is batch-invariant and does not depend on padding.
 """
 
 import math
@@ -24,25 +23,25 @@ from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 
 PROJECTED_AT_ONCE = 2048
-"""Positions whose logits exist at the same time: with 32,000 tokens that is 250 MB in fp32, whatever the batch."""
+"""Positions whose logits are computed at once: with 32,000 tokens they take 250 MB in fp32, whatever the batch."""
 
 
 class PairScore(NamedTuple):
-    """How probable one target is."""
+    """Log-probability of one target."""
 
     log_probability: float
-    """Sum over the target's tokens and its end, natural logarithm; 0 would be certainty."""
+    """Sum over the target's tokens and its end, natural logarithm."""
     tokens: int
-    """How many there are, the end included."""
+    """Number of tokens, the end included."""
 
 
 class TokenScores(NamedTuple):
-    """How probable each token of one target is."""
+    """Log-probability of each token of one target."""
 
     tokens: tuple[str, ...]
-    """The target's tokens, the last one is `</s>`."""
+    """The target's tokens; the last one is `</s>`."""
     log_probabilities: tuple[float, ...]
-    """Of each token given the source and the tokens before it, natural logarithm."""
+    """Of each token given the source and the previous tokens, natural logarithm."""
 
 
 def score_pairs(
@@ -55,8 +54,7 @@ def score_pairs(
 ) -> list[PairScore]:
     """Log-probability of each pair's target given its source, in the order of `pairs`.
 
-    `batch_tokens` bounds rows times the longest side of a batch; a single longer pair is a batch of its own. Raises
-    `UserError` for a direction that the model does not have, and where it has several and none is given.
+    `batch_tokens` bounds rows times the longest side of a batch; a longer pair is a batch of its own.
     """
     tokenizers = _tokenizers(translator, source_lang, target_lang)
     scored = _scored(translator.model, tokenizers, pairs, batch_tokens)
@@ -71,7 +69,7 @@ def score_tokens(
     target_lang: str | None = None,
     batch_tokens: int = 4096,
 ) -> list[TokenScores]:
-    """The same, token by token: where in a translation the model was surprised."""
+    """Log-probability of each token of each pair's target given its source, in the order of `pairs`."""
     tokenizers = _tokenizers(translator, source_lang, target_lang)
     scored = _scored(translator.model, tokenizers, pairs, batch_tokens)
     return [TokenScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
@@ -83,9 +81,9 @@ def _tokenizers(translator: Translator, source_lang: str | None, target_lang: st
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
-    """exp of the mean negative log-probability of a token: among how many equally likely ones the model chose.
+    """exp of the mean negative log-probability per token.
 
-    Comparable between models with the same target vocabulary only. Raises `UserError` where there are no scores.
+    Comparable only between models with the same target vocabulary. Raises `UserError` if there are no scores.
     """
     if not scores:
         raise UserError("there is no perplexity of an empty corpus: give at least one pair")
@@ -99,7 +97,7 @@ def perplexity(scores: Sequence[PairScore]) -> float:
 def _scored(
     model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], batch_tokens: int
 ) -> list[tuple[list[int], list[float]]]:
-    """For each pair the target's ids, and the log-probability of each of them and of the end."""
+    """For each pair, the target's ids, and the log-probabilities of these and of the end."""
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
     lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
@@ -124,7 +122,7 @@ def _scored(
 def log_probabilities(
     model: Seq2Seq, features: Float[Tensor, "pieces features"], ids: Int[Tensor, " pieces"]
 ) -> Float[Tensor, " pieces"]:
-    """log softmax of the projected features at the given ids, a slice of positions at a time."""
+    """Log-softmax of the projected features at the given ids, computed in slices of positions."""
     chosen = []
     for some, wanted in zip(features.split(PROJECTED_AT_ONCE), ids.split(PROJECTED_AT_ONCE), strict=True):
         scores = in_full(model.project(some)).log_softmax(dim=-1)
@@ -133,7 +131,7 @@ def log_probabilities(
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of like length together, the longest first, so that too little memory shows at once and not at the end."""
+    """Rows of similar length, the longest first, so that running out of memory shows at once."""
     rows: list[int] = []
     longest = 0
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):

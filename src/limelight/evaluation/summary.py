@@ -1,4 +1,4 @@
-"""Where figures come from, scores by source length and by direction, and what they mean."""
+"""Provenance of figures, scores by source length, and explanations of scores."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,18 @@ def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What computed the numbers; sacreBLEU's version also stands in each signature."""
-    found = {"python": platform.python_version()}
+    """Versions of Python and of the packages that computed the figures."""
+    names = {"python": platform.python_version()}
     for package in ("limelight", "torch", "sacrebleu"):
         try:
-            found[package] = version(package)
+            names[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed, run from its sources"
-    return found
+            names[package] = "not installed, run from its sources"
+    return names
 
 
 def provenance_lines(provenance: Mapping[str, Any]) -> list[str]:
-    """A line for each entry, for people."""
+    """The provenance as lines of text, one per entry."""
     return [f"{name}: {_listed(value)}" for name, value in provenance.items()]
 
 
@@ -48,10 +48,10 @@ class LengthBucket:
 
     shortest: int
     longest: int | None
-    """None: no upper end."""
+    """None for no upper bound."""
     sentences: int
     bleu: float | None
-    """None where there are no sentences. BLEU of a few sentences says little: read it with their number."""
+    """None if there are no sentences. BLEU of few sentences is unreliable."""
     chrf: float | None
 
     @property
@@ -62,7 +62,7 @@ class LengthBucket:
         return f"{self.shortest}-{self.longest}" if self.shortest < self.longest else str(self.shortest)
 
     def holds(self, words: int) -> bool:
-        """Whether a source of so many words belongs here."""
+        """Whether a source with this number of words belongs to the bucket."""
         return self.shortest <= words and (self.longest is None or words <= self.longest)
 
 
@@ -74,10 +74,11 @@ def score_by_length(
     tokenize: str = "13a",
     upper_edges: Sequence[int] = UPPER_EDGES,
 ) -> tuple[LengthBucket, ...]:
-    """BLEU and chrF of the sentences of each length; every sentence is in exactly one bucket.
+    """BLEU and chrF of sentences grouped by source length; every sentence is in exactly one bucket.
 
-    A bucket ends at each of `upper_edges`, the last has no end; empty sources get one of their own where there are any.
-    Raises `UserError` for edges that do not rise from at least 1.
+    A bucket ends at each of `upper_edges`, the last has no upper bound; empty sources get a bucket if there are any.
+
+    Raises `UserError` for edges that do not increase from at least 1.
     """
     if any(low >= high for low, high in zip((0, *upper_edges), upper_edges, strict=False)):
         raise UserError(f"length buckets must rise from at least 1, these do not: {list(upper_edges)}")
@@ -110,16 +111,16 @@ _STEPS = (
     (10, "the topic of a sentence can often be recognized, what it says often not"),
     (0, "most translations are of little use"),
 )
-"""From which BLEU, and what that usually means. The steps are those of Google's documentation of AutoML Translation."""
+"""Minimum BLEU and its interpretation, following Google's documentation of AutoML Translation."""
 _IN_WORDS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "none")
 """Tokenizations with scores on that scale; BLEU over characters or subwords is higher."""
-FEW, ENOUGH = 100, 500
-"""Sentences: with fewer than `FEW` a score may be off by several points; `ENOUGH` are what a small test set has."""
-MANY_UNFINISHED = 0.05
+FEW, SMALL_TEST_SET = 100, 500
+"""Numbers of sentences: below `FEW` a score may be off by several points; `SMALL_TEST_SET` is a usual minimum."""
+UNFINISHED_SHARE = 0.05
 
 
 def summarize_translation(bleu: float, *, tokenize: str, sentences: int, unfinished: int) -> str:
-    """The meaning of a BLEU from 0 to 100, in lines of text."""
+    """An explanation of a BLEU score from 0 to 100, in lines of text."""
     if tokenize in _IN_WORDS:
         meaning = next(text for least, text in _STEPS if bleu >= least)
         lines = [f"In short: at BLEU {bleu:.1f}, {meaning}. This is a rule of thumb."]
@@ -127,23 +128,25 @@ def summarize_translation(bleu: float, *, tokenize: str, sentences: int, unfinis
         lines = [f"In short: this BLEU counts smaller units than words ({tokenize}) and is higher than one of words."]
     lines.append("Read some translations yourself (-o FILE keeps them), and compare scores of the same test set only.")
     if sentences < FEW:
-        lines.append(f"{sentences:,} sentences are few: the score may be off by several points. Use {ENOUGH} or more.")
-    if unfinished > MANY_UNFINISHED * sentences:
+        lines.append(
+            f"{sentences:,} sentences are few: the score may be off by several points. Use {SMALL_TEST_SET} or more."
+        )
+    if unfinished > UNFINISHED_SHARE * sentences:
         lines.append(f"{unfinished:,} translations were cut off at the length limit: look for repeated words in them.")
     return "\n".join(lines)
 
 
 def summarize_labels(accuracy: float, most_frequent: float) -> str:
-    """Both in percent: texts with the right answer, and texts that have the most frequent label."""
+    """An explanation of the accuracy and of the share of the most frequent label, both in percent."""
     return (
-        f"In short: {accuracy:.0f} of 100 texts get the right label. To give all of them the most frequent label would "
+        f"In short: {accuracy:.0f} of 100 texts get the right label. Giving all of them the most frequent label would "
         f"be right for {most_frequent:.0f} of 100."
     )
 
 
 def summarize_text(bits_per_byte: float) -> str:
-    """How far the predictions of a language model are from knowing nothing."""
+    """An explanation of the bits per byte of a language model."""
     return (
-        f"In short: the model needs {bits_per_byte:.2f} bits for each byte of this text. Lower is better: 8 is to know "
-        "nothing, 0 is to know every next letter."
+        f"In short: the model needs {bits_per_byte:.2f} bits for each byte of this text. Lower is better: 8 is no "
+        "knowledge of the text, 0 is perfect prediction."
     )

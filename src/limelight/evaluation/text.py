@@ -1,10 +1,10 @@
-"""How well a language model predicts a text it has not seen: everything is read, nothing is drawn.
+"""Quality of a language model: the log-likelihood of unseen text.
 
-    loss = -(1 / N) sum_t log p(y_t | what was read before y_t)        natural logarithm, the ends of documents are y_t
+   loss = -(1 / N) sum_t log p(y_t | context)        natural logarithm, including the ends of documents
 
-A Transformer reads blocks as long as it was trained on, one after the other: the first token of a block is predicted
-from a single one before it, as nanoGPT evaluates (Karpathy 2022). A recurrent model carries its state from the first
-token to the last. Per character and per byte the figures can be compared between vocabularies, too.
+A Transformer reads blocks of its training length, one after the other: the first token of a block is predicted from a
+single previous token, as in nanoGPT's evaluation (Karpathy 2022). A recurrent model carries its state from the first
+token to the last. Figures per character and per byte are comparable between vocabularies.
 """
 
 import json
@@ -32,53 +32,54 @@ from limelight.tokens.text import encode_text
 from limelight.tokens.tokenizer import END, UNKNOWN
 
 AT_ONCE = 8192
-"""Tokens that are read at a time."""
+"""Number of tokens that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextEvaluation:
-    """What `evaluate_text` found. Lower is better."""
+    """Result of `evaluate_text`. Lower is better."""
 
     total: float
     """Negative log-likelihood of all tokens, natural logarithm."""
     pieces: int
-    """Predicted tokens: those of the text, and the end of each document."""
+    """Number of predicted tokens, including the end of each document."""
     unknown: int
-    """Of them unknown to the vocabulary: what they were is not predicted, so many of them flatter a model."""
+    """Number of tokens unknown to the vocabulary. Their text is not predicted, so many of them make a model look
+    better."""
     documents: int
     characters: int
-    """Of the text as it was read, line ends included."""
+    """Characters of the original text, line ends included."""
     utf8_bytes: int
-    """The same in UTF-8."""
+    """Bytes of the original text in UTF-8."""
     context: int
-    """Most tokens that a prediction could be made from."""
+    """Maximum number of tokens from which one is predicted."""
     seconds: float
-    """Wall-clock time of reading with the model."""
+    """Wall-clock time of the model."""
     provenance: Mapping[str, Any]
-    """Model, test files, what a document is, seed, versions."""
+    """Model, test files, unit of documents, seed, versions."""
 
     @property
     def loss(self) -> float:
-        """Per predicted token, natural logarithm; comparable with the same vocabulary only."""
+        """Loss per predicted token, natural logarithm; comparable only with the same vocabulary."""
         return self.total / self.pieces
 
     @property
     def loss_per_character(self) -> float:
-        """The same for each character of the text."""
+        """Loss per character of the text."""
         return self.total / self.characters
 
     @property
     def perplexity(self) -> float:
-        """`exp(loss)`, infinite where that is too large a number."""
+        """`exp(loss)`; infinite on overflow."""
         return math.exp(self.loss) if self.loss < 700 else math.inf
 
     @property
     def bits_per_byte(self) -> float:
-        """Binary logarithm, for each byte of the text: what it would take up, were it compressed with the model."""
+        """Binary logarithm per byte of the text: its compressed size under the model."""
         return self.total / math.log(2) / self.utf8_bytes
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """The result as plain values."""
         return {
             "loss": round(self.loss, 6),
             "loss_per_character": round(self.loss_per_character, 6),
@@ -95,11 +96,11 @@ class TextEvaluation:
         }
 
     def to_json(self) -> str:
-        """All of it as one JSON object."""
+        """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def table(self) -> str:
-        """The same for people."""
+        """The result as lines of plain text."""
         figures = {
             "loss": f"{self.loss:.4f} per token",
             "per character": f"{self.loss_per_character:.4f}",
@@ -121,13 +122,13 @@ def evaluate_text(
     by_line: bool = False,
     origin: Mapping[str, Any] | None = None,
 ) -> TextEvaluation:
-    """Let a language model read files of plain text, one after the other, as one stream of documents.
+    """Evaluate a language model on files of plain text, read as one stream of documents.
 
     Args:
-        by_line: whether each line of a file is a document; else the file is one. A blank document is left out.
-        origin: what only the caller knows of where the figures come from.
+        by_line: whether each line of a file is a document; else the file is. Blank documents are left out.
+        origin: added to the provenance.
 
-    Raises `UserError` for a file that cannot be read, with the line, and where there is no text.
+    Raises `UserError` for a file that cannot be read, with the line, and if there is no text.
     """
     read = _Reader(generator.tokenizers.target)
     for file in files:
@@ -157,9 +158,9 @@ def evaluate_text(
 
 
 def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[torch.Tensor, " pieces"]]:
-    """Log-probabilities of each of `ids` but the first, in their order.
+    """Log-probabilities of each of `ids` except the first, in order.
 
-    `context` is the length of a block; a recurrent model carries its state on, and its blocks change nothing.
+    `context` is the length of a block. A recurrent model carries its state across blocks.
     """
     carries = isinstance(model, RecurrentLanguageModel)
     block = min(AT_ONCE, len(ids) - 1) if carries else context
@@ -176,7 +177,7 @@ def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[
 
 
 class _Reader:
-    """Documents as one stream of ids: an end before the first and after each, as in training."""
+    """Documents as one stream of ids: an end token before the first and after each, as in training."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.documents = self.characters = self.utf8_bytes = 0
@@ -184,7 +185,7 @@ class _Reader:
         self._parts = [np.array([END], dtype=np.int64)]
 
     def take(self, parts: Iterable[Part]) -> None:
-        """Read some more."""
+        """Append parts of documents."""
         for part in parts:
             ids = encode_text(self._tokenizer, part.text)
             self._parts.append(np.array([*ids, END] if part.ends else ids, dtype=np.int64))
@@ -193,5 +194,5 @@ class _Reader:
             self.utf8_bytes += part.utf8_bytes
 
     def ids(self) -> np.ndarray:
-        """All of them so far."""
+        """All ids so far."""
         return np.concatenate(self._parts)

@@ -251,7 +251,7 @@ def kept_pairs(run: Path, name: str) -> tuple[list[Pair], list[str], str]:
         ]
         return pairs, list(map(str, content["files"])), str(content["fingerprint"])
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise RunError(f"{path}: not validation pairs of a run ({error}); delete it, it is made anew") from None
+        raise RunError(f"{path}: not validation pairs of a run ({error}); delete it; it is created again") from None
 
 
 def _pairs_file(run: Path, name: str) -> Path:

@@ -1,1 +1,1 @@
-"""The model folder on disk: weights and their smaller forms, labels, detector, shortlist."""
+"""The model folder on disk: weights and their smaller formats, labels, detector, shortlist."""

@@ -1,4 +1,4 @@
-"""The heads that align, beside a model: `alignment.json`."""
+"""`alignment.json`: the attention heads of a model from which words are aligned."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ FORMAT = 1
 MAX_BYTES = 100_000
 
 Head = tuple[int, int, bool]
-"""Layer, head, and whether its weights are those of the step that reads a token; see `inspection.word_alignment`."""
+"""Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
 
 
 def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
@@ -24,10 +24,10 @@ def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) 
 
 
 def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
-    """The heads in a file; none if there is no file.
+    """The heads in a file; empty if there is no file.
 
-    Raises `UserError` with the name of the file if it is damaged, of another format, or names heads that a model with
-    so many decoder `layers` and `heads` does not have.
+    Raises `UserError` with the name of the file if it is damaged, has another format, or names heads that a model with
+    this number of decoder `layers` and `heads` does not have.
     """
     if not path.exists():
         return []
@@ -35,12 +35,12 @@ def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
         values = json.loads(read_plain(path, MAX_BYTES).decode("utf-8"))
         if values["format"] != FORMAT:
             raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {FORMAT}")
-        found = [(_number(row["layer"], layers), _number(row["head"], heads), row["reads"]) for row in values["heads"]]
-        if not found or not all(isinstance(reads, bool) for *_, reads in found):
+        named = [(_number(row["layer"], layers), _number(row["head"], heads), row["reads"]) for row in values["heads"]]
+        if not named or not all(isinstance(reads, bool) for *_, reads in named):
             raise ValueError("it names no heads")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: this is no alignment.json of this model: {shown(str(error))}") from None
-    return found
+        raise UserError(f"{path}: not an alignment.json of this model: {shown(str(error))}") from None
+    return named
 
 
 def _number(value: Any, count: int) -> int:

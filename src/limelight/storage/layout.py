@@ -1,6 +1,6 @@
-"""Where a model lies: the names of the files of a model folder, and the folder that a path or a name stands for.
+"""The files of a model folder, and the folder that a path or a name refers to.
 
-Nothing here needs torch.
+This module does not need torch.
 """
 
 import os
@@ -22,27 +22,27 @@ DETECTOR = "languages.safetensors"
 CONFIDENCE = "confidence.json"
 ALIGNMENT = "alignment.json"
 BOX = Path(__file__).parents[1] / "box"
-"""Models that come with the package: each a folder, known by its name."""
+"""Bundled models: one folder for each, with its name."""
 DEFAULT = "tatoeba-en-de-fr"
-"""The model that translates if none is named."""
+"""The model that is used by default."""
 BEST = "best"
 SNAPSHOTS = "snapshots"
 SNAPSHOT = re.compile(r"update-(\d{8,})")
 OF_A_RUN = ("log.jsonl", "checkpoints", "data")
-"""What a run folder has, but not a model folder."""
-MAX_NAMED = 10
-"""Runs that a message lists."""
+"""Names that exist in a run folder but not in a model folder."""
+MAX_LISTED = 10
+"""Maximum number of runs that a message lists."""
 
 
 def bundled_models() -> dict[str, Path]:
-    """The folders of all bundled models by their names; empty where the package was built without any."""
+    """The folders of all bundled models by name; empty if the package was built without them."""
     return {path.parent.name: path.parent for path in sorted(BOX.glob(f"*/{CONFIG}"))}
 
 
 def find_model(path: str | Path) -> Path:
-    """The model folder that a run or model folder stands for, or the name of a bundled model where no such path exists.
+    """The model folder of a run or model folder, or of a bundled model if no such path exists.
 
-    Raises `UserError` when there is none, and when one of its files is a link that leads out of the folder.
+    Raises `UserError` if there is none, and if one of its files is a link that leads out of the folder.
     """
     folder = Path(path)
     try:
@@ -78,19 +78,19 @@ def find_model(path: str | Path) -> Path:
 
 
 def find_snapshots(run: Path) -> dict[int, Path]:
-    """The model folders under `RUN/snapshots`, by the number of updates, ascending."""
-    found = {
+    """The model folders under `RUN/snapshots` by number of updates, in ascending order."""
+    snapshots = {
         int(named[1]): path
         for path in (run / SNAPSHOTS).glob("update-*")
         if (named := SNAPSHOT.fullmatch(path.name)) and (path / WEIGHTS).is_file()
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(snapshots.items()))
 
 
 def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, dict[str, str]]:
-    """The SHA-256 of every file of each run or model folder that a translation depends on: weights, configuration,
+    """The SHA-256 of every file of each run or model folder that affects translations: weights, configuration,
     tokenizers, language detector, confidence, and the shortlist if it is used."""
-    from limelight.tokens import tokenizer_files  # the names of models have to be known without it
+    from limelight.tokens import tokenizer_files  # imported here, as the names of models are needed without it
 
     names = [WEIGHTS, CONFIG, DETECTOR, CONFIDENCE, *([SHORTLIST] if shortlist else [])]
     sums = {}
@@ -102,14 +102,14 @@ def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, 
 
 
 def _models_inside(folder: Path) -> str:
-    """The end of a message about a folder of runs that was given as a run: their names."""
+    """The end of a message about a folder that contains runs: their names."""
     with suppress(OSError):
         inside = sorted(
             path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()
         )
         if inside:
-            names = ", ".join(shown(str(folder / name)) for name in inside[:MAX_NAMED])
-            return f". Name one of those inside it: {names}{' ...' if len(inside) > MAX_NAMED else ''}"
+            names = ", ".join(shown(str(folder / name)) for name in inside[:MAX_LISTED])
+            return f". Name one of those inside it: {names}{' ...' if len(inside) > MAX_LISTED else ''}"
     return ""
 
 

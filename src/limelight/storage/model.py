@@ -1,4 +1,4 @@
-"""A model folder: save, load, and new rows for tokens that were added to its vocabulary."""
+"""Save and load model folders, and extend the vocabulary of a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ from limelight.tokens.extend import Extension
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A model read from a folder, ready to use."""
+    """A model loaded from a folder."""
 
     folder: Path
     model: Model
     tokenizers: Tokenizers
     config: RunConfig
     notes: dict[str, str]
-    """What was written into the header of the weights: step, validation figures."""
+    """The header of the weights: step, validation figures."""
 
 
 def load_model(path: str | Path, device: torch.device | None = None) -> StoredModel:
-    """Read the model of a run or model folder. Raises `UserError` when it is missing, damaged or does not fit."""
+    """Load the model of a run or model folder. Raises `UserError` if it is missing, damaged or does not fit."""
     folder = find_model(path)
     config = load_config(folder / CONFIG)
     weights, notes = read_weights(folder / WEIGHTS)
@@ -41,33 +41,33 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     tokenizers = load_tokenizers(folder / TOKENIZER)
     labels = _read_labels(folder / LABELS, weights) if _chooses(config, weights) else ()
     try:
-        with torch.device("meta"):  # shapes alone: sizes that are not those of the weights must cost no memory
+        with torch.device("meta"):  # shapes only: a configuration with wrong sizes must not allocate memory
             shapes = build_model(config.model, tokenizers, labels)
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None
     require_fit(shapes, weights, where=str(folder / WEIGHTS))
-    with torch.random.fork_rng(devices=[]):  # the weights are replaced: building must not move the caller's randomness
+    with torch.random.fork_rng(devices=[]):  # the initial weights are discarded: keep the caller's random state
         model = build_model(config.model, tokenizers, labels)
     put_weights(model, weights, where=str(folder / WEIGHTS))
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
 
 
 def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
-    """Whether these are weights of a classifier: an encoder alone without what a masked model guesses tokens with."""
+    """Whether these are the weights of a classifier: an encoder without the output bias of a masked model."""
     return "labels" in config.model.learns_from and "output_bias" not in weights
 
 
 def _read_labels(path: Path, weights: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """The labels of a classifier with these weights. Raises `UserError` where there are more or fewer than it knows."""
+    """The labels of a classifier with these weights. Raises `UserError` if their number does not match."""
     labels = read_labels(path)
     known = weights["output.bias"].numel() if "output.bias" in weights else len(labels)
     if known != len(labels):
-        raise UserError(f"{path}: {len(labels):,} labels, and the weights beside it are those of {known:,}")
+        raise UserError(f"{path}: {len(labels):,} labels, but the weights in the same folder have {known:,}")
     return labels
 
 
 def require_command(stored: StoredModel, command: str) -> None:
-    """Raises `UserError` for a model that is for something else than `limelight COMMAND`, naming what it is for."""
+    """Raises `UserError` for a model that `limelight COMMAND` does not support, naming the commands that do."""
     config = stored.config.model
     if use_of(config, stored.model).name != command:
         raise UserError(
@@ -79,9 +79,9 @@ def require_command(stored: StoredModel, command: str) -> None:
 def save_model(
     folder: Path, model: Model, tokenizers: Tokenizers, config: RunConfig, *, notes: dict[str, str], card: str
 ) -> None:
-    """Write a model folder, or replace the weights in one; the weights change in one move, whatever happens.
+    """Write a model folder, or replace the weights in one; the weights are replaced atomically.
 
-    Raises `RunError` naming path and cause when it cannot be written; each file is then the new one or the former one.
+    Raises `RunError` with path and cause if it cannot be written; each file is then either the new or the former one.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,21 +98,21 @@ def save_model(
 
 
 def save_labels(folder: Path, model: Model) -> None:
-    """Write the labels among which a model chooses, if it does."""
+    """Write the labels of a classifier; does nothing for other models."""
     if isinstance(model, Classifier):
         write_whole(folder / LABELS, dump_labels(model.labels))
 
 
 def extend_model(stored: StoredModel, extension: Extension) -> tuple[Model, Tokenizers]:
-    """The model with the larger vocabulary, and its tokenizers. Its outputs differ only by the new tokens: the
-    existing rows keep their values.
+    """The model with the extended vocabulary, and its tokenizers. Existing rows keep their values, so outputs differ
+    only by the new tokens.
 
     Args:
         stored: a model with a joint vocabulary.
-        extension: of its tokenizer.
+        extension: the extension of its tokenizer.
 
     Raises:
-        UserError: the vocabularies of the two sides are separate.
+        UserError: the two sides have separate vocabularies.
     """
     if stored.tokenizers.source is not stored.tokenizers.target:
         raise UserError(
@@ -134,7 +134,7 @@ def _built(config: RunConfig, tokenizers: Tokenizers) -> Model:
 def _extended(
     own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], parts: Sequence[tuple[int, ...]], padding: int
 ) -> dict[str, Tensor]:
-    """The weights, with rows for the new tokens where the first axis is the vocabulary."""
+    """The weights, with rows for the new tokens in tensors whose first axis is the vocabulary."""
     return {
         name: tensor if tensor.shape == own[name].shape else _with_rows(tensor, parts, padding)
         for name, tensor in theirs.items()
@@ -142,6 +142,6 @@ def _extended(
 
 
 def _with_rows(tensor: Tensor, parts: Sequence[tuple[int, ...]], padding: int) -> Tensor:
-    """The new rows follow the old ones. Padding, where it has a row, stays the last."""
+    """Insert the new rows after the existing ones, before the row of padding if there is one."""
     new = torch.stack([tensor[list(ids)].float().mean(0) for ids in parts]).to(tensor.dtype)
     return torch.cat([tensor[:padding], new, tensor[padding:]])

@@ -1,4 +1,4 @@
-"""Tables of a model that are learned from its text: languages, confidence and shortlist."""
+"""Learned tables of a model: language detector, confidence and shortlist."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from limelight.untrusted import read_plain
 
 
 def save_detector(path: Path, detector: LanguageDetector) -> None:
-    """Write it. Raises `RunError` naming path and cause when that fails."""
+    """Write a language detector. Raises `RunError` with path and cause if that fails."""
     notes = {
         "languages": json.dumps(detector.languages),
         "temperature": repr(detector.temperature),
@@ -31,7 +31,7 @@ def save_detector(path: Path, detector: LanguageDetector) -> None:
 
 
 def read_detector(path: Path) -> LanguageDetector | None:
-    """The detector in a file; None where there is no file. Raises `UserError` naming it where it is damaged."""
+    """The detector in a file; None if there is no file. Raises `UserError` with the path if it is damaged."""
     if not path.exists():
         return None
     tensors, notes = read_weights(path, "detector of languages")
@@ -40,17 +40,17 @@ def read_detector(path: Path) -> LanguageDetector | None:
         temperature = float(notes["temperature"])
         alphabet = frozenset(notes["alphabet"])
     except (KeyError, ValueError) as error:
-        raise UserError(f"{path}: this is no detector of languages: {error}") from None
+        raise UserError(f"{path}: not a language detector: {error}") from None
     if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages) or len(languages) < 2:
         raise UserError(f"{path}: a detector knows at least two languages, this one {languages!r:.80}")
     scores = tensors.get("scores", torch.empty(0))
     if scores.dtype != torch.uint8 or tuple(scores.shape) != (len(languages), BUCKETS) or len(tensors) != 1:
         raise UserError(
-            f"{path}: this is no detector of languages: it holds {scores.dtype} of shape {tuple(scores.shape)}, "
+            f"{path}: not a language detector: it holds {scores.dtype} of shape {tuple(scores.shape)}, "
             f"expected one tensor of uint8 of shape {(len(languages), BUCKETS)}"
         )
     if not math.isfinite(temperature) or temperature <= 0:
-        raise UserError(f"{path}: the temperature of a detector is above 0, not {temperature}")
+        raise UserError(f"{path}: the temperature of a detector must be above 0, not {temperature}")
     return LanguageDetector(tuple(languages), np.asarray(scores.numpy()), temperature, alphabet)
 
 
@@ -61,17 +61,17 @@ MAX_WEIGHT = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """The probability of something, given some features: `1 / (1 + exp(-(weights . features + bias)))`."""
+    """Logistic regression: `1 / (1 + exp(-(weights . features + bias)))`."""
 
     weights: tuple[float, ...]
     bias: float
     least: tuple[float, ...] = ()
-    """The range of each feature in the text that the weights were fitted on, from `least` to `greatest`. Features are
-    clamped to it: far outside, a weight says nothing. Empty in files of earlier versions."""
+    """Range of each feature in the training text, from `least` to `greatest`. Features are clamped to it, as weights do
+    not extrapolate. Empty in files of earlier versions."""
     greatest: tuple[float, ...] = ()
 
     def probability(self, features: Sequence[float]) -> float:
-        """From 0 to 1. Raises `ValueError` for another number of features."""
+        """The probability, from 0 to 1. Raises `ValueError` for a wrong number of features."""
         if self.least:
             bounds = zip(features, self.least, self.greatest, strict=True)
             features = [min(high, max(low, each)) for each, low, high in bounds]
@@ -81,20 +81,20 @@ class Logistic:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Learned by `evaluation.confidence.fit_examples`; the features are those of `pipelines/confidence.py`."""
+    """Fitted by `evaluation.confidence.fit_examples`; `pipelines/confidence.py` computes the features."""
 
     sentence: Mapping[str, Logistic]
-    """By direction (`en-de`); that of the name "" is for all others."""
+    """By direction (`en-de`); the entry "" is for all other directions."""
     word: Mapping[str, Logistic]
-    """The same for words; empty if the words of a text cannot be matched with tokens, as in Chinese."""
+    """The same for words; empty if words cannot be matched with tokens, as in Chinese."""
 
     def of(self, direction: str) -> tuple[Logistic, Logistic | None]:
-        """For sentences and, if known, for words of a direction."""
+        """The entries of a direction for sentences and, if there is one, for words."""
         return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
 
 
 def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]) -> None:
-    """Write it, with notes on what it was learned from. Raises `RunError` naming path and cause when that fails, and
+    """Write confidence with notes on its training text. Raises `RunError` with path and cause if that fails, and
     `ValueError` for weights that `read_confidence` would refuse."""
     for table in (confidence.sentence, confidence.word):
         _check(table)
@@ -103,9 +103,9 @@ def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]
 
 
 def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | None:
-    """What is in a file; None where there is no file. `sentence` and `word` are the numbers of features.
+    """The confidence in a file; None if there is no file. `sentence` and `word` are the numbers of features.
 
-    Raises `UserError` naming the file where it is damaged, of another format, or for other features.
+    Raises `UserError` with the path if it is damaged, has another format, or other features.
     """
     if not path.exists():
         return None
@@ -115,15 +115,15 @@ def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | Non
             raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {FORMAT}")
         of_sentence, of_word = _table(values["sentence"], sentence), _table(values["word"], word)
         if "" not in of_sentence or (of_word and "" not in of_word):
-            raise ValueError("there is none for all directions")
+            raise ValueError("the entry for all directions is missing")
         return Confidence(of_sentence, of_word)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: this is no confidence.json of a model: {shown(str(error))}") from None
+        raise UserError(f"{path}: not a confidence.json of a model: {shown(str(error))}") from None
 
 
 def _table(values: Any, features: int) -> dict[str, Logistic]:
-    """By direction. Raises `ValueError` for what is no table of finite numbers, `features` weights each."""
-    found = {
+    """The entries by direction. Raises `ValueError` for anything but finite numbers, with `features` weights each."""
+    table = {
         str(name): Logistic(
             tuple(map(float, row["weights"])),
             float(row["bias"]),
@@ -132,19 +132,19 @@ def _table(values: Any, features: int) -> dict[str, Logistic]:
         )
         for name, row in values.items()
     }
-    for name, each in found.items():
+    for name, each in table.items():
         if len(each.weights) != features:
             raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}")
-    _check(found)
-    return found
+    _check(table)
+    return table
 
 
 def _check(table: Mapping[str, Logistic]) -> None:
-    """Raises `ValueError` for numbers that are not finite or too large, and for ranges that are not one per weight."""
+    """Raises `ValueError` for numbers that are not finite or too large, and for a wrong number of ranges."""
     for name, each in table.items():
         numbers = (*each.weights, each.bias, *each.least, *each.greatest)
         if not all(abs(number) <= MAX_WEIGHT for number in numbers):
-            raise ValueError(f"{name!r} has a weight that is no number from -{MAX_WEIGHT:g} to {MAX_WEIGHT:g}")
+            raise ValueError(f"{name!r} has a weight that is not a number from -{MAX_WEIGHT:g} to {MAX_WEIGHT:g}")
         if len(each.least) != len(each.greatest) or len(each.least) not in (0, len(each.weights)):
             raise ValueError(f"{name!r} has {len(each.least)} ranges, expected {len(each.weights)}")
 
@@ -152,61 +152,62 @@ def _check(table: Mapping[str, Logistic]) -> None:
 Ids = npt.NDArray[np.integer]
 
 MAX_CANDIDATES = 256
-"""For each source token; more are no shortlist, and nothing else bounds those of an untrusted file."""
+"""Maximum number of candidates per source token, also in an untrusted file."""
 
-LISTED, FEWEST = 8192, 24
-"""Candidates of all present source tokens together, and of each at least. Many sentences have what one another's tokens
-become; one alone has room for more of its own, and needs them."""
+TOTAL_CANDIDATES, MIN_CANDIDATES = 8192, 24
+"""Number of candidates for all source tokens of a text together, and the minimum for each of them. Sentences share
+candidates; a sentence alone gets more for each of its tokens, and needs them."""
 
 _AXES = {"candidates": 2, "always": 1}
-"""The tensors of the file."""
+"""Tensors of the file and their number of axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """Target tokens for each source token.
+    """Candidate target tokens for each source token.
 
     Attributes:
-        candidates: (source tokens, candidates) target ids, the likeliest first; what is left of a row is filled with
-            the end.
-        always: (tokens,) target ids that are candidates of every sentence. The end and the unknown token need not be
-            among them: they are so all the same.
+        candidates: (source tokens, candidates) target ids, the likeliest first; rows are filled up with the end token.
+        always: (tokens,) target ids that are candidates of every sentence. The end token and the unknown token always
+            are, and need not be included.
     """
 
     candidates: Ids
     always: Ids
 
     def require_fit(self, sources: int, classes: int, where: str) -> None:
-        """Raises `UserError` that begins with `where` unless it is for so many source tokens and target classes."""
+        """Raises `UserError`, starting with `where`, unless the shortlist has these numbers of source tokens and
+        classes."""
         rows, width = self.candidates.shape
         if rows != sources:
             raise UserError(f"{where}: it is for {rows:,} source tokens, and the model has {sources:,}")
         if not 1 <= width <= MAX_CANDIDATES:
-            raise UserError(f"{where}: {width:,} candidates for each token; there are from 1 to {MAX_CANDIDATES}")
+            raise UserError(f"{where}: {width:,} candidates for each token; allowed are 1 to {MAX_CANDIDATES}")
         for name, ids in (("candidates", self.candidates), ("always", self.always)):
             if ids.size and not 0 <= ids.min() <= ids.max() < classes:
                 outside = ids.min() if ids.min() < 0 else ids.max()
                 raise UserError(f"{where}: {name} has the id {outside}, and the model's are from 0 to {classes - 1}")
 
     def of(self, sources: Iterable[Sequence[int] | Ids], classes: int) -> npt.NDArray[np.bool_]:
-        """(classes,) which target tokens any of the sources may become: `LISTED` of them, `FEWEST` of each token."""
+        """(classes,) mask of the candidates of these sources: `TOTAL_CANDIDATES` together, at least `MIN_CANDIDATES`
+        per token."""
         listed = np.zeros(classes, dtype=bool)
         listed[[END, UNKNOWN]] = True
         listed[self.always] = True
         pieces = np.unique(np.concatenate([np.asarray(source, dtype=np.int64) for source in sources]))
-        each = max(FEWEST, LISTED // max(len(pieces), 1))
+        each = max(MIN_CANDIDATES, TOTAL_CANDIDATES // max(len(pieces), 1))
         listed[self.candidates[pieces, :each]] = True
         return listed
 
 
 def save_shortlist(path: Path, shortlist: Shortlist, tokenizers: Tokenizers) -> None:
-    """Write it, with what tells its vocabulary from others. Raises `RunError` naming path and cause when that fails."""
+    """Write a shortlist with the fingerprint of its vocabulary. Raises `RunError` with path and cause if that fails."""
     tensors = {name: torch.from_numpy(getattr(shortlist, name).astype(np.int32)) for name in _AXES}
     save_weights(path, tensors, {"vocabulary": _fingerprint(tokenizers)})
 
 
 def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
-    """The shortlist in a file. Raises `UserError` naming it where it is missing, damaged, or for other tokenizers."""
+    """The shortlist in a file. Raises `UserError` with the path if it is missing, damaged, or for other tokenizers."""
     if not path.exists():
         raise UserError(f"{path}: there is no shortlist yet; `limelight shortlist --model RUN` learns it")
     tensors, notes = read_weights(path, "shortlist")

@@ -1,4 +1,4 @@
-"""Weights as tensors by name, in fp32, bf16 or int8."""
+"""Weights as named tensors, in fp32, bf16 or int8."""
 
 import json
 import os
@@ -22,7 +22,7 @@ SCALE = ".scale"
 
 
 def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
-    """The weights in one of the `FORMS`."""
+    """The weights in one of `FORMS`."""
     if form == "fp32":
         return dict(weights)
     smaller: dict[str, Tensor] = {}
@@ -37,9 +37,9 @@ def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
 
 
 def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The weights of any form in fp32, as far as they are matrices of bytes with scales; others are left as they are.
+    """The weights in fp32: int8 matrices are multiplied by their scales, other tensors are unchanged.
 
-    Raises `UserError` naming file and tensor where a scale is missing or does not fit.
+    Raises `UserError` with file and tensor if a scale is missing or does not fit.
     """
     full = {name: tensor for name, tensor in weights.items() if not _is_scale(name, weights)}
     for name, rows in full.items():
@@ -49,7 +49,7 @@ def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
         if scales is None or rows.ndim != 2 or scales.shape != rows.shape[:1] or scales.dtype != torch.float32:
             raise UserError(
                 f"{where}: {shown(name)} holds bytes, and {shown(name + SCALE)} is not a number in fp32 for each of "
-                "its rows: damaged, or made by something else; export the model anew"
+                "its rows: damaged, or written by another program; export the model again"
             )
         full[name] = rows.float() * scales[:, None]
     return full
@@ -61,34 +61,35 @@ def _is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
 
 
 MAX_HEADER_BYTES = 4_000_000
-"""Bytes of a file's header; the optimizer's of a model with a hundred layers on each side has under two million."""
+"""Maximum bytes of a file's header; the optimizer state of a model with a hundred layers per side needs under two
+million."""
 
-TAKEN = (torch.float32, torch.float16, torch.bfloat16)
-"""What weights are stored as."""
+STORED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+"""Data types of stored weights."""
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Every trained tensor by name, on the CPU; one that is shared stands under its first name alone."""
+    """Every parameter by name, on the CPU; a shared one only under its first name."""
     return {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
-    """Write the tensors; `notes` are kept in the file's header.
+    """Write the tensors; `notes` are stored in the file's header.
 
-    Raises `RunError` naming path and cause when that fails; what had the name before still has it.
+    Raises `RunError` with path and cause if that fails; an existing file is then unchanged.
     """
     contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
     try:
-        # Straight into the file: where memory runs out, the library hangs while it joins all tensors.
+        # Write directly to the file: the library hangs when memory runs out while it concatenates all tensors.
         fill_file(path, lambda partial: save_file(contiguous, partial, metadata={"format": "pt", **(notes or {})}))
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error
 
 
 def read_weights(path: Path, what: str = "weights") -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and notes of a file. Raises `UserError` naming the file when it is missing or damaged.
+    """Tensors and notes of a file. Raises `UserError` with the path if it is missing or damaged.
 
-    The tensors are windows into the file, which take no memory before they are looked at.
+    The tensors are memory-mapped: they take no memory until they are read.
     """
     try:
         _check_header(path)
@@ -96,12 +97,17 @@ def read_weights(path: Path, what: str = "weights") -> tuple[dict[str, Tensor], 
             return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
     except OSError as error:
         raise UserError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
-    except (SafetensorError, ValueError, TypeError, RecursionError) as error:  # TypeError: a size torch cannot name
+    except (
+        SafetensorError,
+        ValueError,
+        TypeError,
+        RecursionError,
+    ) as error:  # TypeError: a size that torch cannot represent
         raise UserError(f"{path}: cannot read the {what}: {shown(str(error).splitlines()[0])}") from None
 
 
 def _check_header(path: Path) -> None:
-    """What the library leaves open: how much is read at all, and that no tensor is described twice."""
+    """Checks that the library omits: the size of the header, and that no tensor is described twice."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         memory = physical_memory()
@@ -112,14 +118,14 @@ def _check_header(path: Path) -> None:
             raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; the limit is {MAX_HEADER_BYTES:,}")
         if length > size - 8:
             raise ValueError(f"a header of {length:,} bytes in a file of {size:,}: it is incomplete; copy it again")
-        header = json.loads(file.read(length), object_pairs_hook=_without_twins)
+        header = json.loads(file.read(length), object_pairs_hook=_without_duplicates)
     expected = 8 + length + _end_of_data(header)
     if size < expected:
         raise ValueError(f"the file has {size:,} bytes and needs {expected:,}: it is incomplete; copy it again")
 
 
 def _end_of_data(header: Any) -> int:
-    """The number of bytes of all tensors; 0 for a header that does not describe any, which the library reports."""
+    """The total size of all tensors in bytes; 0 for an invalid header, which the library reports."""
     offsets = [
         each["data_offsets"][1]
         for each in (header.values() if isinstance(header, dict) else ())
@@ -128,16 +134,17 @@ def _end_of_data(header: Any) -> int:
     return max((end for end in offsets if isinstance(end, int)), default=0)
 
 
-def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in found if names.count(name) > 1)} is described twice")
-    return found
+        raise ValueError(f"{next(name for name in values if names.count(name) > 1)} is described twice")
+    return values
 
 
 def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Raise `UserError` that lists all that is missing, left over, different or no weights; the model may be `meta`."""
+    """Raise `UserError` that lists all tensors that are missing, unknown, of another shape or no weights. The model may
+    be on the `meta` device."""
     parameters = dict(model.named_parameters())
     faults = [f"missing {name}" for name in parameters if name not in weights]
     faults += [f"unknown {shown(name)}" for name in weights if name not in parameters]
@@ -149,7 +156,7 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
     faults += [
         f"{shown(name)} holds {tensor.dtype}, no weights"
         for name, tensor in weights.items()
-        if tensor.dtype not in TAKEN
+        if tensor.dtype not in STORED_TYPES
     ]
     if faults:
         listed = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
@@ -157,13 +164,13 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
 
 
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the tensors into a model. Raises `UserError`, and copies none, where they do not fit or are not finite."""
+    """Copy the tensors into a model. Raises `UserError`, and copies none, if they do not fit or are not finite."""
     require_fit(model, weights, where)
     broken = [name for name, tensor in weights.items() if not tensor.isfinite().all()]
     if broken:
         raise UserError(
             f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "
-            "left by a training that diverged; take another model or an earlier checkpoint"
+            "from a training that diverged; use another model or an earlier checkpoint"
         )
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -1,4 +1,4 @@
-"""New training text from a model: distilled and back-translated corpora."""
+"""Synthetic training text: distilled and back-translated corpora."""
 
 from limelight.corpus.synthesis.job import Job, Limits, Part
 from limelight.corpus.synthesis.synthesize import report_table, survey_job, synthesize

@@ -1,4 +1,4 @@
-"""Inputs and translations that are left out of training text, and the choice of a translation."""
+"""Filters for inputs and translations, and selection among alternatives."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from limelight.tokens import normalize
 
 
 class Seen:
-    """Remembers texts by hashes of 64 bits: among n texts some are wrongly taken for seen with a chance of about
-    n^2 / 2^65, 3 in a million for ten million texts.
+    """A set of texts, stored as 64-bit hashes: for n texts the probability of any false match is about n^2 / 2^65, 3 in
+    a million for ten million texts.
 
-    The hashes are sorted in runs, each less than half as long as the one before, so that adding a text costs a
-    search in each of a few runs, and now and then a merge.
+    The hashes are sorted in runs, each less than half as long as the one before, so that adding a text costs a search
+    in each of a few runs, and an occasional merge.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Seen:
         return sum(map(len, self._runs))
 
     def add(self, texts: Sequence[str]) -> list[bool]:
-        """For each text whether it is new, to this object and among the texts before it."""
+        """For each text, whether it is new: not added before, and not earlier in `texts`."""
         keys = np.array([_key(text) for text in texts], dtype=np.uint64)
         new = np.zeros(len(keys), dtype=bool)
         new[np.unique(keys, return_index=True)[1]] = True
@@ -59,11 +59,11 @@ REASONS = {
     "length_ratio": "the sides differ too much in length",
     "copy": "the translation is the input",
 }
-"""Why an input has no pair in the new corpus, in the order in which the reasons are tried."""
+"""Why an input has no pair in the new corpus, in the order of the checks."""
 
 
 def fault(source: str, translation: str, *, finished: bool, max_length_ratio: float) -> str:
-    """The name of the first of `REASONS` that holds for a translation; empty for a good one."""
+    """The first of `REASONS` that applies to a translation; empty if it is good."""
     if not translation:
         return "empty"
     if not finished:
@@ -76,17 +76,17 @@ def fault(source: str, translation: str, *, finished: bool, max_length_ratio: fl
 
 
 Choose = Callable[[Translation, str], Translation]
-"""A translation with its alternatives, and a reference, to one of them."""
+"""Selects one of a translation and its alternatives, given a reference."""
 
 
 def best(translation: Translation, _reference: str) -> Translation:
-    """What the model ranks first."""
+    """The translation that the model ranks first."""
     return translation
 
 
 def most_similar(metric: str, tokenize: str) -> Choose:
-    """Takes the one with the highest sentence BLEU or chrF against the reference; of equal ones, and where there is no
-    reference, what the model ranks first."""
+    """Selects the alternative with the highest sentence BLEU or chrF against the reference. In case of ties, or without
+    a reference, the model's ranking decides."""
     score = sentence_scorer(metric, tokenize=tokenize)
 
     def choose(translation: Translation, reference: str) -> Translation:
@@ -98,5 +98,5 @@ def most_similar(metric: str, tokenize: str) -> Choose:
 
 
 def tokenization_for(language: str, inputs: Iterable[Input]) -> str:
-    """BLEU's tokenization of translations into `language`, which the references decide where it has no name."""
+    """BLEU's tokenization of translations into `language`; if the language is not named, the references decide."""
     return choose_tokenization(language, [each.reference for each in islice(inputs, SAMPLE)]).name

@@ -1,4 +1,4 @@
-"""The job of writing a corpus: its text, its inputs, its output and its options."""
+"""The configuration of a synthesis job: text, inputs, output and options."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ OnBadLine = Callable[[BadLine], None]
 
 
 class Input(NamedTuple):
-    """A text to be translated."""
+    """A text to translate."""
 
     text: str
-    """Fit for a column of a .tsv file."""
+    """Text without tabs and line breaks, for a column of a .tsv file."""
     reference: str = ""
-    """Its translation by a person; empty where there is none."""
+    """A human translation; empty if there is none."""
 
 
 class Part(NamedTuple):
     """Files that are read together."""
 
     files: tuple[str, ...]
-    """One of plain text, or those of a corpus (see `read_pairs`)."""
+    """A file of plain text, or the files of a corpus (see `read_pairs`)."""
     side: Literal["", "source", "target"] = ""
-    """Which side of a corpus is translated, the other one being the reference; empty for plain text."""
+    """The side of a corpus that is translated; the other is the reference. Empty for plain text."""
     languages: tuple[str, str] = ("", "")
-    """Of both sides of a corpus, for a file that has more (see `read_pairs`)."""
+    """Languages of both sides of a corpus, for a file that has more (see `read_pairs`)."""
 
 
 class Survey(NamedTuple):
-    """What is known of the text once it has been read."""
+    """Statistics of the input text."""
 
     inputs: int
     unreadable: int
     files: dict[str, str]
-    """Each file with its SHA-256."""
+    """The SHA-256 of each file."""
 
 
 def survey(parts: Sequence[Part], *, skip: bool) -> Survey:
-    """Read all text once: what is wrong with its last line shows before the first one is translated.
+    """Read all text once, so that errors are found before any translation.
 
-    With `skip` lines that cannot be read are counted; otherwise the first one raises `UserError`, naming file and line.
-    A pipe raises it, too: the text is read several times.
+    With `skip`, unreadable lines are counted; otherwise the first one raises `UserError` with file and line. A pipe
+    raises it, too, as the text is read several times.
     """
     files = dict.fromkeys(file for part in parts for file in part.files)
     for file in files:
@@ -65,7 +65,7 @@ def survey(parts: Sequence[Part], *, skip: bool) -> Survey:
 
 
 def read_inputs(parts: Sequence[Part], on_bad_line: OnBadLine | None = None) -> Iterator[Input]:
-    """The inputs in the order of their files; without `on_bad_line` the first bad line raises `UserError`."""
+    """The inputs in the order of their files. Without `on_bad_line` the first bad line raises `UserError`."""
     for part in parts:
         if part.side:
             for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
@@ -77,7 +77,7 @@ def read_inputs(parts: Sequence[Part], on_bad_line: OnBadLine | None = None) -> 
 
 
 def one_column(text: str) -> str:
-    """The text without what would end a column or a line of a .tsv file."""
+    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
     return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
 
 
@@ -93,40 +93,41 @@ def _read_lines(file: str, on_bad_line: OnBadLine | None) -> Iterator[str]:
 
 
 CHUNK = 1000
-"""Inputs between two commits: what a kill costs. Those of a chunk are batched by length, so fewer would be slower."""
+"""Number of inputs between commits, which are lost when the process is killed. Inputs of a chunk are batched by length,
+so smaller chunks would be slower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which inputs and pairs are left out."""
+    """Limits beyond which inputs and pairs are left out."""
 
     max_characters: int = 2000
-    """Longer inputs are."""
+    """Maximum characters of an input."""
     max_length_ratio: float = 6.0
-    """Pairs whose sides differ more in characters are."""
+    """Maximum ratio of characters of both sides."""
     skip_bad_lines: bool = False
-    """Lines that cannot be read are, and counted; otherwise the first one is an error."""
+    """Whether unreadable lines are skipped and counted; otherwise the first one is an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A corpus to be written.
+    """A corpus to write.
 
     The text is in the source language of the model's direction, whichever side of the new corpus the model writes.
     """
 
     parts: tuple[Part, ...]
     output: Path
-    """A `.tsv` file, compressed if its last suffix says so."""
+    """A `.tsv` file, compressed according to its last suffix."""
     writes: Literal["source", "target"]
     """The side that the model writes: the target in distillation, the source in back-translation."""
     direction: Direction | None = None
     """None for a model of one direction."""
     options: SearchOptions = field(default_factory=SearchOptions)
-    """Those of every search. `sampling` needs a seed: each chunk draws with one of its own, made from it."""
+    """Options of every search. `sampling` needs a seed, from which the seed of each chunk is derived."""
     choose_by: Literal["", "bleu", "chrf"] = ""
-    """Of the `n_best` translations the one is taken that is most like the reference: sequence-level interpolation (Kim
-    and Rush 2016, section 3.3). Empty takes the best by the model."""
+    """Select the one of the `n_best` translations that is most similar to the reference: sequence-level interpolation
+    (Kim and Rush 2016, section 3.3). Empty selects the model's best."""
     limits: Limits = Limits()
     batch_tokens: int = BATCH_TOKENS
     chunk: int = CHUNK

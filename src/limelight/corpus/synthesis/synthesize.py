@@ -1,7 +1,8 @@
-"""From text to a corpus, a chunk at a time: however the process ends, the same call resumes after the last chunk.
+"""Write a synthetic corpus in chunks. After an interruption, the same call resumes after the last chunk.
 
-What a chunk becomes is a function of its inputs, its number and what was seen before it. So the corpus has the same
-bytes however often it was interrupted."""
+The output of a chunk depends only on its inputs, its number and the texts before it, so the corpus has the same bytes
+however often it was interrupted.
+"""
 
 from __future__ import annotations
 
@@ -34,21 +35,21 @@ SUFFIX = ".json"
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the work so far. They are what a half-done corpus goes on with."""
+    """Counts of the work so far; part of the state of a partial corpus."""
 
     inputs: int = 0
     chunks: int = 0
     translated: int = 0
-    """Texts that were really translated."""
+    """Number of texts that were translated."""
     pairs: int = 0
     tokens: int = 0
-    """Target tokens of these translations, the best ones alone, ends not counted."""
+    """Target tokens of the best translations, end tokens not counted."""
     seconds: float = 0.0
     left_out: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
 
     @property
     def tokens_per_second(self) -> float:
-        """Target tokens per second of translating, choosing and writing."""
+        """Target tokens per second of translation, selection and writing."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
 
@@ -72,13 +73,13 @@ def report_values(
 
 
 def report_path(output: Path) -> Path:
-    """Where the report on a corpus is."""
+    """The path of the report on a corpus."""
     place = output.resolve() if output.is_symlink() else output
     return place.with_name(place.name + SUFFIX)
 
 
 def read_report(output: Path) -> dict[str, Any]:
-    """The report on a corpus that is complete; empty where there is none, or none that can be read."""
+    """The report on a finished corpus; empty if there is none, or it cannot be read."""
     try:
         values = json.loads(report_path(output).read_text(encoding="utf-8"))
         known = values["format"] == FORMAT and isinstance(values["made_of"], dict)
@@ -88,7 +89,7 @@ def read_report(output: Path) -> dict[str, Any]:
 
 
 def report_table(values: Mapping[str, Any]) -> str:
-    """The report for people: lines of plain text."""
+    """The report as lines of plain text."""
     lines = [f"{values['output']}: {values['pairs']:,} pairs from {values['inputs']:,} inputs"]
     for reason, words in REASONS.items():
         if values["left_out"][reason]:
@@ -101,57 +102,58 @@ def report_table(values: Mapping[str, Any]) -> str:
 
 
 Show = Callable[[Tally, int], None]
-"""Called with the counts so far and the number of all inputs: once at the beginning, then after each chunk."""
+"""Called with the counts so far and the total number of inputs, at the beginning and after each chunk."""
 
 
 def survey_job(job: Job) -> Survey:
-    """Read the text of a job once, before anything is translated or a model is loaded.
+    """Read the text of a job once, before a model is loaded.
 
-    Raises `UserError` for text that cannot be read, naming file and line, and for an output that is not named as a
-    corpus is.
+    Raises `UserError` for text that cannot be read, with file and line, and for an output with an unsupported suffix.
     """
     if text_suffix(job.output) != ".tsv":
-        raise UserError(f"{job.output}: a corpus is written as .tsv, .tsv.gz, .tsv.xz or .tsv.zst; give -o such a name")
+        raise UserError(
+            f"{job.output}: a corpus is written as .tsv, .tsv.gz, .tsv.xz or .tsv.zst; change the name of -o"
+        )
     return survey(job.parts, skip=job.limits.skip_bad_lines)
 
 
 def synthesize(
-    job: Job, found: Survey, translator: Translator, *, made_with: Mapping[str, Any], show: Show
+    job: Job, surveyed: Survey, translator: Translator, *, made_with: Mapping[str, Any], show: Show
 ) -> dict[str, Any]:
-    """Write the corpus of a job, or the rest of it; returns its report, which also stands beside it.
+    """Write the corpus of a job, or the rest of it. Returns its report, which is also written next to it.
 
     Args:
-        found: what `survey_job` found.
-        made_with: what else the corpus depends on (the models, by their SHA-256), as plain values for JSON.
+        surveyed: the result of `survey_job`.
+        made_with: further values that the corpus depends on (the SHA-256 of the models), as plain values for JSON.
 
-    A job that is done is not done again. Memory is bounded by a chunk, and 8 bytes for each distinct input.
+    A finished job is not repeated. Memory is bounded by a chunk, and 8 bytes for each distinct input.
 
-    Raises `UserError` for a corpus that is there already or half done, and made of something else; `RunError` where the
-    work fails.
+    Raises `UserError` for an existing or partial corpus that was made with other settings; `RunError` if the work
+    fails.
     """
-    if job.output.is_symlink():  # it stays one, and what it points to is written
+    if job.output.is_symlink():  # keep the link and write its target
         job = replace(job, output=job.output.resolve())
     work = _Work(job, translator)
-    made_of = json.loads(json.dumps({**made_with, **work.made_of(), "text": found.files}))
+    made_of = json.loads(json.dumps({**made_with, **work.made_of(), "text": surveyed.files}))
     former = read_report(job.output)
     if former:
         if changed := describe_differences(differences(former["made_of"], made_of)):
             raise UserError(
                 f"{job.output}: it exists already, with other settings: {changed}. Give -o another name, or remove it"
             )
-        for left in places_of(job.output):  # by a process that was killed at its very end
+        for left in places_of(job.output):  # left by a process that was killed after the rename
             left.unlink(missing_ok=True)
         return former
     with resumable(job.output, made_of) as file:
-        work.write(file, found, show)
-        values = report_values(job.output, file.partial, work.tally, unreadable=found.unreadable, made_of=made_of)
+        work.write(file, surveyed, show)
+        values = report_values(job.output, file.partial, work.tally, unreadable=surveyed.unreadable, made_of=made_of)
         write_whole(report_path(job.output), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
         file.finish()
     return values
 
 
 class _Work:
-    """One job under way."""
+    """A job in progress."""
 
     def __init__(self, job: Job, translator: Translator) -> None:
         self.job, self.translator = job, translator
@@ -164,7 +166,7 @@ class _Work:
         self._choose: Choose = most_similar(job.choose_by, self._tokenize or "13a") if job.choose_by else best
 
     def made_of(self) -> dict[str, Any]:
-        """All that the corpus depends on besides model and text, as plain values."""
+        """Everything that the corpus depends on except model and text, as plain values."""
         job = self.job
         return {
             "writes": job.writes,
@@ -178,38 +180,38 @@ class _Work:
             "chunk": job.chunk,
         }
 
-    def write(self, file: ResumableFile, found: Survey, show: Show) -> None:
-        """Write all chunks that the file does not have."""
+    def write(self, file: ResumableFile, surveyed: Survey, show: Show) -> None:
+        """Write all chunks that the file does not contain yet."""
         inputs = self._inputs()
         if file.state:
             self.tally = Tally(**file.state)
             before = islice(inputs, self.tally.inputs)
             while chunk := list(islice(before, self.job.chunk)):
                 self._seen.add([self._key(each) for each in chunk if each.text])
-        show(self.tally, found.inputs)
+        show(self.tally, surveyed.inputs)
         suffix = self.job.output.suffix.lower()
         while chunk := list(islice(inputs, self.job.chunk)):
             began = time.perf_counter()
             lines = "".join(f"{source}\t{target}\n" for source, target in self._pairs(chunk))
             self.tally.seconds += time.perf_counter() - began
             file.commit(compress(lines.encode(), suffix) if lines else b"", asdict(self.tally))
-            show(self.tally, found.inputs)
-        if self.tally.inputs != found.inputs:
+            show(self.tally, surveyed.inputs)
+        if self.tally.inputs != surveyed.inputs:
             raise RunError(
-                f"the text has changed while it was read: it had {found.inputs:,} lines, and then {self.tally.inputs:,}"
+                f"the text changed while it was read: it had {surveyed.inputs:,} lines, then {self.tally.inputs:,}"
             )
         if not file.size:
-            file.commit(compress(b"", suffix), asdict(self.tally))  # an empty archive is one, an empty file is not
+            file.commit(compress(b"", suffix), asdict(self.tally))  # an empty file would not be a valid archive
 
     def _inputs(self) -> Iterator[Input]:
         return read_inputs(self.job.parts, (lambda _: None) if self.job.limits.skip_bad_lines else None)
 
     def _key(self, each: Input) -> str:
-        """What two inputs have in common that make the same pair."""
+        """Inputs with the same key make the same pair."""
         return f"{each.text}\t{one_column(each.reference)}" if self.job.choose_by else each.text
 
     def _pairs(self, chunk: Sequence[Input]) -> list[tuple[str, str]]:
-        """Source and target of the inputs of a chunk that make good pairs; counts them all."""
+        """Source and target of the good pairs of a chunk; updates the counts."""
         wanted = self._wanted(chunk)
         translations = self._translate(list(dict.fromkeys(each.text for each in wanted)))
         self.tally.inputs += len(chunk)
@@ -227,7 +229,7 @@ class _Work:
         return pairs
 
     def _wanted(self, chunk: Sequence[Input]) -> list[Input]:
-        """The inputs that are to be translated."""
+        """The inputs of a chunk that will be translated; counts the others."""
         full = [each for each in chunk if each.text]
         new = [each for each, is_new in zip(full, self._seen.add(list(map(self._key, full))), strict=True) if is_new]
         fitting = [each for each in new if self._fits(each.text)]
@@ -238,7 +240,7 @@ class _Work:
         return fitting
 
     def _fits(self, text: str) -> bool:
-        """Whether a text is not too long, for the job and for the positions that the model has learned."""
+        """Whether a text is short enough for the job and for the model's learned positions."""
         if len(text) > self.job.limits.max_characters:
             return False
         return self._longest is None or len(self._source.encode(text)) < self._longest
@@ -255,14 +257,14 @@ class _Work:
         }
         if sampling := options.get("sampling"):
             options["sampling"] = replace(sampling, seed=_seed_of(sampling.seed, self.tally.chunks))
-        found = self.translator.translate(texts, batch_tokens=self.job.batch_tokens, **options)
-        self.tally.translated += len(found)
-        self.tally.tokens += sum(len(each.tokens) for each in found)
-        return dict(zip(texts, found, strict=True))
+        translations = self.translator.translate(texts, batch_tokens=self.job.batch_tokens, **options)
+        self.tally.translated += len(translations)
+        self.tally.tokens += sum(len(each.tokens) for each in translations)
+        return dict(zip(texts, translations, strict=True))
 
 
 def _seed_of(seed: int | None, chunk: int) -> int:
-    """Chunks draw independently of one another, and of those of another seed."""
+    """A seed for each chunk, independent of other chunks and of other seeds."""
     if seed is None:
         raise UserError("sampling needs a seed here: without one a corpus could not be resumed")
     return int.from_bytes(blake2b(f"{seed} {chunk}".encode(), digest_size=7).digest(), "little")
