@@ -121,7 +121,9 @@ def test_pairs_come_back_with_their_places(tmp_path: Path) -> None:
 def test_damaged_pairs_are_named(damage: str, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "valid-0.json").write_text(damage)
-    with pytest.raises(RunError, match=r"data/valid-0\.json: not validation pairs of a run .*; delete it; it is created"):
+    with pytest.raises(
+        RunError, match=r"data/valid-0\.json: not validation pairs of a run .*; delete it; it is created"
+    ):
         kept_pairs(tmp_path, "valid-0")
 
 
