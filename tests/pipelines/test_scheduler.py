@@ -15,7 +15,16 @@ from limelight.decoding.settings import SearchSettings
 from limelight.pipelines import scheduler
 from limelight.pipelines.codec import Steps
 from limelight.pipelines.job import Job
-from limelight.pipelines.scheduler import MAX_ENGINES, SENTENCES_EACH, Shelf, engines_for, run, settings_put_back
+from limelight.pipelines.scheduler import (
+    MAX_ENGINES,
+    SENTENCES_EACH,
+    OverBudgetError,
+    Scheduler,
+    Shelf,
+    engines_for,
+    run,
+    settings_put_back,
+)
 from tests.decoding.fakes import TableModel, random_model
 
 THREADS = 6
@@ -78,7 +87,7 @@ class Slow(Engine):
         self.found, self.threads, self.interval = 0, 0, 0.0
         self.born.append(self)
 
-    def submit(self, request: Request, *, first: bool = False) -> int:
+    def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
         self.places.append(request.source[0])
         return len(self.places) - 1
 
@@ -135,7 +144,7 @@ def test_the_next_search_joins_before_those_that_wait() -> None:
     seen: list[int] = []
 
     class Watching(Engine):
-        def submit(self, request: Request, *, first: bool = False) -> int:
+        def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
             seen.append(-request.source[0] if first else request.source[0])
             return super().submit(request, first=first)
 
@@ -285,3 +294,71 @@ def test_settings_are_put_back_after_an_error_and_for_new_threads() -> None:
     fresh.start()
     fresh.join()
     assert seen == [before[0]]
+
+
+class Counted(TableModel):
+    """Each row of a step is a second; translations hardly ever end."""
+
+    seconds = 0.0
+
+    def step_some(self, ids, state, active):
+        self.seconds += active.rows
+        return super().step_some(ids, state, active)
+
+
+def counted() -> Counted:
+    model = Counted(random_model(23, 7).logits)
+    model.logits[..., 0] = -60
+    return model
+
+
+def job_of(kind: int, sentences: int = 1, width: int = 2) -> Job:
+    settings = SearchSettings(beam_size=width)
+    return Job((once(Request([kind, 1, 1], 40, settings)) for _ in range(sentences)), list)
+
+
+def ended(one: Scheduler, jobs: dict[int, Job], model: Counted) -> dict[int, float]:
+    """When each job ended."""
+    found: dict[int, float] = {}
+    while one.busy:
+        for change in one.step():
+            assert change.found is None
+            found[change.number] = model.seconds
+    assert found.keys() == jobs.keys()
+    return found
+
+
+def test_a_group_of_jobs_has_its_time_and_no_more(seed: int) -> None:
+    model = counted()
+    one = Scheduler(lambda: Engine(model), clock=lambda: model.seconds)
+    jobs = {number: job_of(number, 30) for number in (1, 2)}
+    for number, job in jobs.items():
+        assert one.submit(number, job, group=7, seconds=200) == []
+    assert max(ended(one, jobs, model).values()) <= 200 + 2 * 2 * 16, "one step above it at most"
+    assert all(isinstance(job.error, OverBudgetError) for job in jobs.values())
+    late = job_of(3)
+    one.submit(3, late, group=7, seconds=200)
+    while one.busy:
+        one.step()
+    assert isinstance(late.error, OverBudgetError), "also those that come later"
+
+
+def test_what_is_expensive_costs_others_nothing(seed: int) -> None:
+    model = counted()
+    one = Scheduler(lambda: Engine(model), clock=lambda: model.seconds)
+    jobs = {1: job_of(1, 60, width=4), 2: job_of(2), 3: job_of(3, 2)}
+    for number, job in jobs.items():
+        one.submit(number, job, group=number, seconds=400)
+    ended(one, jobs, model)
+    assert isinstance(jobs[1].error, OverBudgetError)
+    assert jobs[2].error is jobs[3].error is None
+    assert len(jobs[3].result or ()) == 2
+
+
+def test_jobs_without_a_group_have_no_bound(seed: int) -> None:
+    model = counted()
+    one = Scheduler(lambda: Engine(model), clock=lambda: model.seconds)
+    job = job_of(1, 30)
+    one.submit(1, job, seconds=1)
+    ended(one, {1: job}, model)
+    assert job.error is None

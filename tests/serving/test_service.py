@@ -62,3 +62,16 @@ def test_a_full_queue_refuses_before_texts_are_split_and_before_a_key_pays(monke
             model.gate.set()
         answer = service.post("/api/v1/translate", {"text": "a" * 700}, authorization="Bearer secret")
         assert (answer.status, len(split)) == (200, 1)
+
+
+def test_a_request_has_its_cpu_time_and_no_more() -> None:
+    """Another one beside it is answered."""
+    model = table(3, endless=True)
+    with running({"one": translator(model)}, limits=Limits(seconds=0.2)) as service:
+        asked = {"text": "dab. " * 300, "beam_size": 8, "n_best": 8}
+        answer = service.post("/api/v1/translate", asked)
+        assert (answer.status, answer.value["error"]["code"]) == (413, "too_expensive")
+        assert "0.2" in answer.value["error"]["message"]
+        assert "--max-seconds" in answer.value["error"]["message"]
+        pool = service.service.catalog.models[0].pool
+        wait_until(lambda: pool.decoding == pool.waiting == 0)

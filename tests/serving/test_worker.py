@@ -108,7 +108,7 @@ def test_a_canceled_task_is_worked_on_no_more() -> None:
         assert (rows, model.lived[-1]) == (2, 1)
         worker._take(Task(2, "cancel"))
         worker._take(Task(3, "cancel"))  # one that there is not
-        assert not worker._turns.busy
+        assert not worker._scheduler.busy
     assert reports == []
 
 

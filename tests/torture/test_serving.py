@@ -11,10 +11,11 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from limelight.pipelines.scheduler import Change
 from limelight.serving import app
 from limelight.serving.limits import Limits
 from limelight.serving.links import ThreadLink
@@ -98,18 +99,15 @@ def test_no_answer_goes_to_another_client(full: bool, measured: Measured) -> Non
 
 
 def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """An engine that hands the outcomes of a step to each other's requests."""
-    real = Worker._step
+    """An engine that hands the results of a step to each other's tasks."""
+    real = Worker._report
 
-    def mixed_up(self: Worker) -> None:
-        tasks = list(self._task_of.items())
-        self._task_of = dict(zip([key for key, _ in tasks], [value for _, value in tasks[::-1]], strict=True))
-        running = {task: self._running[task] for _, task in tasks}
-        for number, task in self._task_of.items():
-            running[task].asked = {number: next(iter(running[task].asked.values()))}
-        real(self)
+    def mixed_up(self: Worker, changes: Sequence[Change]) -> None:
+        done = [number for number, found in changes if found is None]
+        self._running.update(zip(done, [self._running[number] for number in done[::-1]], strict=True))
+        real(self, changes)
 
-    monkeypatch.setattr(Worker, "_step", mixed_up)
+    monkeypatch.setattr(Worker, "_report", mixed_up)
     measured("S2", "control: mixed up outcomes are seen", held=int(crossed(208) > 0), of=1)
 
 

@@ -120,6 +120,16 @@ Deadline = Annotated[
         rich_help_panel=LIMITS,
     ),
 ]
+MaxSeconds = Annotated[
+    float,
+    typer.Option(
+        "--max-seconds",
+        help="Maximum CPU time of an engine for a request.",
+        parser=decimal(at_least=0.01),
+        metavar="SECONDS",
+        rich_help_panel=LIMITS,
+    ),
+]
 SilenceSeconds = Annotated[
     float,
     typer.Option(

@@ -36,6 +36,8 @@ class Limits:
     """How long a request may wait before its first sentence is begun."""
     deadline: float = 120.0
     """Seconds a request may take in all, waiting included."""
+    seconds: float = 20.0
+    """CPU time that an engine gives to a request."""
     silence: float = 60.0
     """Seconds for which an engine may not report before it is ended by force and replaced."""
     body_seconds: float = 20.0

@@ -14,7 +14,7 @@ from limelight.serving.fair_queue import FairQueue
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
 from limelight.serving.pace import Pace
-from limelight.serving.refusal import Refusal, beyond, overdue
+from limelight.serving.refusal import Refusal, beyond, overdue, too_expensive
 from limelight.serving.tasks import Report, Task
 
 WINDOW = 64
@@ -256,7 +256,8 @@ class Pool:
         request, loop = next(self._numbers), asyncio.get_running_loop()
 
         def job(place: int, sentence: Sentence) -> Job:
-            task = Task(next(self._numbers), *sentence, long=lane == "long")
+            seconds = self._limits.seconds
+            task = Task(next(self._numbers), *sentence, long=lane == "long", request=request, seconds=seconds)
             show = None if partial is None else (lambda text, stable, whole: partial(place, text, stable, whole))
             return Job(task, client, request, lane, loop.create_future(), show)
 
@@ -441,6 +442,8 @@ def _settle(done: asyncio.Future[Any], report: Report) -> None:
     """Hand a result, or why there is none, to who waits for it."""
     if report.kind == "done":
         done.set_result(report.value)
+    elif report.kind == "expensive":
+        done.set_exception(too_expensive(report.value))
     elif report.kind == "refused":
         done.set_exception(Refusal(400, "invalid_request", str(report.value)))
     else:

@@ -37,6 +37,15 @@ def overdue(seconds: float) -> Refusal:
     return Refusal(504, "deadline", message, retry_after=1)
 
 
+def too_expensive(seconds: float) -> Refusal:
+    """After the CPU time of `--max-seconds`."""
+    message = (
+        f"this took more than {seconds:g} seconds of CPU time: send less at a time, or a smaller beam_size and n_best, "
+        "or ask the operator to raise --max-seconds"
+    )
+    return Refusal(413, "too_expensive", message)
+
+
 def number(bound: int | float) -> str:
     """A bound as people write it: `4,194,304`."""
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"

@@ -1,6 +1,7 @@
 """What the service and its engines tell each other. All of it is JSON, so an engine can be a process of its own."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +18,10 @@ class Task:
     """Whether the text so far is wanted after every step."""
     long: bool = False
     """Whether it is part of a long request, which lets short ones go first."""
+    request: int = 0
+    """The same for all tasks of a request; 0 for none."""
+    seconds: float = math.inf
+    """CPU time of an engine that the request may take in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +29,9 @@ class Report:
     """What has become of a task, or with `loaded`, `pong` and `closed`, of the engine."""
 
     id: int
-    kind: Literal["loaded", "partial", "done", "refused", "failed", "pong", "closed"]
+    kind: Literal["loaded", "partial", "done", "refused", "expensive", "failed", "pong", "closed"]
     value: Any = None
-    """The result; for `refused` and `failed` a message."""
+    """The result; for `refused` and `failed` a message; for `expensive` the CPU time of `Task.seconds`."""
 
 
 def encode(message: Task | Report) -> bytes:

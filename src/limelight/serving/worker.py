@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from limelight.decoding.engine import Outcome
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, Question, explain
-from limelight.pipelines.job import Ask, Text
+from limelight.pipelines.job import Text
+from limelight.pipelines.scheduler import Change, OverBudgetError, Scheduler
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translation import Translation, Word
 from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.tasks import Report, Task
-from limelight.serving.turns import Turns
 from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
@@ -27,9 +26,6 @@ from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
 """Characters of a text from which its language is detected."""
-
-AT_A_TIME = 16
-"""Requests of one text that the engine has at a time: a text of many sentences does not hold up others."""
 
 FAILED = "the model could not translate this text"
 
@@ -46,15 +42,9 @@ class Running:
 
     task: Task
     job: TextJob
-    asked: dict[int, Ask] = field(default_factory=dict)
-    """The requests of the job that the engine has, by their numbers."""
-    first: int | None = None
-    """The number of the first request."""
     shown: str = ""
     stable: str = ""
     """What the search has settled of its text."""
-    searched_once: bool = False
-    """Whether the first search has ended: what guards search again is not shown."""
 
 
 def waiting(inbox: Inbox, *, idle: bool) -> Iterator[Task | None]:
@@ -85,17 +75,15 @@ class Worker:
         snapshots: Snapshots | None = None,
     ) -> None:
         self._translator, self._send, self._detector, self._snapshots = translator, send, detector, snapshots
-        self._turns = Turns(translator.engine)
+        self._scheduler = Scheduler(translator.engine)
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
-        self._task_of: dict[int, int] = {}
-        """Whose request each is that the engine has."""
 
     def run(self, inbox: Inbox) -> None:
         """Work until None is taken from the inbox: what is running then is left."""
         with eval_mode(self._translator.searched):
             while True:
-                for task in waiting(inbox, idle=not self._turns.busy):
+                for task in waiting(inbox, idle=not self._scheduler.busy):
                     if task is None:
                         return
                     self._take(task)
@@ -145,7 +133,8 @@ class Worker:
         options["sampling"] = None if sampling is None else Sampling(**sampling)
         job = (self._protected if task.kind == "protected" else self._plain)(task.text, options)
         self._running[task.id] = Running(task, job)
-        self._advance(self._running[task.id])
+        how = {"long": task.long, "followed": task.stream}
+        self._report(self._scheduler.submit(task.id, job, **how, group=task.request, seconds=task.seconds))
 
     def _plain(self, text: str, options: dict[str, Any]) -> TextJob:
         given = Text(text, options.pop("first", 1), options.pop("prefix", ""))
@@ -166,34 +155,27 @@ class Worker:
         (job,) = self._translator.jobs([given], asked)
         return job
 
-    def _advance(self, running: Running) -> None:
-        """Hand the engine what the job asks for, or report what has become of it."""
-        job, task = running.job, running.task.id
-        for ask in job.take(AT_A_TIME - len(running.asked)):
-            self._ask(running, ask)
-        if job.error is not None:
-            self._cancel(task)
-            known = isinstance(job.error, UserError)
-            said = str(job.error) if known else f"{FAILED} ({type(job.error).__name__})"
-            self._send(Report(task, "refused" if known else "failed", said))
-        elif job.result is not None:
-            del self._running[task]
-            self._send(Report(task, "done", plain(job.result)))
-
-    def _ask(self, running: Running, ask: Ask) -> None:
-        """Hand the engine a request of the job."""
-        task = running.task
-        followed = task.stream and running.first is None
-        number = self._turns.submit(ask.request, long=task.long, followed=followed)
-        running.asked[number] = ask
-        running.first = number if running.first is None else running.first
-        self._task_of[number] = task.id
+    def _report(self, changes: Sequence[Change]) -> None:
+        """Report what has become of tasks."""
+        for number, found in changes:
+            running = self._running[number]
+            if found is not None:
+                self._show(running, found.ids, running.stable)
+                continue
+            del self._running[number]
+            error = running.job.error
+            if isinstance(error, OverBudgetError):
+                self._send(Report(number, "expensive", running.task.seconds))
+            elif isinstance(error, UserError):
+                self._send(Report(number, "refused", str(error)))
+            elif error is not None:
+                self._send(Report(number, "failed", f"{FAILED} ({type(error).__name__})"))
+            elif running.job.result is not None:
+                self._send(Report(number, "done", plain(running.job.result)))
 
     def _cancel(self, task: int) -> None:
-        running = self._running.pop(task, None)
-        for number in running.asked if running is not None else ():
-            if self._task_of.pop(number, None) is not None:
-                self._turns.cancel(number)
+        self._running.pop(task, None)
+        self._scheduler.cancel(task)
 
     def _explained(self, task: Task) -> dict[str, Any]:
         """A sentence with its weights, steps and beam. Nothing else is decoded meanwhile, so it is bounded."""
@@ -217,43 +199,20 @@ class Worker:
         return dict.fromkeys(sorted({direction.source for direction in self._translator.directions}), 1.0)
 
     def _step(self) -> None:
-        for outcome in self._turns.step():
-            task = self._task_of.pop(outcome.id, None)
-            if task is not None:
-                self._decided(self._running[task], outcome)
-        for running in list(self._running.values()):
-            if running.task.stream and not running.searched_once:
+        self._report(self._scheduler.step())
+        for running in self._running.values():
+            if running.task.stream:
                 self._follow(running)
-
-    def _decided(self, running: Running, outcome: Outcome) -> None:
-        """One of the requests of a job: its sentence may need another one."""
-        task = running.task.id
-        if outcome.error is not None:
-            self._cancel(task)
-            self._send(Report(task, "failed", f"{FAILED} ({type(outcome.error).__name__})"))
-            return
-        ask = running.asked.pop(outcome.id)
-        if running.task.stream and not running.searched_once:
-            running.searched_once = True
-            self._show(running, outcome.hypotheses[0].ids, running.stable)
-        try:
-            following = running.job.receive(ask, outcome.hypotheses)
-            if following is not None:
-                self._ask(running, following)
-            self._advance(running)
-        except Exception as error:
-            self._cancel(task)
-            self._send(Report(task, "failed", f"{FAILED} ({type(error).__name__})"))
 
     def _follow(self, running: Running) -> None:
         """Show how far the first search has come. A beam may change what was shown, but not what is stable."""
-        number = running.first
-        hypothesis = None if number is None else self._turns.partial(number)
-        if number is None or hypothesis is None:
+        found = self._scheduler.progress(running.task.id)
+        if found is None:
             return
+        hypothesis, certain = found
         stable = running.stable
         if _is_shown_early(running):
-            stable = whole_words(self._translator.tokenizers.target.decode(self._turns.certain(number)))
+            stable = whole_words(self._translator.tokenizers.target.decode(certain))
         self._show(running, hypothesis.ids, max(stable, running.stable, key=len))
 
     def _show(self, running: Running, ids: Sequence[int], stable: str) -> None:

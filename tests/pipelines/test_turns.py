@@ -9,7 +9,7 @@ from limelight.decoding.decode import decode_batch
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchSettings
-from limelight.serving.turns import FEW_ROWS, FEW_TOKENS, SHARE, Turns
+from limelight.pipelines.scheduler import FEW_ROWS, FEW_TOKENS, SHARE, Turns
 from tests.decoding.fakes import TableModel, random_model
 
 KINDS, VOCABULARY, OVERHEAD = 23, 7, 4
