@@ -1,11 +1,14 @@
 """The request that takes the most CPU time of those that the default limits accept, and what another client feels.
 
-`python -m benchmarks.worst_request [NAME...]` starts `limelight serve` with the bundled model, and sends one request at
-a time: every kind of text, divided into few or many texts, with the widest beam that is accepted, a long prefix, terms,
-a stream, and a document. For each it prints the status, the CPU seconds of the service with all its processes, and the
-longest time that a sentence of another client took meanwhile. The last line names the worst one.
+`python -m benchmarks.worst_request --minutes 10` starts `limelight serve` with the bundled model, and sends one request
+at a time: first one of each kind, then variations of the worst one so far, each with one property changed at random, as
+the alphabet, the number of texts, the beam, a prefix, terms, tags, a stream, or a document. For each it prints the
+status, the CPU seconds of the service with all its processes, and the longest time that a sentence of another client
+took meanwhile. The last line describes the worst one. The service has a deadline that no request reaches, so that the
+load of the machine hides nothing.
 """
 
+import argparse
 import json
 import os
 import random
@@ -15,9 +18,9 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.machine import describe_machine
 from limelight.serving.limits import Limits
@@ -32,6 +35,34 @@ ALPHABETS = {
 }  # fmt: skip
 
 
+class Recipe(NamedTuple):
+    """How a request is made."""
+
+    kind: str = "words"
+    texts: int = 1
+    beam: int = LIMITS.beam
+    split: bool = True
+    prefix: int = 0
+    """Its characters."""
+    terms: int = 0
+    tags: bool = False
+    stream: bool = False
+    document: bool = False
+
+
+CHOICES: dict[str, Sequence[Any]] = {
+    "kind": ("words", "sentences", "lines", "addresses", *ALPHABETS), "texts": (1, 8, LIMITS.texts),
+    "beam": (1, WIDTH, LIMITS.beam), "split": (True, False), "prefix": (0, 500, 5000), "terms": (0, 1000),
+    "tags": (False, True), "stream": (False, True), "document": (False, True),
+}  # fmt: skip
+"""What the search varies."""
+STARTS = [
+    Recipe("one-letter"), Recipe("emoji"), Recipe("letters", stream=True), Recipe("one-letter", split=False),
+    *(Recipe(kind) for kind in CHOICES["kind"] if kind not in ("one-letter", "emoji")), Recipe(prefix=5000),
+    Recipe("lines", terms=1000), Recipe(tags=True), Recipe("letters", document=True),
+]  # fmt: skip
+
+
 def text_of(kind: str, size: int, draw: random.Random) -> str:
     """A text of so many characters."""
     if kind == "words":
@@ -40,30 +71,45 @@ def text_of(kind: str, size: int, draw: random.Random) -> str:
         return " ".join(f"Go {draw.choice(WORDS)} on!" for _ in range(max(1, size // 12)))[:size]
     if kind == "lines":
         return ("a.\n" * size)[:size]
+    if kind == "addresses":
+        return " ".join(f"{{x{number}}} a@b.org" for number in range(size // 12 + 1))[:size]
     return "".join(draw.choices(ALPHABETS[kind], k=size))
 
 
-def requests() -> Iterator[tuple[str, str, dict[str, Any] | bytes]]:
-    """Name, path and body of each."""
-    draw, path, base = random.Random(1), "/api/v1/translate", {"source_lang": "en", "target_lang": "de"}
-    wide = {**base, "beam_size": LIMITS.beam, "n_best": LIMITS.n_best}
-    narrow = LIMITS.characters * WIDTH // LIMITS.beam
-    for kind in ("words", "sentences", "lines", *ALPHABETS):
-        for count in (1, LIMITS.texts):
-            texts = [text_of(kind, narrow // count, draw) for _ in range(count)]
-            yield f"{kind}, {count} texts, beam {LIMITS.beam}", path, {**wide, "text": texts}
-        yield f"{kind}, 1 text, beam of the model", path, {**base, "text": text_of(kind, LIMITS.characters, draw)}
-    words = text_of("words", LIMITS.characters // 2, draw)
-    yield "stream", path, {**base, "text": words, "stream": True}
-    yield "prefix", path, {**wide, "text": "A dog.", "prefix": text_of("words", 2000, draw)}
-    terms = [{"source": f"the {word} {number}", "target": "x"} for number in range(76) for word in WORDS]
-    yield "terms", path, {**base, "text": text_of("lines", 6000, draw), "terms": terms}
-    yield "tags", path, {**base, "text": "<b>a</b> dog <i>runs</i>, " * 1000, "tag_handling": "html"}
-    document = text_of("letters", 200_000, draw).replace("q", "\n\n").encode()
+def request_of(recipe: Recipe, draw: random.Random) -> tuple[str, dict[str, Any] | bytes]:
+    """Path and body of the largest request of this kind that the limits accept."""
+    if recipe.document:
+        return "/translate_file", uploaded(text_of(recipe.kind, 200_000, draw).encode())
+    body: dict[str, Any] = {"source_lang": "en", "target_lang": "de", "beam_size": recipe.beam}
+    plain = not (recipe.tags or recipe.terms)
+    prefix = recipe.prefix if plain and recipe.texts == 1 else 0
+    size = LIMITS.characters * WIDTH // max(WIDTH, recipe.beam) - prefix
+    size = min(size, LIMITS.body // 3)
+    texts = [text_of(recipe.kind, size // recipe.texts, draw) for _ in range(recipe.texts)]
+    if recipe.tags:
+        texts = [f"<p>{text.replace(' ', ' <b>x</b> ')}"[: size // recipe.texts] + "</p>" for text in texts]
+        body["tag_handling"] = "html"
+    if recipe.terms:
+        terms = [f"{draw.choice(WORDS)} {number}" for number in range(recipe.terms)]
+        body["terms"] = [{"source": term, "target": "x"} for term in terms]
+    body |= {"text": texts, "split_sentences": recipe.split}
+    body |= {"n_best": recipe.beam, "stream": recipe.stream} if plain else {}
+    return "/api/v1/translate", body | ({"prefix": text_of("words", prefix, draw)} if prefix else {})
+
+
+def uploaded(document: bytes) -> bytes:
+    """A form with this text file."""
     form = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
     head = form % (b"source", b"en") + form % (b"target", b"de")
-    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + document + b"\r\n--x--\r\n"
-    yield "document of 200,000 letters", "/translate_file", head + file
+    file = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+    return head + file + document + b"\r\n--x--\r\n"
+
+
+def varied(recipe: Recipe, draw: random.Random) -> Recipe:
+    """The same with one property changed."""
+    name = draw.choice(list(CHOICES))
+    others = [value for value in CHOICES[name] if value != getattr(recipe, name)]
+    return recipe._replace(**{name: draw.choice(others)})
 
 
 def cpu_seconds(pid: int) -> float:
@@ -99,8 +145,16 @@ def slowest_of_another(url: str, ended: threading.Event, seconds: list[float]) -
         ended.wait(0.1)
 
 
-def measured(url: str, pid: int, path: str, body: dict[str, Any] | bytes) -> tuple[int, float, float]:
-    """Status, CPU seconds without those of the other client's sentences, and the longest of these."""
+def cost_of_another(url: str, pid: int) -> float:
+    """CPU seconds of a sentence of another client, alone."""
+    before = cpu_seconds(pid)
+    for _ in range(50):
+        ask(url, "/api/v1/translate", {"text": "A dog runs.", "source_lang": "en", "target_lang": "de"})
+    return (cpu_seconds(pid) - before) / 50
+
+
+def measured(url: str, pid: int, each: float, path: str, body: dict[str, Any] | bytes) -> tuple[int, float, float]:
+    """Status, CPU seconds without those of the other client's sentences, `each`, and the longest wait for one."""
     ended, seconds = threading.Event(), list[float]()
     other = threading.Thread(target=slowest_of_another, args=[url.replace("127.0.0.1", "127.0.0.2"), ended, seconds])
     before = cpu_seconds(pid)
@@ -109,28 +163,46 @@ def measured(url: str, pid: int, path: str, body: dict[str, Any] | bytes) -> tup
     ended.set()
     other.join()
     time.sleep(1)  # what goes on after an answer is counted, too
-    return status, cpu_seconds(pid) - before, max(seconds)
+    return status, cpu_seconds(pid) - before - each * len(seconds), max(seconds)
+
+
+def searched(url: str, pid: int, minutes: float, seed: int) -> None:
+    """Print a line for each request, and the worst."""
+    draw, worst, end = random.Random(seed), (0.0, Recipe()), time.monotonic() + 60 * minutes
+    waiting, known, each = list(STARTS), set(STARTS), cost_of_another(url, pid)
+    while time.monotonic() < end:
+        if waiting:
+            recipe = waiting.pop(0)
+        else:
+            recipe = varied(worst[1], draw)
+            for _ in range(100):
+                if recipe not in known:
+                    break
+                recipe = varied(recipe, draw)
+        known.add(recipe)
+        status, used, slowest = measured(url, pid, each, *request_of(recipe, draw))
+        said = {name: value for name, value in recipe._asdict().items() if value != Recipe._field_defaults[name]}
+        print(f"{said}: status {status}, {used:.1f} CPU s, another client's sentence {slowest:.2f} s", flush=True)
+        worst = max(worst, (used, recipe))
+    print(f"the worst of {len(known) - len(waiting)}: {worst[1]}, {worst[0]:.1f} CPU seconds")
 
 
 def main() -> None:
-    """Print a line for each request, and the worst."""
-    print(describe_machine())
-    asked = sys.argv[1:]
-    command = [sys.executable, "-m", "limelight", "serve", "--port", "0", "--host", "0.0.0.0", "--no-keys"]
+    """Start a service, and search."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    print(describe_machine(), flush=True)
+    command = [sys.executable, "-m", "limelight", "serve", "--port", "0", "--host", "0.0.0.0", "--no-keys",
+               "--deadline", "3600"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         lines = iter(json.loads(line) for line in process.stderr)
         url = next(f"http://127.0.0.1:{line['port']}" for line in lines if line["event"] == "listening")
         next(line for line in lines if line["event"] == "engine_ready")
         threading.Thread(target=lambda: list(lines), daemon=True).start()
-        worst = (0.0, "")
-        for name, path, body in requests():
-            if asked and not any(name.startswith(each) for each in asked):
-                continue
-            status, used, slowest = measured(url, process.pid, path, body)
-            print(f"{name}: status {status}, {used:.1f} CPU s, another client's sentence {slowest:.2f} s", flush=True)
-            worst = max(worst, (used, name))
-        print(f"the worst: {worst[1]}, {worst[0]:.1f} CPU seconds")
+        searched(url, process.pid, given.minutes, given.seed)
         process.terminate()
 
 

@@ -112,3 +112,19 @@ def test_a_name_outside_of_its_folder_is_refused(name: str) -> None:
     with pytest.raises(UserError, match="does not lie in /in"):
         shards._below(name, "/in", "http://host/in/")
     assert shards._below("/in/deep/a.txt", "/in", "http://host/in/") == "deep/a.txt"
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "report.json"])
+def test_files_named_as_those_about_results_are_refused(folder: Path, name: str) -> None:
+    (folder / name).write_text("{}")
+    for given in (str(folder), str(folder / name)):
+        with pytest.raises(UserError, match=name):
+            find_shards([given])
+    (folder / name).rename(folder / "deep" / name)
+    assert f"deep/{name}" in [shard.name for shard in find_shards([str(folder)])]
+
+
+def test_a_url_with_a_password_is_refused_without_repeating_it() -> None:
+    with pytest.raises(UserError, match="password") as refused:
+        find_shards(["https://user:s3cr3t@localhost/corpus.txt"])
+    assert "s3cr3t" not in str(refused.value)

@@ -208,3 +208,16 @@ def test_over_a_minute_a_key_gets_its_limit() -> None:
         except Refusal:
             pass
     assert 0.99 * 6000 <= through <= 6000
+
+
+def test_what_was_not_done_is_given_back() -> None:
+    keys = Keys([Key("k", digest("a"), "", 1000)], clock=lambda: 0.0)
+    keys.spend("k", 600)
+    keys.spend("k", 400)
+    keys.give_back("k", 700)
+    keys.spend("k", 700)
+    with pytest.raises(Refusal):
+        keys.spend("k", 1)
+    keys.give_back("k", 10**6)
+    keys.spend("k", 1000)
+    keys.give_back("unknown", 5)

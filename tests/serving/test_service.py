@@ -1,5 +1,7 @@
 """What is refused before any work."""
 
+import json
+import os
 import time
 from functools import partial
 
@@ -8,7 +10,9 @@ import pytest
 from limelight.serving import service as services
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
+from limelight.serving.logs import Log
 from limelight.serving.pool import WINDOW
+from limelight.serving.refusal import Refusal
 from limelight.text.glossary import Glossary, Term
 from tests.serving.helpers import at_work, carrying, running, table, translator, wait_until
 
@@ -75,3 +79,67 @@ def test_a_request_has_its_cpu_time_and_no_more() -> None:
         assert "--max-seconds" in answer.value["error"]["message"]
         pool = service.service.catalog.models[0].pool
         wait_until(lambda: pool.decoding == pool.waiting == 0)
+
+
+def test_a_burst_of_a_key_waits_until_it_may_translate_more() -> None:
+    now, found = [0.0], list[int]()
+    keys = Keys([Key("one", digest("secret"), "", 10)], clock=lambda: now[0])
+    with running({"one": translator(table(1))}, keys=keys) as service:
+
+        def send(text: str) -> None:
+            found.append(service.post("/api/v1/translate", {"text": text}, authorization="Bearer secret").status)
+
+        send("dabdabdabd")
+        send("face")
+        assert found == [200, 429], "a minute is too long"
+        now[0] = 58.0
+        with at_work(1, lambda: send("face")):
+            wait_until(lambda: service.service._bursts["one"].size == 1)
+            now[0] = 100.0
+        assert found == [200, 429, 200]
+
+
+def test_a_request_without_room_costs_a_key_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = Keys([Key("one", digest("secret"), "", 10)])
+    with running({"one": translator(table(1))}, keys=keys) as service:
+        pool = service.service.catalog.models[0].pool
+        with monkeypatch.context() as patch:
+
+            async def full(*_: object) -> list[object]:
+                raise Refusal(503, "overloaded", "there is no room", retry_after=1)
+
+            patch.setattr(pool, "run", full)
+            for _ in range(3):
+                answer = service.post("/api/v1/translate", {"text": "dabdabdabd"}, authorization="Bearer secret")
+                assert answer.status == 503
+        answer = service.post("/api/v1/translate", {"text": "dabdabdabd"}, authorization="Bearer secret")
+        assert answer.status == 200
+
+
+def test_only_a_client_without_a_key_is_refused_for_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    for keys in (Keys([Key("one", digest("secret"), "", None)]), None):
+        with running({"one": translator(table(1))}, limits=Limits(queue_seconds=1.0), keys=keys) as service:
+            pool = service.service.catalog.models[0].pool
+            monkeypatch.setattr(pool, "_pace", lambda lane: 5.0)
+            monkeypatch.setattr(pool._queues["short"], "ahead", lambda client, more: 2)
+            answer = service.post("/api/v1/translate", {"text": "dab"}, authorization="Bearer secret")
+            assert answer.status == (503 if keys is None else 200)
+
+
+def test_a_log_that_nobody_reads_stops_nothing_and_says_how_much_it_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.serving.logs.MAX_LINES", 100)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+        log, began = Log(stream), time.monotonic()
+        for number in range(3000):
+            log("request", number=number, more="x" * 100)
+        assert time.monotonic() - began < 20
+        os.set_blocking(reading, False)
+        text = b""
+        while (some := reader.read()) or log._waiting or log._lost:
+            text += some or b""
+            log._write(stream)
+    lines = [json.loads(line) for line in text.splitlines()]
+    numbers = [line["number"] for line in lines if line["event"] == "request"]
+    (lost,) = [line["count"] for line in lines if line["event"] == "lines_lost"]
+    assert numbers == list(range(3000 - lost))

@@ -88,7 +88,7 @@ def serve(
     max_connections: serving_options.MaxConnections = 2000,
     queue_seconds: serving_options.QueueSeconds = 30.0,
     deadline: serving_options.Deadline = 120.0,
-    max_seconds: serving_options.MaxSeconds = 20.0,
+    max_seconds: serving_options.MaxSeconds = 15.0,
     silence_seconds: serving_options.SilenceSeconds = 60.0,
     write_seconds: serving_options.WriteSeconds = 30.0,
     drain_seconds: serving_options.DrainSeconds = 30.0,

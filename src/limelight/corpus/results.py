@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from limelight.corpus.shards import RESULT, Form, Item, Shard
+from limelight.corpus.shards import RESERVED, RESULT, Form, Item, Shard
 from limelight.corpus.worker import Outcome
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
@@ -31,7 +31,7 @@ from limelight.text.archive import compress
 from limelight.text.pair import BadLine
 
 FORMAT = 2
-MANIFEST, REPORT, SHARDS, SKIPPED = "manifest.json", "report.json", ".shards", ".skipped.jsonl"
+(MANIFEST, REPORT, SHARDS), SKIPPED = RESERVED, ".skipped.jsonl"
 _NUMBER = re.compile(r"(?<![^\W_])(?<![^\W\d_]-)\d[\d,.]*")
 """A number that is no part of a name such as UTF-8."""
 AGAIN = "what is finished is kept: the same command continues"

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from limelight.errors import UserError
 from limelight.files import as_json, cause, sha256
@@ -38,6 +39,8 @@ STAMPS = (
     "mtime",
 )
 """What file systems of fsspec call the version of a file, or the time of its last change."""
+RESERVED = ("manifest.json", "report.json", ".shards")
+"""Files about all results, which lie beside them."""
 OWN = (".partial", ".partial.json", ".skipped.jsonl")
 """What Limelight itself leaves beside its results."""
 
@@ -143,6 +146,11 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
             raise UserError(
                 f"{shard.path} and {named[shard.name]}: the results of both would be {shard.name}; give the folder "
                 "that both are in, or translate them into folders of their own"
+            )
+        if shard.name.partition("/")[0] in RESERVED:
+            raise UserError(
+                f"{shard.path}: its results would be {shard.name}, which is the name of a file about all results; "
+                "rename it, or give the folder above it"
             )
         named[shard.name] = shard.path
         if shard.kind == "parquet":
@@ -254,6 +262,13 @@ def _remote(url: str) -> list[Shard]:
     """The files of a URL: one, those of a pattern, or those of a folder."""
     _require("fsspec", url)
     import fsspec
+
+    if urlsplit(url).password:
+        shown = url.replace(urlsplit(url).netloc.rpartition("@")[0], "...")
+        raise UserError(
+            f"{shown}: this URL has a password, which messages and results would repeat; give it in fsspec's "
+            "configuration (~/.config/fsspec/conf.json)"
+        )
 
     with _told(url):
         system, root = fsspec.core.url_to_fs(url)

@@ -23,6 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from limelight.serving.body import ClientLeftError, closes, read_body, read_fields, read_query
 from limelight.serving.call import Call, Dialect, Reply, Route, Upload
 from limelight.serving.metrics import outcome_of
+from limelight.serving.pool import KEYED
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Client, Service
 
@@ -239,7 +240,7 @@ def of_key(service: Service, secret: object, dialect: Dialect) -> Client:
     key = service.keys.find(secret)
     if key is None:
         raise Refusal(dialect.denied, "invalid_key", "this key is not known, or no longer")
-    return Client(f"key {key.name}", key.name)
+    return Client(f"{KEYED}{key.name}", key.name)
 
 
 def _refused(dialect: Dialect, refusal: Refusal) -> Reply:

@@ -232,6 +232,15 @@ class Keys:
             characters += before
         spent.append((forgotten, characters))
 
+    def give_back(self, name: str, characters: int) -> None:
+        """Take back what was counted last: nothing was done for it."""
+        spent = self._spent.get(name)
+        while spent and characters > 0:
+            forgotten, count = spent.pop()
+            if count > characters:
+                spent.append((forgotten, count - characters))
+            characters -= count
+
 
 def _until_free(spent: Iterable[tuple[float, int]], needed: int, now: float) -> float:
     """Seconds until so many characters are forgotten; a minute where they never are."""

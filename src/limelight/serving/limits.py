@@ -36,7 +36,7 @@ class Limits:
     """How long a request may wait before its first sentence is begun."""
     deadline: float = 120.0
     """Seconds a request may take in all, waiting included."""
-    seconds: float = 20.0
+    seconds: float = 15.0
     """CPU time that an engine gives to a request."""
     silence: float = 60.0
     """Seconds for which an engine may not report before it is ended by force and replaced."""

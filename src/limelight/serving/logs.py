@@ -2,12 +2,17 @@
 
 import json
 import logging
+import select
 import sys
 import traceback
 import warnings
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+MAX_LINES = 10_000
+"""Lines that wait while nobody reads the log; what comes then is counted."""
 
 
 class Log:
@@ -20,15 +25,28 @@ class Log:
 
     def __init__(self, stream: Any = None, *, quiet: bool = False) -> None:
         self._stream, self.quiet = stream, quiet
+        self._waiting: deque[str] = deque()
+        self._lost = 0
 
     def __call__(self, event: str, **fields: Any) -> None:
         """A line: time, what has happened, and more about it."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"time": time, "event": event, **fields}, ensure_ascii=False, default=str)
-        stream = self._stream or sys.stderr
+        if len(self._waiting) >= MAX_LINES:
+            self._lost += 1
+        else:
+            self._waiting.append(line)
+        self._write(self._stream or sys.stderr)
+
+    def _write(self, stream: Any) -> None:
+        """Write what waits, as far as the reader of the log takes it: the service does not wait for that."""
         try:
-            stream.write(line + "\n")
-            stream.flush()
+            while self._waiting and takes_more(stream):
+                stream.write(self._waiting.popleft() + "\n")
+                stream.flush()
+            if self._lost and not self._waiting:
+                lost, self._lost = self._lost, 0
+                self("lines_lost", count=lost)
         except (OSError, ValueError):  # the log cannot be written, and the service goes on
             return
 
@@ -36,6 +54,14 @@ class Log:
         """What went wrong in our own code: where, but not with what, as a message may quote a text."""
         frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
         self("fault", kind=type(error).__name__, where=" > ".join(frames[-6:]), **fields)
+
+
+def takes_more(stream: Any) -> bool:
+    """Whether a line can be written at once: a pipe that is full takes none. Unknown on Windows."""
+    try:
+        return bool(select.select([], [stream], [], 0)[1])
+    except (OSError, ValueError, TypeError):  # no pipe
+        return True
 
 
 class UvicornLog(logging.Handler):

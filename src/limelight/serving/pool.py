@@ -38,6 +38,9 @@ RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
 MAX_LOST = 1
 """How often a sentence is given to another engine because its own has ended: it may be the reason."""
 
+KEYED = "key "
+"""Begins the names of clients that have a key."""
+
 SILENT_SECONDS = 10.0
 """An engine that has not reported for so long is not ready."""
 
@@ -187,7 +190,7 @@ class Pool:
             return []
         jobs = self._jobs(client, sentences, partial, lane)
         loop = asyncio.get_running_loop()
-        impatient = loop.call_later(self._limits.queue_seconds, self._waited, jobs[0])
+        impatient = loop.call_later(self._patience(client), self._waited, jobs[0])
         for job in jobs:
             self._queues[lane].put(client, job.request, job)
         self._dispatch()
@@ -235,17 +238,22 @@ class Pool:
             what = f"{self.waiting} sentences wait already, and these are {more} more"
             message = beyond(what, self._limits.queue, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
-        ahead = self._queues[lane].ahead(client, more if lane == "short" else 1)
-        seconds, most = ahead * self._pace(lane), self._limits.queue_seconds
-        if seconds > most:
-            message = beyond(f"this would wait for about {seconds:.1f} s", most, "--queue-seconds", "try again later")
-            raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
         mine = sum(queue.waiting(client) for queue in self._queues.values())
         if mine + more > self._limits.client_queue:
             what = f"{mine} of your sentences wait already, and these are {more} more"
             remedy = "wait for answers, or send less at a time"
             message = beyond(what, self._limits.client_queue, "--max-queue", remedy)
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
+        ahead = self._queues[lane].ahead(client, more if lane == "short" else 1)
+        seconds, most = ahead * self._pace(lane), self._patience(client)
+        if seconds > most:
+            option = "--deadline" if most == self._limits.deadline else "--queue-seconds"
+            message = beyond(f"this would wait for about {seconds:.1f} s", most, option, "try again later")
+            raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
+
+    def _patience(self, client: str) -> float:
+        """Seconds that a request waits for its turn: those of a client with a key until their deadline."""
+        return self._limits.deadline if client.startswith(KEYED) else self._limits.queue_seconds
 
     def _pace(self, lane: Lane) -> float:
         """Seconds that a sentence of this class takes, as far as that can be told."""

@@ -47,6 +47,9 @@ DETECTED = 1000
 SLICE = 50
 """Sentences whose terms are looked up at a time."""
 
+MAX_BURST = 64
+"""Requests of one key that wait until it may translate more characters."""
+
 MAX_WAITING = 256
 """Requests that wait for a model that is loading."""
 
@@ -80,6 +83,14 @@ class Ask:
     split: Split = "sentences"
     tags: TagHandling | None = None
     terms: Lookup | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Burst:
+    """Requests of one key that wait until it may translate more characters."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    size: int = 0
 
 
 class Answer(NamedTuple):
@@ -148,6 +159,8 @@ class Service:
         """For bodies of clients that are known, and of those whose key may be in the body."""
         self.glossaries = glossaries or Glossaries()
         self._looking_up = asyncio.Lock()
+        self._bursts: dict[str, Burst] = {}
+        """Of each key that was used."""
         self._waiting = 0
         """Requests that wait for a model that is loading."""
         self.used: dict[str, int] = {}
@@ -166,7 +179,10 @@ class Service:
     async def _translated(self, client: Client, ask: Ask, shown: Shown | None) -> list[Answer]:
         self.require_open()
         ways = await self.ways(ask.source, ask.target, ask.model)
-        self._check(client, ask, ways)
+        async with self._paid(client, self._check(client, ask, ways)):
+            return await self._answers(client, ask, ways, shown)
+
+    async def _answers(self, client: Client, ask: Ask, ways: Sequence[Way], shown: Shown | None) -> list[Answer]:
         seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
         found = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
         chosen = [_way(ways, likely) for likely in found]
@@ -264,9 +280,9 @@ class Service:
         self.require_open()
         async with self._in_time():
             self.catalog.require_known()
-            self._check(client, Ask([text], ""))
-            ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
-            return (await self._detected(client, ways, [text]))[0]
+            async with self._paid(client, self._check(client, Ask([text], ""))):
+                ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
+                return (await self._detected(client, ways, [text]))[0]
 
     async def inspect(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
         """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
@@ -276,12 +292,12 @@ class Service:
     async def _inspected(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
         self.require_open()
         ways = await self.ways(ask.source, ask.target, ask.model)
-        self._check(client, ask)
         (text,) = ask.texts
-        likely = {} if ask.source else (await self._detected(client, ways, [text]))[0]
-        way = _way(ways, likely)
-        languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-        (answer,) = await way.model.pool.run(client.id, [Sentence(what, text, {**options, **languages})])
+        async with self._paid(client, self._check(client, ask)):
+            likely = {} if ask.source else (await self._detected(client, ways, [text]))[0]
+            way = _way(ways, likely)
+            languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+            (answer,) = await way.model.pool.run(client.id, [Sentence(what, text, {**options, **languages})])
         self._count(client, len(text), 1)
         return answer
 
@@ -292,14 +308,14 @@ class Service:
         async with self._in_time():
             if pool.loading:
                 await self._loaded([pool])
-            self._check(client, Ask([sentence.text], ""))
-            show = None if shown is None else _of_one(shown)
-            (answer,) = await pool.run(client.id, [sentence], show)
+            async with self._paid(client, self._check(client, Ask([sentence.text], ""))):
+                show = None if shown is None else _of_one(shown)
+                (answer,) = await pool.run(client.id, [sentence], show)
         self._count(client, len(sentence.text), 1)
         return answer
 
-    def _check(self, client: Client, ask: Ask, ways: Sequence[Way] = ()) -> None:
-        """Raises `Refusal` for what is beyond a limit, before any work."""
+    def _check(self, client: Client, ask: Ask, ways: Sequence[Way] = ()) -> int:
+        """The characters of a request. Raises `Refusal` for what is beyond a limit, before any work."""
         self.require_open()
         limits = self.limits
         if len(ask.texts) > limits.texts:
@@ -327,8 +343,43 @@ class Service:
             raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", remedy))
         if any(map(len, ask.texts)):
             _require_room(client, ways)
-        if self.keys is not None:
-            self.keys.spend(client.key, characters)
+        return characters
+
+    @asynccontextmanager
+    async def _paid(self, client: Client, characters: int) -> AsyncIterator[None]:
+        """Count characters for the key; not where a request is refused because there is no room for it. A burst waits
+        until so many are free, for `--queue-seconds` at most, in the order in which it came."""
+        if self.keys is None:
+            yield
+            return
+        await self._pay(self.keys, client.key, characters)
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.status in (429, 503):
+                self.keys.give_back(client.key, characters)
+            raise
+
+    async def _pay(self, keys: Keys, name: str, characters: int) -> None:
+        """See `_paid`."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.limits.queue_seconds
+        burst = self._bursts.setdefault(name, Burst())
+        if burst.size >= MAX_BURST:
+            message = f"{MAX_BURST} requests of this key wait until it may translate more: wait for answers"
+            raise Refusal(429, "quota", message, retry_after=5)
+        burst.size += 1
+        try:
+            async with burst.turn:
+                while True:
+                    try:
+                        return keys.spend(name, characters)
+                    except Refusal as refusal:
+                        if refusal.retry_after is None or loop.time() + refusal.retry_after > end:
+                            raise
+                        await asyncio.sleep(refusal.retry_after)
+        finally:
+            burst.size -= 1
 
     async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:
         """How likely the languages these ways come from are, of each text. A single one is taken without a look at the

@@ -1,4 +1,4 @@
-"""Documents that were sent to be translated: in memory, for as long as it takes, and handed out once."""
+"""Documents that were sent to be translated: in memory, until a minute after the first download."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from limelight.serving.refusal import Refusal
 
 KEPT_SECONDS = 3600.0
 """A document that is not asked for is deleted after so long."""
+TAKEN_SECONDS = 60.0
+"""One that was downloaded is deleted after so long."""
 MAX_DOCUMENTS = 100
 """Of all clients; one client has at most half of them."""
 MAX_BYTES = 256 << 20
@@ -30,6 +32,8 @@ class Document:
     size: int
     """Bytes of the file, before and after."""
     work: asyncio.Future[bytes]
+    taken: bool = False
+    """Whether its translation was downloaded."""
 
     @property
     def status(self) -> str:
@@ -65,11 +69,12 @@ class Uploads:
     @property
     def unfetched(self) -> int:
         """How many have a translation that nobody has fetched, or will have one."""
-        return sum(document.status != "error" for document in self._documents.values())
+        return sum(document.status != "error" and not document.taken for document in self._documents.values())
 
     def require_room(self, client: str, size: int) -> None:
         """Raises `Refusal` where there are too many documents for another one of this size."""
-        kept = [(each.client, each.size, each.work.done()) for each in self._documents.values()]
+        bytes_kept = sum(each.size for each in self._documents.values()) + sum(each[1] for each in self._opening)
+        kept = [(each.client, each.size, each.work.done()) for each in self._documents.values() if not each.taken]
         kept += [(*each, False) for each in self._opening]
         opened = [each for each in kept if not each[2]]
         for some, most in ((opened, self._most_open), (kept, MAX_DOCUMENTS)):
@@ -81,7 +86,7 @@ class Uploads:
                     "again later"
                 )
                 raise Refusal(429, "too_many_documents", message, retry_after=10)
-        if sum(each[1] for each in kept) + size > MAX_BYTES:
+        if bytes_kept + size > MAX_BYTES:
             message = f"the documents that are kept would have more than {MAX_BYTES} bytes together: try again later"
             raise Refusal(503, "overloaded", message, retry_after=30)
 
@@ -120,11 +125,14 @@ class Uploads:
         return document
 
     def take(self, identity: str, key: str) -> tuple[str, bytes]:
-        """Its name and its translation, once. Raises `Refusal` where that is not there, or no longer."""
+        """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
+        arrived. Raises `Refusal` where that is not there, or no longer."""
         document = self.find(identity, key)
         if document.status != "done":
             raise Refusal(503, "document_not_ready", document.error or "Document is not ready", retry_after=1)
-        del self._documents[identity]
+        if not document.taken:
+            document.taken = True
+            asyncio.get_running_loop().call_later(TAKEN_SECONDS, self.forget, identity)
         return document.name, document.work.result()
 
     def close(self) -> None:
