@@ -194,8 +194,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     print(describe_machine(), flush=True)
-    command = [sys.executable, "-m", "limelight", "serve", "--port", "0", "--host", "0.0.0.0", "--no-keys",
-               "--deadline", "3600"]
+    command = [
+        sys.executable,
+        "-m",
+        "limelight",
+        "serve",
+        "--port",
+        "0",
+        "--host",
+        "0.0.0.0",
+        "--no-keys",
+        "--deadline",
+        "3600",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         lines = iter(json.loads(line) for line in process.stderr)
