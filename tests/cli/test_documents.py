@@ -1,5 +1,6 @@
 """`limelight translate` with documents: a file into a file, a folder into a folder."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -151,3 +152,23 @@ def test_a_document_is_not_finished_by_another_model(
     assert run(2) == (130, 2)
     given += ["--precision", "bf16"]
     assert run(9) == (0, 3)
+
+
+def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "memory.tsv"
+    memory.write_text("The old dog sees X-123.\tDas steht so im Speicher.\n", encoding="utf-8")
+    ended = limelight("translate", "--model", trained, "The old dog sees X-123.", "--memory", memory, "--json")
+    found = json.loads(ended.out)
+    assert (found["text"], found["matches"][0]["origin"]) == ("Das steht so im Speicher.", f"{memory}:1")
+    assert f"{memory}: its index is made" in ended.err
+    (tmp_path / "a.md").write_text("# The old dog sees X-123.\n\nA dog.\n", encoding="utf-8")
+    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--memory", memory)
+    assert ended.code == 0
+    assert (tmp_path / "b.md").read_text(encoding="utf-8").startswith("# Das steht so im Speicher.\n")
+    for more in (["--workers", 2, memory, memory, "-o", f"{tmp_path}/out/"], ["--workers", 2, memory]):
+        ended = limelight("translate", "--model", trained, "--memory", memory, *more)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"--memory {memory}" in ended.err
+    ended = limelight("translate", "--model", trained, "A dog.", "--memory", tmp_path / "none.tmx")
+    assert (ended.code, ended.out) == (2, "")
+    assert "none.tmx: there is no such file" in ended.err

@@ -15,12 +15,14 @@ import typer
 
 from limelight.cli.output import lines_to
 from limelight.errors import RunError, UserError, counted
+from limelight.files import sha256
 
 if TYPE_CHECKING:
     from limelight.documents.report import Report
     from limelight.pipelines.job import Text
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import Translator
+    from limelight.text.translation_memory import TranslationMemory
 
 
 Everything = Annotated[
@@ -37,6 +39,14 @@ Protect = Annotated[
 NoProtect = Annotated[
     bool,
     typer.Option("--no-protect", help="Translate tags, variables and addresses like any other text.", metavar=""),
+]
+MemoryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory",
+        help="Translation memory: TMX, or another file of pairs. Its segments are reused for the same source.",
+        metavar="FILE",
+    ),
 ]
 ReportFile = Annotated[
     Path | None,
@@ -76,6 +86,26 @@ def refuse_with(must_include: Sequence[str] | None, **others: Any) -> None:
             raise UserError(f"--must-include and {name} exclude each other: put the terms into a --glossary")
 
 
+def memory_of(path: Path | None, translator: Translator, asked: Mapping[str, Any]) -> TranslationMemory | None:
+    """The memory in the direction that is asked for, or in the only one of the model; None without a file.
+
+    Raises `UserError` for a file that cannot be read, and if the direction is not known.
+    """
+    if path is None:
+        return None
+    from limelight.text.readers.pairs import names_languages
+    from limelight.text.translation_memory import open_memory
+
+    source, target = asked["source_lang"], asked["target_lang"]
+    if len(translator.directions) == 1:
+        source, target = source or translator.directions[0].source, target or translator.directions[0].target
+    if translator.directions and not (source and target) and not names_languages([path]):
+        raise UserError(
+            f"--memory {path}: its languages are not in the file, and the model has several: add --from and --to"
+        )
+    return open_memory(path, source, target, say=lambda line: typer.echo(f"limelight: {line}", err=True))
+
+
 class Job(NamedTuple):
     """The input and output of a document translation."""
 
@@ -107,9 +137,22 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
     return Job(path, output, everything, report)
 
 
+def _settings(given: Mapping[str, Any], translator: Translator, memory: Path | None) -> dict[str, Any]:
+    """The options of a translation as JSON takes them, with the content of files."""
+    terms = json.dumps(given["glossary"].terms if given["glossary"] is not None else ())
+    return {
+        **given,
+        "sampling": repr(given["sampling"]),
+        "protect": [each.name for each in translator.options(**given).protectors],
+        "glossary": hashlib.sha256(terms.encode()).hexdigest(),
+        "memory": sha256(memory) if memory else "",
+    }
+
+
 def translate_documents(
-    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_with: Mapping[str, Any]
-) -> None:
+    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_with: Mapping[str, Any],
+    memory: Path | None = None,
+) -> None:  # fmt: skip
     """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out.
 
     `asked` are options of `Translator.translate`. `made_with` is what the translations depend on besides these and the
@@ -122,6 +165,7 @@ def translate_documents(
 
     translator = new_translator()
     given = {name: value for name, value in asked.items() if name != "batch_tokens"}
+    given["memory"] = memory_of(memory, translator, asked)
     if given["protect"] is None:
         given["protect"] = True  # also with a model that was not trained with placeholders
     direction = asked["source_lang"], asked["target_lang"]
@@ -144,13 +188,7 @@ def translate_documents(
                 return chosen.direction.target
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
-    terms = json.dumps(given["glossary"].terms if given["glossary"] is not None else ())
-    settings = {
-        **given,
-        "sampling": repr(given["sampling"]),
-        "protect": [each.name for each in translator.options(**given).protectors],
-        "glossary": hashlib.sha256(terms.encode()).hexdigest(),
-    }
+    settings = _settings(given, translator, memory)
     work = Work(
         translate,
         Options(*direction, job.everything),

@@ -159,6 +159,7 @@ class Asked(NamedTuple):
     options: Mapping[str, Any]
     """Of `Translator.translate`, without the glossary."""
     glossary: Path | None
+    memory: Path | None = None
 
     def terms(self) -> Glossary | None:
         """The glossary. Raises `UserError` if it cannot be read."""
@@ -189,6 +190,10 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
     if form != "text":
         raise UserError(
             "--json and --n-best are for one file: of many the translations are written, in their own format"
+        )
+    if asked.memory is not None:
+        raise UserError(
+            f"--memory {asked.memory} is for one file, or a folder of documents; translate one after another"
         )
     sampling = asked.options["sampling"]
     if sampling is not None and sampling.seed is None:
@@ -227,7 +232,9 @@ def by_processes(
 ) -> tuple[Iterator[str | None], Iterator[Done] | None]:
     """What each line became, translated by several processes; None if one process should do it: for
     short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
-    alone = asked.options["protect"] or asked.glossary or asked.options["sampling"]
+    alone = asked.options["protect"] or asked.glossary or asked.memory or asked.options["sampling"]
+    if asked.memory is not None and (many.workers or 1) > 1:
+        raise UserError(f"--memory {asked.memory} is used by one process: leave out --workers")
     if many.workers == 1 or (many.workers is None and (file is None or not file.is_file() or alone)):
         return lines, None
     if many.workers is None:

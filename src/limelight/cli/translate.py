@@ -76,6 +76,7 @@ def translate(
     protect: documents.Protect = None,
     no_protect: documents.NoProtect = False,
     glossary: documents.GlossaryFile = None,
+    memory: documents.MemoryFile = None,
     report: documents.ReportFile = None,
     workers: many.Workers = None,
     engine: many.EngineOption = None,
@@ -95,13 +96,12 @@ def translate(
         "source_lang": source, "target_lang": target, "beam_size": beam, "length_penalty": length_penalty,
         "length_offset": length_offset, "patience": patience, "prune": prune, "max_length_factor": max_length_factor,
         "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram, "batch_tokens": batch_tokens,
-        "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards,
-        "n_best": n_best, "lines": lines, "must_include": must_include, "must_not_include": must_not_include,
+        "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "n_best": n_best,
+        "lines": lines, "must_include": must_include, "must_not_include": must_not_include,
     } | {"protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
-    documents.refuse_with(must_include, documents=job, sample=sample, protect=protect, glossary=glossary)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
-    all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, glossary)
+    all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, glossary, memory)
     _translate(given, (file, text), all_of_it, job, "json" if as_json else "n-best" if n_best > 1 else "text")
 
 
@@ -109,6 +109,8 @@ def _translate(
     given: many.Many, what: tuple[Path | None, str | None], asked: many.Asked, job: documents.Job | None, form: str
 ) -> None:
     """Translate files into a folder, a document, or lines."""
+    others = {"sample": asked.options["sampling"], "protect": asked.options["protect"], "glossary": asked.glossary}
+    documents.refuse_with(asked.options["must_include"], documents=job, **others)
     if given.is_corpus:
         return many.translate_corpus(given, asked, form)
     options = {**asked.options, "glossary": asked.terms()}
@@ -119,7 +121,7 @@ def _translate(
     if job is not None:
         of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
         made_of = made_with(asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
-        return documents.translate_documents(job, new_translator, of_documents, made_of)
+        return documents.translate_documents(job, new_translator, of_documents, made_of, asked.memory)
     texts = live_lines_of(*what)
     with lines_to(given.file) as write:
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])
@@ -127,6 +129,7 @@ def _translate(
             translator = new_translator()
             if what[1] is not None and options["guards"] and not options["source_lang"]:
                 translator.require_language(what[1], options["target_lang"])
+            options["memory"] = documents.memory_of(asked.memory, translator, options)
             greet(*what)
             found = _shown(translator.translate_stream(texts, **options), form)
         _write(found, write, form)

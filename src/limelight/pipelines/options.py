@@ -15,6 +15,7 @@ from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
 from limelight.text.plan import has_spans
 from limelight.text.protectors import DEFAULT, Protector, pattern
+from limelight.text.translation_memory import TranslationMemory
 
 
 class TextOptions(SearchOptions, total=False):
@@ -29,6 +30,8 @@ class TextOptions(SearchOptions, total=False):
         matches of the given regular expressions; False protects nothing. Default: tags, variables, addresses if the
         model was trained with placeholders, or if there is a glossary.
     glossary: terms and their required translations.
+    memory: segments that were translated before. Those with the same source are reused, and not searched; the most
+        similar ones are in `Translation.matches`. A memory of another direction has none.
     must_include: phrases that each translation has to contain literally; `"lamp|lamps"` is a phrase with two forms, of
         which one has to occur. A text is one sentence then.
     must_not_include: phrases that a translation must not contain.
@@ -42,6 +45,7 @@ class TextOptions(SearchOptions, total=False):
     guards: bool
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
+    memory: TranslationMemory | None
     must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
     detected: bool
@@ -63,6 +67,7 @@ class Options:
     detected: bool = False
     protectors: tuple[Protector, ...] = ()
     glossary: Glossary | None = None
+    memory: TranslationMemory | None = None
     phrases: Phrases = NO_PHRASES
     constraints: Constraints = FREE
     """`phrases` as tokens."""
@@ -95,6 +100,7 @@ class Options:
             detected=bool(asked.get("detected")) or not asked.get("source_lang"),
             protectors=_protectors(asked.get("protect"), phrases, default=protects),
             glossary=glossary,
+            memory=asked.get("memory"),
         )
         return made.with_phrases(phrases)
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from limelight.text.translation_memory import MemoryMatch
+
 LOW_CONFIDENCE = 0.2
 """Confidence below which reports call a translation unsure."""
 
@@ -58,6 +60,9 @@ class Translation:
     another order."""
     unused: tuple[str, ...] = ()
     """Target terms of the glossary that the translation does not use."""
+    matches: tuple[MemoryMatch, ...] = ()
+    """Segments of the translation memory, best first: those like the whole text, then those that are sentences of it.
+    One with a similarity of 1 was reused for its text or sentence, which has no tokens then."""
 
 
 def joined(
@@ -82,6 +87,7 @@ def joined(
         source_lang=first.source_lang,
         target_lang=first.target_lang,
         words=tuple(word for each in sentences for word in each.words),
+        matches=tuple(dict.fromkeys(match for each in sentences for match in each.matches)),
     )
 
 

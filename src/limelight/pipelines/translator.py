@@ -42,6 +42,7 @@ from limelight.pipelines.codec import (
 )
 from limelight.pipelines.job import Job, Text, failed
 from limelight.pipelines.options import Options, TextOptions
+from limelight.pipelines.reuse import matches_of, reused, reused_sentence
 from limelight.pipelines.scheduler import run
 from limelight.pipelines.sentence import Found, joined_sentences, translated
 from limelight.pipelines.translation import Translation
@@ -200,6 +201,10 @@ class Translator(Codec):
             other = other_language(self.directions, self.detector, bare, direction)
         if (same := unchanged(text.text, other, direction)) is not None:
             return Job((), lambda _: same)
+        matches = () if text.prefix else matches_of(options, text.text, direction)
+        if matches and matches[0].similarity == 1:
+            again = replace(reused(text.text, matches[0], direction), matches=matches, source_lang_confidence=sure)
+            return Job((), lambda _: again)
         whole = bool(text.prefix or options.phrases.include)
         if whole and not self.fits(text.text):
             raise UserError(
@@ -219,6 +224,8 @@ class Translator(Codec):
 
         def join(found: Sequence[Found]) -> Translation:
             whole = joined_sentences(plan, found, sure)
+            if matches:
+                whole = replace(whole, matches=tuple(dict.fromkeys((*matches, *whole.matches))))
             return replace(whole, warnings=(f"{SOURCE_LANGUAGE}: {other}", *whole.warnings)) if other else whole
 
         return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join, plan)
@@ -226,9 +233,11 @@ class Translator(Codec):
     def _steps(
         self, place: int, source: MarkedSentence | None, text: Text, direction: Direction | None, options: Options
     ) -> Steps[Found]:
-        """The steps of a sentence; of one that is not translated, none."""
+        """The steps of a sentence; of one that is not translated or is in the memory, none."""
         if source is None:
             return Found(MarkedSentence(""))
+        if not text.prefix and (known := reused_sentence(options, source, direction)) is not None:
+            return known
         sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         part = Part(sent, direction, text.prefix, (text.number, place) if place else (text.number,), marked)

@@ -19,6 +19,15 @@ class Word(Result):
     confidence: float
 
 
+class Match(Result):
+    """A segment of a translation memory."""
+
+    source: str
+    target: str
+    similarity: float
+    origin: str = Field(description="The file and line of the segment.")
+
+
 class Hypothesis(Result):
     """A translation of a sentence."""
 
@@ -37,6 +46,7 @@ class Hypothesis(Result):
     moved: list[str] = Field([], description="Tags and variables that were placed by attention.")
     failed: list[str] = Field([], description="Tags and variables that could not be placed.")
     unused: list[str] = Field([], description="Terms that the translation does not have.")
+    matches: list[Match] = Field([], description="Segments of a translation memory that are like the source.")
 
 
 class Other(Hypothesis):

@@ -1,0 +1,55 @@
+"""Segments of a translation memory in place of a search."""
+
+from __future__ import annotations
+
+from limelight.config import Direction
+from limelight.pipelines.codec import names_of
+from limelight.pipelines.options import Options
+from limelight.pipelines.repair_marks import Repaired
+from limelight.pipelines.sentence import Found, Rank
+from limelight.pipelines.translation import Translation
+from limelight.text.languages import normal_code
+from limelight.text.plan import MarkedSentence
+from limelight.text.translation_memory import MemoryMatch, TranslationMemory
+
+
+def matches_of(options: Options, text: str, direction: Direction | None) -> tuple[MemoryMatch, ...]:
+    """The segments like a text, best first; none for a search with phrases, which are asked of the model."""
+    memory = _memory(options, direction)
+    return tuple(memory.find(text)) if memory is not None and text.strip() else ()
+
+
+def reused(source: str, match: MemoryMatch, direction: Direction | None) -> Translation:
+    """The translation of a text by a segment with the same source, with the white space at the ends of the text."""
+    begin, end = source[: len(source) - len(source.lstrip())], source[len(source.rstrip()) :]
+    languages = names_of(direction)
+    return Translation(
+        text=f"{begin}{match.target.strip()}{end}",
+        score=0.0,
+        tokens=(),
+        log_probability=0.0,
+        source=source,
+        finished=True,
+        source_lang=languages[0],
+        target_lang=languages[1],
+        matches=(match,),
+    )
+
+
+def reused_sentence(options: Options, source: MarkedSentence, direction: Direction | None) -> Found | None:
+    """The result for a sentence without spans that is a segment of the memory; None for others."""
+    memory = _memory(options, direction)
+    match = memory.exact(source.text) if memory is not None and not source.numbers else None
+    if match is None:
+        return None
+    found = reused(source.text, match, direction)
+    return Found(source, (Rank(Repaired(found.text, is_whole=True), found),))
+
+
+def _memory(options: Options, direction: Direction | None) -> TranslationMemory | None:
+    """The memory, unless it is of another direction."""
+    memory = options.memory
+    if memory is None or any(options.phrases) or direction is None:
+        return None if any(options.phrases) else memory
+    named = zip((memory.source, memory.target), (direction.source, direction.target), strict=True)
+    return memory if all(not one or not other or one == normal_code(other) for one, other in named) else None

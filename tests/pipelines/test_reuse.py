@@ -1,0 +1,79 @@
+"""Segments of a translation memory in translations: reused, shown, and left alone where they do not belong."""
+
+from pathlib import Path
+
+import pytest
+
+import limelight
+from limelight.pipelines.translator import Translator
+from limelight.text.translation_memory import TranslationMemory, open_memory
+
+CLOSED, RESTART = "The pharmacy is closed today.", "Please restart the computer."
+PAIRS = {CLOSED: "Die Apotheke hat heute zu.", RESTART: "Rechner bitte neu starten."}
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return limelight.load()
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> TranslationMemory:
+    path = tmp_path_factory.mktemp("memory") / "m.tsv"
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS.items()), encoding="utf-8")
+    return open_memory(path, "en", "de")
+
+
+def test_a_text_of_the_memory_is_not_searched(
+    translator: Translator, memory: TranslationMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as context:
+        context.setattr(translator, "encode", lambda *_: pytest.fail("it was searched"))
+        found = translator.translate(f" {CLOSED}\n", source_lang="en", target_lang="de", memory=memory)
+    assert found.text == f" {PAIRS[CLOSED]}\n"
+    assert (found.tokens, found.warnings, found.source_lang, found.target_lang) == ((), (), "en", "de")
+    assert [(each.similarity, each.origin[-8:]) for each in found.matches] == [(1.0, "/m.tsv:1")]
+
+
+def test_sentences_of_the_memory_are_reused_in_a_text(translator: Translator, memory: TranslationMemory) -> None:
+    text = f"I see a cat. {RESTART} {CLOSED}"
+    plain = translator.translate("I see a cat.", source_lang="en", target_lang="de")
+    found = translator.translate(text, source_lang="en", target_lang="de", memory=memory)
+    assert found.text == f"{plain.text} {PAIRS[RESTART]} {PAIRS[CLOSED]}"
+    assert found.tokens == plain.tokens
+    assert {each.target for each in found.matches if each.similarity == 1} == set(PAIRS.values())
+
+
+def test_what_is_like_a_text_is_shown_and_changes_nothing(translator: Translator, memory: TranslationMemory) -> None:
+    text = "The pharmacy is closed tomorrow."
+    found = translator.translate(text, source_lang="en", target_lang="de", memory=memory)
+    assert found.text == translator.translate(text, source_lang="en", target_lang="de").text
+    [match] = found.matches
+    assert (match.source, match.target, match.similarity) == (CLOSED, PAIRS[CLOSED], pytest.approx(5 / 6))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target_lang": "fr"},
+        {"target_lang": "de", "prefix": "Die"},
+        {"target_lang": "de", "must_include": ["Apotheke"]},
+    ],
+)
+def test_other_directions_and_forced_words_are_searched(
+    translator: Translator, memory: TranslationMemory, options: dict[str, object]
+) -> None:
+    found = translator.translate(CLOSED, source_lang="en", memory=memory, **options)  # type: ignore[call-overload]
+    assert found.tokens
+    assert found.matches == ()
+
+
+def test_a_sentence_with_a_variable_is_reused_only_as_it_stands(translator: Translator, tmp_path: Path) -> None:
+    path = tmp_path / "m.tsv"
+    path.write_text("Delete {name}?\t{name} löschen?\n", encoding="utf-8")
+    with_variable = open_memory(path, "en", "de")
+    found = translator.translate("Delete {name}?", source_lang="en", target_lang="de", memory=with_variable)
+    assert found.text == "{name} löschen?"
+    other = translator.translate("Delete {file}?", source_lang="en", target_lang="de", memory=with_variable)
+    assert "{file}" in other.text
+    assert "{name}" not in other.text
