@@ -81,7 +81,7 @@ def test_deepl_translates_word_files_and_pages(deepl_client: "deepl.DeepLClient"
     assert "<pre>the dog</pre>" in found
     with pytest.raises(deepl.DeepLException, match="zip"):
         deepl_client.translate_document(
-            io.BytesIO(b"PK\x03\x04 damaged"), io.BytesIO(), target_lang="DE", filename="a.docx"
+            io.BytesIO(b"PK\x03\x04 word/ damaged"), io.BytesIO(), target_lang="DE", filename="a.docx"
         )
 
 

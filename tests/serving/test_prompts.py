@@ -1,6 +1,7 @@
 """What programs that translate through chat completions send: Weblate, Nextcloud, and people's own prompts."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -121,3 +122,32 @@ def test_arrays_and_objects_of_strings() -> None:
     assert (array.texts, array.value(["x", "", "z"])) == (("a", "", "c"), ["x", "", "z"])
     table = read_prompt("", '{"title": "a", "body": "b"}')
     assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
+
+
+@pytest.mark.parametrize(
+    ("system", "text"),
+    [
+        ("translate following glossary " * 18_000, TEXT),
+        ("translate " + "a" * 500_000, TEXT),
+        ("translate to " * 38_000, TEXT),
+        ("translate" + " a" * 250_000, TEXT),
+        ("existing " * 55_000, "a\n==WEBLATE_PART==\nb"),
+        ("", "translate to " + "a" * 500_000),
+        ("", "translate the following" + " text" * 100_000),
+        ("", "translate to language" + " " * 500_000),
+        ("", "\n" + " " * 500_000 + "\n" * 1000),
+        ("", "[" * 500_000),
+        ("", f"[{'1' * 500_000}]"),
+    ],
+)
+def test_a_hostile_prompt_takes_no_time(system: str, text: str) -> None:
+    started = time.process_time()
+    read_prompt(system, text)
+    assert time.process_time() - started < 2.0
+
+
+def test_half_of_a_surrogate_pair_in_json_is_refused() -> None:
+    for text in ('["\\ud800"]', '{"a": "\\udfff"}', '{"target_language": "de", "strings": [{"source": "\\ud800"}]}'):
+        with pytest.raises(Refusal, match="surrogate"):
+            read_prompt("", text)
+    assert read_prompt("", '["\\ud83d\\ude00"]').texts == ("\U0001f600",)

@@ -157,6 +157,7 @@ def test_control_a_path_that_is_opened_is_seen(
 # ---- X6: keys
 
 PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}", "/download_file/{name}"}
+PUBLIC |= {"/languages", "/frontend/settings", "/spec"}
 
 
 def spellings(path: str) -> list[str]:

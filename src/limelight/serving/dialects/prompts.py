@@ -17,11 +17,16 @@ from typing import Any, NamedTuple
 from limelight.serving.refusal import bad_request
 from limelight.text.language_names import NAMES, code_of
 
+MAX_PROMPT = 20_000
+"""Characters of the messages of the system that are read; the time of some patterns is quadratic in them."""
 MAX_TERMS = 1000
+MAX_NAME = 200
+"""Characters in which the name of a language is looked for."""
 MAX_TERM = 200
 """Characters of a side of a term; longer ones are texts, and not used."""
 SEPARATOR = "\n==WEBLATE_PART==\n"
 _SEPARATOR = re.compile(r"\r?\n[ \t]*==WEBLATE_PART==[ \t]*\r?\n")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _REPHRASE = re.compile(r"existing\s+translation\s+strings")
 _GLOSSARY = re.compile(r"following\s+glossary\b[^\n]*:[ \t]*\n(?P<rows>(?:[^\n]*\t[^\n]*\n?|[ \t]*\n)+)", re.IGNORECASE)
 
@@ -93,6 +98,7 @@ def read_prompt(system: str, text: str) -> Prompt:
     Raises `Refusal` for what is no translation, and for an instruction to translate into a language without a known
     name.
     """
+    system = system[:MAX_PROMPT]
     found = _of_json(text)
     if found is None:
         found = _of_parts(system, text)
@@ -117,6 +123,8 @@ def _of_json(text: str) -> Prompt | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise bad_request("messages: the JSON has half of a surrogate pair, which is no character")
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return Prompt(tuple(value), "list")
     if not isinstance(value, dict) or not value:
@@ -211,7 +219,7 @@ def _instructed(text: str) -> tuple[str, str, str]:
     """The source and the target language of an instruction before the text, and the text without it."""
     quoted = _QUOTED.match(text)
     if quoted:
-        target, end = _leading(text[quoted.end() :], codes=True)
+        target, end = _leading(text[quoted.end() : quoted.end() + MAX_NAME], codes=True)
         if target and not text[quoted.end() + end :].strip(" \t\r\n.!:"):
             return "", target, next(filter(None, quoted.groups()))
     match = _INSTRUCTION.match(text)
@@ -219,13 +227,13 @@ def _instructed(text: str) -> tuple[str, str, str]:
         return "", "", text
     place, source = match.end(), ""
     if here := _FROM_HERE.match(text, place):
-        source, end = _leading(text[here.end() :], codes=True)
+        source, end = _leading(text[here.end() : here.end() + MAX_NAME], codes=True)
         place = here.end() + end
         place += len(text[place:]) - len(text[place:].lstrip(" \t"))
     into = _PREPOSITION.match(text, place)
     if into is None:
         return "", "", text
-    target, end = _leading(text[into.end() :], codes=True)
+    target, end = _leading(text[into.end() : into.end() + MAX_NAME], codes=True)
     if not target:
         return "", "", _known(text, into.end())
     rest = _behind(text[into.end() + end :], pointing=bool(_POINTING.search(match["object"])))
@@ -259,7 +267,7 @@ def _languages_of(system: str) -> tuple[str, tuple[str, ...]]:
     targets = dict.fromkeys(_named(system, _TARGET, codes=True)) or dict.fromkeys(_named(spoken, _INTO))
     sources = dict.fromkeys(_named(system, _SOURCE, codes=True)) or dict.fromkeys(_named(spoken, _FROM))
     if not sources:
-        before = re.findall(r"([^\W\d_]+)[ \t-]*(?:(?:in)?to|→|->)[ \t-]*[A-Z]", spoken)
+        before = re.findall(r"\b([^\W\d_]{1,30})[ \t-]{1,3}(?:(?:in)?to|→|->)[ \t-]{1,3}[A-Z]", spoken)
         sources = dict.fromkeys(filter(None, map(language_of, before)))
     if not targets and (unknown := _UNKNOWN.search(spoken)):
         name = unknown["name"][:40]
@@ -269,6 +277,6 @@ def _languages_of(system: str) -> tuple[str, tuple[str, ...]]:
 
 def _named(text: str, before: re.Pattern[str], *, codes: bool = False) -> Iterator[str]:
     for match in before.finditer(text):
-        found, _ = _leading(text[match.end() : match.end() + 100], codes=codes)
+        found, _ = _leading(text[match.end() : match.end() + MAX_NAME], codes=codes)
         if found:
             yield found
