@@ -30,6 +30,8 @@ def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) ->
         ("We meet at 5:30 p.m. today", "Wir treffen uns heute um 17.30 Uhr"),
         ("It costs 12,500 francs.", "Es kostet 12 500 Franken."),
         ("1,000,000 people", "1 Million Menschen"),
+        ("3 hundred people", "300 Menschen"),
+        ("300 people", "3 hundert Menschen"),
         ("1,000,000 people", "eine Million Menschen"),
         ("1.5 million people", "1,5 Mio. Menschen"),
         ("1 billion people", "1 Milliarde Menschen"),
@@ -207,3 +209,9 @@ def test_any_lost_number_with_one_other_digit_is_put_back(seed: int) -> None:
         output = f"a {wrong[0]} b {wrong[1]} c {wrong[2]}"
         source = " b ".join(numbers)
         assert put_back_numbers(source, output) == f"a {numbers[0]} b {numbers[1]} c {numbers[2]}"
+
+
+def test_a_hundred_times_a_number_is_another_value() -> None:
+    """In French a word for hundred is the one for a cent."""
+    assert lost("It costs 3 cents.", "Es kostet 3 hundert.") == ["3"]
+    assert lost("It costs 3 cents.", "Cela coûte 3 cents.", ("en", "fr")) == []

@@ -101,7 +101,7 @@ def scale_of(word: str, language: str) -> int:
         scales = _SCALES[each]
         stem = next((stem for stem in (word, word.removesuffix("s"), word.removesuffix("en")) if stem in scales), "")
         stem = stem or (word[:-1] if word[:-1] in scales and word.endswith("n") else "")
-        if stem and scales[stem] >= 1000:  # 5 cents are no hundreds
+        if stem and (scales[stem] >= 1000 or each != "fr"):  # 5 cents are no hundreds
             return scales[stem]
         if word in _SHORT_SCALES[each]:
             return _SHORT_SCALES[each][word]
