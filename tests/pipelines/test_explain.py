@@ -12,6 +12,8 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection import attention_map
+from limelight.inspection.contributions import contributions, token_contributions
+from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
@@ -22,7 +24,9 @@ from limelight.pipelines.explain import (
     explain,
     explained_page,
     head_weights,
+    layers_of,
     look_up_in,
+    measured,
 )
 from limelight.pipelines.translator import Translator
 from tests.inspection.fakes import LETTERS, Letters
@@ -131,6 +135,50 @@ def test_a_temperature_makes_weights_sharper_or_flatter(config):
     (best,) = [node for node in document["beam"]["nodes"] if node.get("best")]
     if best["state"] == "ended":  # the search, step by step, and teacher forcing see the same heads
         assert best["log_probability"] == pytest.approx(document["translation"]["log_probability"], abs=1e-3)
+
+
+def test_heads_that_are_off_leave_the_mean():
+    one, off = translator(), {"decoder.1.cross": [0, 2], "encoder.0.self": [0, 1, 2], "encoder.1.self": [0, 1, 2]}
+    document = explain(one, Question(TEXT, target=(5, 6, 7), off=off), every_head=True)
+    means = {kind["name"]: array(kind["mean"]) for kind in document["kinds"]}
+    cross = array(document["matrices"]["cross"])
+    kept = [cross[0, 0], cross[0, 1], cross[0, 2], cross[1, 1]]
+    np.testing.assert_allclose(means["cross"], sum(kept) / 4, atol=1e-6)
+    assert (means["encoder_self"] == 0).all(), "none is on"
+    np.testing.assert_allclose(
+        means["decoder_self"], array(document["matrices"]["decoder_self"]).mean(axis=(0, 1)), atol=1e-6
+    )
+
+
+def test_measures_are_those_of_inspection():
+    one, question = translator(), Question(TEXT, target=(5, 6, 7), off={"decoder.0.cross": [1]})
+    found = measured(one, question)
+    source, keep = LETTERS.source.encode(TEXT), changed_heads(one, question)
+    words = [[word] for word in LETTERS.source.word_of(source)]
+    drops = erasures(one.model, Rows(source, (5, 6, 7), words, len(words)), keep_heads=keep)
+    np.testing.assert_allclose(array(found["erasure"]), drops.T, atol=1e-5)
+    for kind, expected in contributions(one.model, source, (5, 6, 7), keep_heads=keep).items():
+        np.testing.assert_allclose(array(found["contributions"][kind]["norms"]), expected.norms, atol=1e-5)
+        shares = (expected.layers / expected.layers.sum(-1, keepdims=True)).mean(axis=0)
+        np.testing.assert_allclose(array(found["contributions"][kind]["mean"]), shares, atol=1e-5)
+    shares = token_contributions(one.model, source, (5, 6, 7), keep_heads=keep)
+    np.testing.assert_allclose(array(found["shares"]["source"]), shares.source, atol=1e-5)
+    layers = layers_of(one, question)
+    assert [len(layers[side]) for side in ("encoder", "decoder")] == [3, 3]
+    steps = explain(one, question)["steps"]
+    for step, last in zip(steps, layers["decoder"][-1], strict=True):
+        assert last["chosen"] == pytest.approx(step["chosen"]["probability"], abs=1e-5)
+        assert last["id"] == step["candidates"][0]["id"]
+    whole = {**explain(one, question), "measures": found, "layers": layers}
+    jsonschema.validate(json.loads(json.dumps(whole, allow_nan=False)), SCHEMA)
+
+
+def test_a_recurrent_model_has_erasures_alone_and_a_long_sentence_none(monkeypatch):
+    one, question = translator(recurrent()), Question(TEXT, target=(5, 6, 7))
+    assert list(measured(one, question)) == ["erasure"]
+    assert layers_of(one, question) == {}
+    monkeypatch.setattr(module, "MAX_MEASURED", 3)
+    assert measured(one, question) == {}
 
 
 def test_what_is_asked_for_later_is_the_same():

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from limelight.pipelines.explain import Question, explain, explained_page, head_weights, look_up_in
+from limelight.pipelines.explain import Question, explain, explained_page, head_weights, layers_of, look_up_in, measured
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.page import POLICY
 from tests.browser.helpers import untrained
@@ -56,6 +56,9 @@ def test_answers_are_those_of_python(service: Running) -> None:
     assert matrix.value == plain({"format": 1, "matrix": head_weights(one, given, *PLACE.values())})
     found = service.post("/api/v1/page/look_up", {**asked, "row": 2})
     assert found.value == plain({"format": 1, "look_up": look_up_in(one, given, *PLACE.values(), 2)})
+    asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}}
+    for name, expected in (("measures", measured(one, given)), ("layers", layers_of(one, given))):
+        assert service.post(f"/api/v1/page/{name}", asked).value == plain({"format": 1, name: expected})
     page = service.post("/api/v1/page/file", {**ASKED, "theme": "light"})
     assert page.value.decode() == explained_page(one, question, theme="light")
     assert page.headers["content-disposition"].startswith("attachment")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from limelight.batching.batch import make_batch
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 
 
 class Rows(NamedTuple):
@@ -26,16 +26,32 @@ class Rows(NamedTuple):
     """Source words."""
 
 
-def erasures(model: Seq2Seq, rows: Rows) -> npt.NDArray[np.float64]:
+MAX_POSITIONS = 1000
+"""Target positions whose probabilities of all tokens exist at a time: with 32,000 tokens 130 MB."""
+
+
+def erasures(model: Seq2Seq, rows: Rows, *, keep_heads: KeepHeads | None = None) -> npt.NDArray[np.float64]:
     """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
 
-    All shortened sources are one batch. A word without tokens changes nothing: its row is zero.
+    A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
+    `MAX_POSITIONS` target positions.
     """
     kept = [
         [token for token, words in zip(rows.source, rows.words_of, strict=True) if word not in words]
         for word in range(rows.size)
     ]
-    sources = [list(rows.source), *kept]
+    sources, size = [list(rows.source), *kept], max(1, MAX_POSITIONS // (len(rows.target) + 1))
+    found = np.concatenate(
+        [_given(model, sources[at : at + size], rows, keep_heads) for at in range(0, len(sources), size)]
+    )
+    drops: npt.NDArray[np.float64] = found[:1] - found[1:]
+    return drops
+
+
+def _given(
+    model: Seq2Seq, sources: Sequence[Sequence[int]], rows: Rows, keep_heads: KeepHeads | None
+) -> npt.NDArray[np.float64]:
+    """(sources, target tokens): log p(y_t | source, y_<t)"""
     batch = make_batch(
         sources,
         [rows.target] * len(sources),
@@ -45,12 +61,11 @@ def erasures(model: Seq2Seq, rows: Rows) -> npt.NDArray[np.float64]:
         target_padding=model.target_padding,
     )
     with eval_mode(model) as device:
-        features = model.forward(batch.to(device))[:, : len(rows.target)]
+        features = model.forward(batch.to(device), keep_heads=keep_heads)[:, : len(rows.target)]
         of_all = torch.log_softmax(model.project(features).float(), dim=-1)
         ids = torch.tensor(list(rows.target), dtype=torch.long, device=device).expand(len(sources), -1)
-        found = of_all.gather(-1, ids.unsqueeze(-1)).squeeze(-1).double().cpu().numpy()
-    drops: npt.NDArray[np.float64] = found[:1] - found[1:]
-    return drops
+        found: npt.NDArray[np.float64] = of_all.gather(-1, ids.unsqueeze(-1)).squeeze(-1).double().cpu().numpy()
+        return found
 
 
 def rank_correlation(weights: npt.NDArray[np.floating], drops: npt.NDArray[np.floating]) -> float | None:

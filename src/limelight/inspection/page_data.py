@@ -5,7 +5,7 @@ Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of lit
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -73,11 +73,20 @@ class Seen(Protocol):
     def average(self, kind: str) -> Weights: ...
 
 
-def page_document(attention: Seen, *, every_head: bool = False, needed: Needed | None = None) -> dict[str, Any]:
+Off = Mapping[str, Sequence[int]]
+"""Heads that are switched off, by the name of their attention, as in `keep_heads`."""
+
+NAMES = {"cross": "decoder.{}.cross", "encoder_self": "encoder.{}.self", "decoder_self": "decoder.{}.self"}
+
+
+def page_document(
+    attention: Seen, *, every_head: bool = False, needed: Needed | None = None, off: Off | None = None
+) -> dict[str, Any]:
     """The document that the page draws, as values for JSON.
 
     It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
-    server. `needed` is for the role `aligns`, see `head_roles`.
+    server. `needed` is for the role `aligns`, see `head_roles`. The mean is that of the heads that are not `off`,
+    zero where there are none.
     """
     kinds = [name for name in ORDER if name in attention.kinds]
     document: dict[str, Any] = {
@@ -90,7 +99,7 @@ def page_document(attention: Seen, *, every_head: bool = False, needed: Needed |
             "target": _side(attention.target_pieces, attention.target_words, attention.target_text),
             "read": _side(attention.read_pieces, attention.read_words, attention.target_text),
         },
-        "kinds": [_kind(attention, name, needed) for name in kinds],
+        "kinds": [_kind(attention, name, needed, off or {}) for name in kinds],
     }
     if every_head:
         document["matrices"] = {name: packed(attention.weights(name)) for name in kinds}
@@ -130,7 +139,7 @@ def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
     return found
 
 
-def _kind(attention: Seen, name: str, needed: Needed | None) -> dict[str, Any]:
+def _kind(attention: Seen, name: str, needed: Needed | None, off: Off) -> dict[str, Any]:
     weights = attention.weights(name)
     rows, columns = SIDES[name]
     return {
@@ -140,10 +149,21 @@ def _kind(attention: Seen, name: str, needed: Needed | None) -> dict[str, Any]:
         "layers": weights.shape[0],
         "heads": weights.shape[1],
         "causal": name == "decoder_self",
-        "mean": packed(attention.average(name)),
+        "mean": packed(_mean(attention, name, off)),
         "thumbnails": packed(thumbnails(weights), "uint8"),
         "descriptions": head_roles(weights, name, end_dropped=attention.end_dropped, needed=needed),
     }
+
+
+def _mean(attention: Seen, name: str, off: Off) -> Weights:
+    weights = attention.weights(name)
+    layers, heads = weights.shape[:2]
+    gone = [off.get(NAMES[name].format(layer), ()) for layer in range(layers)]
+    kept = [(layer, head) for layer in range(layers) for head in range(heads) if head not in gone[layer]]
+    if len(kept) == layers * heads:
+        return attention.average(name)
+    found = np.sum([weights[place] for place in kept], axis=0, dtype=np.float64) / max(len(kept), 1)
+    return np.broadcast_to(found, weights.shape[2:]).astype(np.float32)
 
 
 def _side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:

@@ -5,12 +5,14 @@ server needs no state between two requests. The functions for a service (`ANSWER
 that each model explained last, so that its heads can be shown without another computation.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from limelight.config import Direction
@@ -19,15 +21,18 @@ from limelight.decoding.settings import SearchOptions
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
-from limelight.inspection.erasure import Rows, needed_words
+from limelight.inspection.contributions import attention_parts, followed, of_parts
+from limelight.inspection.erasure import Rows, erasures, needed_words
 from limelight.inspection.head_roles import Needed
 from limelight.inspection.heads import head_counts
-from limelight.inspection.look_up import decoding_steps, look_up
+from limelight.inspection.layers import decoder_lens, encoder_lens
+from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import Intervention, KeepHeads
+from limelight.models.transformer.model import Transformer
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import is_control
@@ -39,6 +44,9 @@ MAX_TOKENS = 200
 MAX_ERASED = 600
 """Maximum source words * target tokens for which each word is left out once, to find heads that align: a third of the
 time of an explanation."""
+
+MAX_MEASURED = 4000
+"""The same for `measured`, where somebody has asked for it."""
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
@@ -81,8 +89,9 @@ def _explained(
         hypotheses, tree = beam_tree(translator.model, tokenizers.target, request, keep_heads=keep_heads)
         target = hypotheses[0].ids
     seen = _map(translator, tokenizers, question.text, target, keep_heads)
-    document = page_document(seen, every_head=every_head, needed=_needed(translator, seen, target, request.source[:-1]))
     source = request.source[:-1]
+    needed = _needed(translator, seen, target, source)
+    document = page_document(seen, every_head=every_head, needed=needed, off=question.off)
     document["steps"] = decoding_steps(translator.model, tokenizers.target, source, target, keep_heads=keep_heads)
     document["translation"] = {
         "text": seen.target_text,
@@ -109,6 +118,8 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
 def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
     """The document of such a file."""
     document = explain(translator, question, every_head=True)
+    given = replace(question, target=tuple(document["translation"]["ids"]))
+    document["measures"], document["layers"] = measured(translator, given), layers_of(translator, given)
     cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
     if cross is not None:
         described = [
@@ -117,9 +128,8 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
             for head, each in enumerate(heads)
         ]
         *_, layer, head = max(described, key=lambda each: (each[:2], -each[2], -each[3]))
-        target = replace(question, target=tuple(document["translation"]["ids"]))
         document["look_ups"] = {
-            f"cross/{layer}/{head}/{row}": look_up_in(translator, target, "cross", layer, head, row)
+            f"cross/{layer}/{head}/{row}": look_up_in(translator, given, "cross", layer, head, row)
             for row in range(len(document["steps"]))
         }
     return document
@@ -128,9 +138,7 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
 def _needed(translator: Translator, seen: AttentionMap, target: Sequence[int], source: Sequence[int]) -> Needed | None:
     """The source tokens that each target token needs: those of the word with which the model's alignment heads link it,
     or, without such heads, those found by erasure. None for a long sentence. Tags are no words of a text."""
-    words_of = [
-        [] if is_control(piece) else [word] for piece, word in zip(seen.source_pieces, seen.source_words, strict=True)
-    ][:-1]
+    words_of = _words_of(seen)
     count = max(seen.source_words, default=0)
     if not seen.cross.size:
         return None
@@ -142,6 +150,70 @@ def _needed(translator: Translator, seen: AttentionMap, target: Sequence[int], s
     if count * (len(target) + 1) > MAX_ERASED:
         return None
     return needed_words(translator.model, Rows(source, target, words_of, count))
+
+
+def _words_of(seen: AttentionMap) -> list[list[int]]:
+    """The word of each source token, none for a tag; without the end."""
+    named = zip(seen.source_pieces, seen.source_words, strict=True)
+    return [[] if is_control(piece) else [word] for piece, word in named][:-1]
+
+
+def measured(translator: Translator, question: Question) -> dict[str, Any]:
+    """What weights do not say, as values for JSON: `erasure`, `contributions` and `shares`.
+
+    The question has to have a target. `erasure` is (target tokens, source words), log p(token) minus the same without
+    the word (`inspection.erasure`); it is missing for a long sentence. `contributions` and `shares` are those of
+    Transformers (`inspection.contributions`). Raises `UserError` as `explain` does.
+    """
+    _, request = _asked(translator, question)
+    source, target = request.source[:-1], question.target or ()
+    keep_heads, seen = changed_heads(translator, question), _seen(translator, question)
+    found: dict[str, Any] = {}
+    count = len(set(seen.source_words)) - 1
+    if count * (len(target) + 1) <= MAX_MEASURED:
+        rows = Rows(source, target, _words_of(seen), count)
+        found["erasure"] = packed(erasures(translator.model, rows, keep_heads=keep_heads).T)
+    if "decoder_self" in seen.kinds and "cross" in seen.kinds:
+        parts = attention_parts(translator.model, source, target, keep_heads)
+        found["contributions"] = {
+            kind: {"norms": packed(each.norms), "mean": packed(_mean_share(each.layers))}
+            for kind, each in of_parts(parts).items()
+        }
+        shares = followed(parts)
+        found["shares"] = {"source": packed(shares.source), "prefix": packed(shares.prefix)}
+    return found
+
+
+def _mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """(rows, columns): each row as shares, the mean over the layers; zero where a layer contributes nothing."""
+    sums = layers.sum(axis=-1, keepdims=True)
+    found: npt.NDArray[np.float32] = np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
+    return found
+
+
+def layers_of(translator: Translator, question: Question) -> dict[str, Any]:
+    """What can be read from each layer (`inspection.layers`), as values for JSON; empty for other models than
+    Transformers. The question has to have a target. Raises `UserError` as `explain` does."""
+    tokenizers, request = _asked(translator, question)
+    model, keep_heads = translator.model, changed_heads(translator, question)
+    if not isinstance(model, Transformer):
+        return {}
+    source, target = request.source[:-1], question.target or ()
+    read = encoder_lens(model, source, max_length=request.settings.max_length(len(source)), keep_heads=keep_heads)
+    encoder = [
+        {"text": tokenizers.target.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
+        for each in read
+    ]
+    predicted = decoder_lens(model, source, target, keep_heads=keep_heads)
+    decoder = [
+        [
+            candidate(tokenizers.target, each.best, math.log(each.best_probability), end=model.end_id)
+            | {"chosen": each.probability}
+            for each in row
+        ]
+        for row in predicted
+    ]
+    return {"encoder": encoder, "decoder": decoder}
 
 
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
@@ -291,5 +363,7 @@ ANSWERS: dict[str, Callable[[Translator, str, Mapping[str, Any]], Any]] = {
     "explain_heads": _explain_heads,
     "head_weights": _head_weights,
     "look_up": _look_up,
+    "measures": lambda translator, text, options: measured(translator, _question(text, options)),
+    "layers": lambda translator, text, options: layers_of(translator, _question(text, options)),
 }
 """Explanations that a service offers, by name."""

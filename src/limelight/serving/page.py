@@ -5,6 +5,8 @@ GET  /page/NAME             its modules and its style sheet
 POST /api/v1/page/explain   the document of a translation: `docs/schema/page-1.json`
 POST /api/v1/page/head      the weights of one head
 POST /api/v1/page/look_up   the numbers of one look-up
+POST /api/v1/page/measures  what weights do not say: erasure, contributions, shares of source and prefix
+POST /api/v1/page/layers    what can be read from each layer
 POST /api/v1/page/snapshots the snapshots of a model's run, and the curve of its validations
 POST /api/v1/page/file      the document as one HTML file that works without a server
 POST /api/v1/page/write     a text written on, as server-sent events, with its document at the end
@@ -24,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from limelight.errors import UserError
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.serving.call import Call, Content, Reply, Route
-from limelight.serving.dialects.answers import FORMAT, Explained, LookUps, Matrix, Snapshots
+from limelight.serving.dialects.answers import FORMAT, Explained, Layers, LookUps, Matrix, Measures, Snapshots
 from limelight.serving.dialects.events import Following, Progress, event, following
 from limelight.serving.dialects.own import OWN, Sampling, error
 from limelight.serving.pool import Sentence
@@ -153,6 +155,16 @@ async def look_up(service: Service, call: Call) -> Reply:
     return Reply({"format": FORMAT, "look_up": await _answer(service, call, call.read(LookUp), "look_up")})
 
 
+async def measures(service: Service, call: Call) -> Reply:
+    """Erasure, contributions, and shares of source and prefix."""
+    return Reply({"format": FORMAT, "measures": await _answer(service, call, call.read(Explain), "measures")})
+
+
+async def layers(service: Service, call: Call) -> Reply:
+    """The translation from each encoder layer, and the predictions of each decoder layer."""
+    return Reply({"format": FORMAT, "layers": await _answer(service, call, call.read(Explain), "layers")})
+
+
 async def file(service: Service, call: Call) -> Reply:
     """The document as one HTML file that works without a server."""
     asked = call.read(File)
@@ -258,6 +270,8 @@ ROUTES = (
     Route("POST", "/api/v1/page/explain", OWN, explain, Explained, form=Explain),
     Route("POST", "/api/v1/page/head", OWN, head, Matrix, form=Head),
     Route("POST", "/api/v1/page/look_up", OWN, look_up, LookUps, form=LookUp),
+    Route("POST", "/api/v1/page/measures", OWN, measures, Measures, form=Explain),
+    Route("POST", "/api/v1/page/layers", OWN, layers, Layers, form=Explain),
     Route("POST", "/api/v1/page/snapshots", OWN, snapshots, Snapshots, form=Named),
     Route("POST", "/api/v1/page/file", OWN, file, Content(FRAME), form=File),
     Route("POST", "/api/v1/page/write", OWN, write, Content("text/event-stream"), form=Write),

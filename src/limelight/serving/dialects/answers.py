@@ -200,6 +200,20 @@ class LookUps(Result):
     look_up: Annotated[Any, of_page("look_up")]
 
 
+class Measures(Result):
+    """What weights do not say: erasure, contributions, and shares of source and prefix."""
+
+    format: Format
+    measures: Annotated[Any, of_page("measures")]
+
+
+class Layers(Result):
+    """What can be read from each layer."""
+
+    format: Format
+    layers: Annotated[Any, of_page("layers")]
+
+
 class Snapshots(Result):
     """The snapshots of a run."""
 
