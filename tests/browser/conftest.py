@@ -37,7 +37,8 @@ def open_page(chromium: Any) -> Iterator[Any]:
 
     def open_(address: str, size: str = "laptop", *, allowed: str = "", **options: Any) -> Any:
         width, height = SIZES[size]
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        given = {"color_scheme": "dark", **options}
+        context = chromium.new_context(viewport={"width": width, "height": height}, **given)
         page = context.new_page()
         page.set_default_timeout(60_000)
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))

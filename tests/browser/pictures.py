@@ -95,7 +95,7 @@ def served(models: Mapping[str, str]) -> Iterator[tuple[Running, Any]]:
 
 
 def opened(browser: Any, service: Running, fragment: str, width: int = WIDTH) -> Any:
-    page = browser.new_page(viewport={"width": width, "height": HEIGHT})
+    page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme="dark")
     page.goto(f"{service.url}/#{fragment}")
     rest(page)
     page.wait_for_timeout(800)

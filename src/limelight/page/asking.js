@@ -3,7 +3,8 @@
 import { hear, questionOf, remembered, request } from "./server.js";
 
 const PAUSE = 350; // milliseconds without a key before the model is asked
-const QUESTION = ["text", "before", "from", "to", "model", "beam", "prefix", "off", "temperature", "snapshot", "hold", "seed"];
+const QUESTION = ["text", "before", "from", "to", "model", "beam", "prefix", "off", "temperature", "snapshot", "hold", "seed", "sentence"];
+const AGAIN = 2000; // milliseconds until a service that cannot be reached is asked again
 
 /** What the chosen model does: `translate`, `generate` or `fill`. */
 export const useOf = ({ store, models }) => models.find(({ name }) => name === store.get("model"))?.use ?? "translate";
@@ -13,12 +14,14 @@ export function followQuestion(context, tell) {
   const { store } = context;
   let waiting = null;
   let asking = null;
+  let lost = null;
   const done = (text = "", code = "") => {
     context.busy(false);
     tell(text, code);
   };
   const ask = async () => {
     asking?.abort();
+    clearTimeout(lost);
     asking = new AbortController();
     const { signal } = asking;
     if (!store.get("text").trim()) return done();
@@ -29,11 +32,14 @@ export function followQuestion(context, tell) {
       await { translate: askTranslation, generate: askWriting, fill: askFilling }[use](context, signal);
       return signal.aborted ? undefined : done();
     } catch (error) {
-      return signal.aborted ? undefined : done(error.message, error.code);
+      if (signal.aborted) return undefined;
+      if (error.code === "lost") lost = setTimeout(ask, AGAIN);
+      return done(error.message, error.code);
     }
   };
   store.on(QUESTION, (changed) => {
     clearTimeout(waiting);
+    clearTimeout(lost);
     asking?.abort();
     context.busy(true);
     waiting = setTimeout(ask, changed.includes("text") ? PAUSE : 0);
@@ -43,11 +49,16 @@ export function followQuestion(context, tell) {
 
 async function askTranslation(context, signal) {
   const { store } = context;
-  const question = questionOf(store);
-  const plain = questionOf(store, true);
-  const compared = { ...plain, text: store.get("before") || plain.text };
+  const forced = JSON.stringify(questionOf(store)) !== JSON.stringify(questionOf(store, true)) || Boolean(store.get("before"));
+  const whole = questionOf(store, true);
+  const paragraph = await paragraphOf(context, whole, signal, forced);
+  const part = partOf(context, paragraph, whole.text);
+  const earlier = store.get("before") && store.get("before") !== whole.text ? await paragraphOf(context, { ...whole, text: store.get("before") }, signal, true) : paragraph;
+  const question = { ...questionOf(store), text: part };
+  const plain = { ...whole, text: part };
+  const compared = { ...plain, text: partOf(context, earlier, store.get("before") || whole.text) };
   const changed = JSON.stringify(question) !== JSON.stringify(compared);
-  const said = changed || question.snapshot ? null : await stream(context, plain, signal);
+  const said = changed || question.snapshot ? null : saidOf(context, paragraph);
   if (question.snapshot && store.get("hold")) question.target = (await remembered("page/explain", served(plain), "document")).translation.ids;
   const { document } = await request("page/explain", question, signal);
   if (JSON.stringify(context.baseline?.question) !== JSON.stringify(compared)) {
@@ -55,7 +66,19 @@ async function askTranslation(context, signal) {
     if (!signal.aborted) context.baseline = { ...before, question: compared };
   }
   const kept = changed ? await nowOf(context, question, document, signal) : null;
-  if (!signal.aborted) context.show({ ...document, question, said, kept });
+  if (!signal.aborted) context.show({ ...document, question, said, kept, paragraph });
+}
+
+/** The sentence that is on the stage; all of a text that is one sentence. */
+function partOf({ store }, { sentences }, text) {
+  return sentences.length > 1 ? sentences[Math.min(store.get("sentence"), sentences.length - 1)].source : text;
+}
+
+/** How sure the model is of the sentence on the stage. */
+function saidOf({ store }, { sentences, confidence }) {
+  if (sentences.length < 2) return { confidence, words: sentences.flatMap(({ words }) => words ?? []) };
+  const one = sentences[Math.min(store.get("sentence"), sentences.length - 1)];
+  return { confidence: one.confidence, words: one.words ?? [] };
 }
 
 /** How probable the old translation is after the change, where there is another one in its place. */
@@ -68,16 +91,22 @@ async function nowOf({ baseline }, question, { translation }, signal) {
 
 const served = ({ snapshot, ...question }) => question;
 
-/** The translation as it grows, and in the end how sure the model is of it and of each word. */
-async function stream(context, { text, source_lang, target_lang, model, beam_size }, signal) {
-  let said = null;
-  const asked = { text, source_lang, target_lang, model, beam_size, split_sentences: false, stream: true };
+/** The translation of a text as everybody else gets it, split into sentences; it grows on the page unless it is `quiet`. */
+async function paragraphOf(context, { text, source_lang, target_lang, model, beam_size }, signal, quiet) {
+  const asked = { text, source_lang, target_lang, model, beam_size, stream: true };
+  const key = JSON.stringify(asked);
+  if (context.paragraphs?.has(key)) return context.paragraphs.get(key);
+  let found = { sentences: [], confidence: null };
   await hear("translate", asked, signal, (name, data) => {
     if (signal.aborted) return;
-    if (name === "partial") context.grow(data.translation);
-    else if (name === "done") said = { confidence: data.translations[0].confidence, words: data.translations[0].sentences.flatMap(({ words }) => words ?? []) };
+    if (name === "partial") quiet || context.grow(data.translation);
+    else if (name === "done") {
+      const { confidence, sentences } = data.translations[0];
+      found = { confidence, sentences: sentences.filter(({ source }) => source.trim()) };
+    }
   });
-  return said;
+  if (!signal.aborted) context.paragraphs = new Map([...[...(context.paragraphs ?? [])].slice(-9), [key, found]]);
+  return found;
 }
 
 async function askWriting(context, signal) {

@@ -17,6 +17,14 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
 }
 
+/** Redraw a part of the page. The focus stays where it was: at the element with the same `data-key`, or in this part. */
+export function keepFocus(root, redraw) {
+  const key = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  redraw();
+  if (key === undefined || root.contains(document.activeElement)) return;
+  (root.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? root.querySelector("button"))?.focus();
+}
+
 /** Move the focus with the arrow keys among the elements of a group; one of them can be reached with Tab. */
 export function rove(elements, event, columns = 1) {
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };

@@ -2,26 +2,31 @@
 
 import { element, fill } from "./dom.js";
 import { exportMenu } from "./export.js";
+import { hasContributions } from "./shown.js";
 
 /** The header as an element; `stage` is what the picture of the stage is made of. */
 export function createHeader(context, stage) {
   const { store } = context;
   const model = element("span", { class: "model" });
   const words = element("button", { type: "button", class: "quiet", click: () => store.set({ words: store.get("words") ? 0 : 1, row: -1, column: -1 }) });
-  const theme = element("button", { type: "button", class: "quiet", click: () => store.set({ theme: other(themeOf(store)) }) });
+  const contributions = element("button", { type: "button", class: "quiet", title: "Weights times the norms of the vectors that are read", click: () => store.set({ measure: store.get("measure") ? "" : "contributions" }) });
+  const theme = element("button", { type: "button", class: "quiet", click: () => changeTheme(store) });
   const show = () => {
     const name = context.document.model.split("/").filter(Boolean).pop() ?? "";
     const { snapshot } = store.all();
     fill(model, name, snapshot ? element("strong", {}, ` · update ${snapshot.toLocaleString("en")}`) : null);
     model.title = context.document.model;
     words.hidden = context.document.unit === "word";
+    contributions.hidden = !hasContributions(context);
+    fill(contributions, store.get("measure") ? "Show weights" : "Show contributions");
     fill(words, store.get("words") ? "Show subwords" : "Show words");
     fill(theme, themeOf(store) === "dark" ? "Light theme" : "Dark theme");
   };
-  store.on(["document", "words"], show);
+  store.on(["document", "words", "measure"], show);
+  const link = element("button", { type: "button", class: "quiet", hidden: !context.source.live, click: () => void copyLink(link) }, "Copy link");
   const tour = element("button", { type: "button", class: "quiet", click: () => store.set({ tour: 1 }) }, "Tour");
   const mark = element("h1", { class: "mark" }, element("span", { class: "lamp", "aria-hidden": "true" }), "Limelight");
-  const tools = element("div", { class: "tools" }, tour, words, theme, exportMenu(context, stage));
+  const tools = element("div", { class: "tools" }, tour, words, contributions, theme, link, exportMenu(context, stage));
   show();
   store.on(["theme"], show);
   return element("header", { class: "top" }, mark, model, tools);
@@ -36,8 +41,35 @@ export function followTheme(store) {
   apply();
 }
 
+/** What the address says, or the file, or what was chosen here before, or what the system prefers. */
 function themeOf(store) {
-  return store.get("theme") || document.documentElement.dataset.theme || "dark";
+  return store.get("theme") || given || remembered() || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark");
 }
 
-const other = (theme) => (theme === "dark" ? "light" : "dark");
+const given = document.documentElement.dataset.theme;
+
+function changeTheme(store) {
+  const theme = themeOf(store) === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem("theme", theme);
+  } catch {
+    // A page without storage, as a frame in a notebook.
+  }
+  store.set({ theme });
+}
+
+function remembered() {
+  try {
+    const theme = localStorage.getItem("theme");
+    return ["dark", "light"].includes(theme) ? theme : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Copy the address, which says all that is shown; the button says that it is done. */
+async function copyLink(button) {
+  const done = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  fill(button, done ? "Copied" : "Copy it from the address bar");
+  setTimeout(() => fill(button, "Copy link"), 2000);
+}

@@ -1,6 +1,6 @@
 /** Every head as a thumbnail with its measured description; the chosen one, or the mean, as a matrix. */
 
-import { element, fill, rove } from "./dom.js";
+import { element, fill, keepFocus, rove } from "./dom.js";
 import { createOpened } from "./opened.js";
 import { isOff, toggled } from "./question.js";
 import { kindShown, nameOf, selected, titleOf } from "./shown.js";
@@ -38,7 +38,7 @@ function drawGrid(view) {
       cells.push(thumbnail(context, kind, { layer, head }, canvases[layer * kind.heads + head]));
     }
   }
-  fill(grid, cells);
+  keepFocus(grid, () => fill(grid, cells));
   return markOpened(view);
 }
 
@@ -66,6 +66,7 @@ function thumbnail(context, kind, { layer, head }, canvas) {
       tabindex: layer + head === 0 ? 0 : -1,
       "aria-label": `${nameOf(layer, head)}: ${described.text}${off ? ", switched off" : ""}`,
       "data-place": `${layer}/${head}`,
+      "data-key": `${layer}/${head}`,
       click: () => context.store.set({ layer, head }),
     },
     canvas,

@@ -9,6 +9,7 @@ import { followQuestion } from "./asking.js";
 import { createHeader, followTheme } from "./header.js";
 import { createTranslate } from "./translate.js";
 import { createStage } from "./stage.js";
+import { hasContributions } from "./shown.js";
 import { createTabs } from "./tabs.js";
 import { createHeads } from "./heads.js";
 import { createSteps } from "./steps.js";
@@ -16,6 +17,8 @@ import { createTree } from "./tree.js";
 import { createWhatIf } from "./whatif.js";
 import { createTour } from "./tour.js";
 import { comparable, createModels } from "./models.js";
+import { createInfluence } from "./influence.js";
+import { createLayers } from "./layers.js";
 import { createTraining, followSnapshots, hasSnapshots } from "./training.js";
 import { createFilled } from "./filled.js";
 
@@ -60,6 +63,8 @@ function build(context) {
     heads: { title: "Heads", make: createHeads, there: () => context.document.kinds.length > 0 },
     steps: { title: "Steps", make: createSteps, there: () => Boolean(context.document.steps?.length) },
     beam: { title: "Beam", make: createTree, there: () => Boolean(context.document.beam) },
+    influence: { title: "Influence", make: createInfluence, there: () => (live ? Boolean(context.document.translation) : Boolean(context.document.measures)) },
+    layers: { title: "Layers", make: createLayers, there: () => (live ? hasContributions(context) : Boolean(context.document.layers?.encoder)) },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
     models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
     training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },

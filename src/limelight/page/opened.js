@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { createPicture } from "./picture.js";
-import { nameOf, shown } from "./shown.js";
+import { shown, whatOf } from "./shown.js";
 
 /** The panel as an element; it draws while it can be seen. */
 export function createOpened(context) {
@@ -13,7 +13,7 @@ export function createOpened(context) {
   const root = element("div", { class: "panel" }, element("div", { class: "bar" }, title, mean), picture.root, legend());
   const view = { context, root, title, mean, picture, asked: 0, width: 0 };
   // The stage comes first: this waits for the next frame.
-  store.on(["document", "kind", "layer", "head", "words", "theme"], () => requestAnimationFrame(() => void draw(view)));
+  store.on(["document", "kind", "layer", "head", "words", "measure", "theme"], () => requestAnimationFrame(() => void draw(view)));
   new ResizeObserver(() => view.width !== root.clientWidth && void draw(view)).observe(root);
   return root;
 }
@@ -26,10 +26,12 @@ async function draw(view) {
   if (!picture || asked !== view.asked) return; // another one has been asked for since
   const { kind, layer, head } = picture;
   const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
-  fill(view.title, `${nameOf(layer, head)}${described}`);
+  fill(view.title, `${capital(whatOf(view.context, kind, { layer, head }))}${described}`);
   view.mean.disabled = layer < 0;
   view.picture.draw(picture);
 }
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The scale of all weights. */
 export function legend() {

@@ -116,17 +116,18 @@ function look(view, cell) {
   const context = cross.getContext("2d");
   context.clearRect(0, 0, plan.width, plan.height);
   if (!cell) {
-    fill(reading, "Each row sums to one. Point at a cell for its weight.");
-    return;
+    return fill(reading, picture.hint ?? "Each row sums to one. Point at a cell for its weight.");
   }
   context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
   context.lineWidth = 1.5;
   const { left, top, cell: size } = plan;
   context.strokeRect(left - 0.5, top + cell.row * size - 0.5, size * picture.columns.length, size);
   context.strokeRect(left + cell.column * size - 0.5, top - 0.5, size, size * picture.rows.length);
-  const pair = `${spoken(picture.rows[cell.row])} to ${spoken(picture.columns[cell.column])}`;
+  const [row, column] = [picture.rows[cell.row], picture.columns[cell.column]];
+  if (picture.reading) return fill(reading, `${picture.reading(row, column)} ${twoDigits(picture.weights.at(cell.row, cell.column))}.`);
+  const pair = `${spoken(row)} to ${spoken(column)}`;
   const hidden = picture.kind.causal && cell.column > cell.row;
-  fill(reading, hidden ? `${pair}: masked, it comes later` : `${pair}: ${twoDigits(picture.weights.at(cell.row, cell.column))}`);
+  return fill(reading, hidden ? `${pair}: masked, it comes later` : `${pair}: ${twoDigits(picture.weights.at(cell.row, cell.column))}`);
 }
 
 function cellAt({ canvas, plan, picture }, event) {

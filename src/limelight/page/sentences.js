@@ -3,7 +3,19 @@
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 
-export const CAVEAT = "Weights show what the model read, not why it chose a word.";
+/** What the numbers that are shown do not say. */
+export function caveat(measure) {
+  if (measure === "contributions") return "Contributions are weights times the size of what is read: what attention adds, not why a word was chosen.";
+  return "Weights show what the model read, not why it chose a word.";
+}
+
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
+
+/** In which direction a line of tokens runs: that of most of its words. */
+export function directionOf(labels) {
+  const words = labels.filter(({ role }) => !role);
+  return words.filter(({ text }) => RIGHT_TO_LEFT.test(text)).length > words.length / 2 ? "rtl" : "ltr";
+}
 
 /** How a token is spoken of. */
 export function spoken(label) {

@@ -29,6 +29,8 @@ export async function hear(path, body, signal, heard) {
 /** The same for an answer that is a file. */
 export const requestFile = async (path, body) => (await answered(path, body)).blob();
 
+const LOST = "The service cannot be reached. What is shown is from before. It is asked again every two seconds.";
+
 let key = "";
 
 /** The key that is sent from now on, for a service that asks for one. It is kept nowhere. */
@@ -40,7 +42,10 @@ async function answered(path, body, signal) {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(`api/v1/${path}`, { headers, signal, ...sent });
+  const response = await fetch(`api/v1/${path}`, { headers, signal, ...sent }).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    throw Object.assign(new Error(LOST), { code: "lost" });
+  });
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
   throw Object.assign(new Error(error?.message ?? `the service answered ${response.status}`), { code: error?.code ?? "" });
@@ -88,6 +93,8 @@ export function serverSource(get) {
       const { shape, values } = decode(packed);
       return matrix(shape[0], shape[1], values);
     },
+    measures: () => remembered("page/measures", looked(), "measures"),
+    layers: () => remembered("page/layers", looked(), "layers"),
     lookUp: async (kind, layer, number, row) => (get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null),
   };
 }

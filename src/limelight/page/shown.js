@@ -1,6 +1,8 @@
 /** What is on show: the kind of attention, its labels and its weights, in words or in subwords. */
 
-import { mergeWords } from "./matrix.js";
+import { decode, matrix, mergeWords } from "./matrix.js";
+import { contributed, normsOf } from "./measures.js";
+import { isOff } from "./question.js";
 
 const TITLES = { cross: "Target to source", encoder_self: "Source to source", decoder_self: "Target to target" };
 const SIDES = { source: "Source", target: "Target", read: "Target read so far" };
@@ -33,18 +35,32 @@ export const wordsOf = (context, side) => context.document.sides[side].tokens.ma
 export async function shown(context) {
   const kind = kindShown(context);
   if (!kind) return null;
+  const [measure, words] = ["measure", "words"].map(context.store.get);
   const { layer, head } = selected(context, kind);
+  const weights = await shownOf(context, kind, { layer, head, measure, words });
+  return { kind, layer, head, rows: labels(context, kind.rows), columns: labels(context, kind.columns), weights };
+}
+
+/** Weights or contributions of one head, or of the mean (-1), in words or in subwords. */
+export async function shownOf(context, kind, place) {
+  const found = await matrixOf(context, kind, place);
+  return place.words ? mergeWords(found, wordsOf(context, kind.rows), wordsOf(context, kind.columns)) : found;
+}
+
+async function matrixOf(context, kind, { layer, head, measure }) {
   const weights = await context.source.matrix(kind.name, layer, head);
-  return {
-    kind,
-    layer,
-    head,
-    rows: labels(context, kind.rows),
-    columns: labels(context, kind.columns),
-    weights: context.store.get("words")
-      ? mergeWords(weights, wordsOf(context, kind.rows), wordsOf(context, kind.columns))
-      : weights,
-  };
+  // Nobody uses what a head attends to that is switched off.
+  if (layer >= 0 && isOff(context.document, kind.name, layer, head)) return matrix(weights.rows, weights.columns, new Float32Array(weights.rows * weights.columns));
+  if (measure !== "contributions" || !hasContributions(context)) return weights;
+  const { contributions } = await context.source.measures();
+  const { norms, mean } = contributions[kind.name];
+  return layer < 0 ? matrix(weights.rows, weights.columns, decode(mean).values) : contributed(weights, normsOf(norms, layer, head));
+}
+
+/** Whether there are contributions: of Transformers that translate. */
+export function hasContributions({ document, source }) {
+  const kinds = document.kinds.map(({ name }) => name);
+  return source.live ? Boolean(document.translation) && kinds.includes("cross") && kinds.includes("decoder_self") : Boolean(document.measures?.contributions);
 }
 
 /** The selected layer and head where this kind has them; -1 and -1 for the mean. */
@@ -59,6 +75,15 @@ export function selected(context, kind) {
 /** `layer 2, head 3` or what the mean is of; layers and heads count from 0, as everywhere in Limelight. */
 export function nameOf(layer, head) {
   return layer < 0 ? "mean of all layers and heads" : `layer ${layer}, head ${head}`;
+}
+
+/** What is on show by its name: contributions are named, and so is what is switched off. */
+export function whatOf(context, kind, { layer, head }) {
+  const contributions = context.store.get("measure") === "contributions" && hasContributions(context) ? "contributions, " : "";
+  if (layer >= 0) return `${contributions}${nameOf(layer, head)}${isOff(context.document, kind.name, layer, head) ? ", switched off" : ""}`;
+  const all = kind.layers * kind.heads;
+  const on = all - kind.descriptions.reduce((sum, heads, each) => sum + heads.filter((_, number) => isOff(context.document, kind.name, each, number)).length, 0);
+  return contributions + (on === all ? nameOf(-1, -1) : on ? `mean of the ${on} heads of ${all} that are on` : "all heads are switched off");
 }
 
 /** The head whose description has the largest number, those that align first. */

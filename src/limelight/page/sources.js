@@ -14,6 +14,8 @@ export function embeddedSource(get) {
   };
   return {
     live: false,
+    measures: async () => get().measures ?? null,
+    layers: async () => get().layers ?? null,
     lookUp: async (...place) => get().look_ups?.[place.join("/")] ?? null,
     async matrix(kind, layer, head) {
       const document = get();

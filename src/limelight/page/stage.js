@@ -3,8 +3,8 @@
 import { element, fill, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
-import { kindShown, nameOf, shown, sideOf, titleOf, wordsOf } from "./shown.js";
-import { CAVEAT, describe, spoken } from "./sentences.js";
+import { kindShown, shown, sideOf, titleOf, whatOf, wordsOf } from "./shown.js";
+import { caveat, describe, directionOf, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 
 const MANY = 120; // tokens of both lines that are never tried side by side
@@ -24,7 +24,7 @@ export function createStage(context) {
   const root = element("section", { class: "stage", "aria-label": "Stage" }, title, board, caption);
   const stage = { context, board, top, bottom, light, lines, cones, caption, title, picture: null, boxes: null, pointed: null, looks: new WeakMap() };
 
-  store.on(["kind", "layer", "head", "words", "document"], () => void refresh(stage));
+  store.on(["kind", "layer", "head", "words", "measure", "document"], () => void refresh(stage));
   store.on(["row", "column"], () => lit(stage));
   store.on(["theme"], () => lit(stage));
   new ResizeObserver(() => arrange(stage)).observe(board);
@@ -54,7 +54,7 @@ async function refresh(stage) {
     return;
   }
   const { kind, layer, head } = picture;
-  fill(stage.title, `${titleOf(stage.context, kind)} · ${nameOf(layer, head)}`);
+  fill(stage.title, `${titleOf(stage.context, kind)} · ${whatOf(stage.context, kind, { layer, head })}`);
   if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
     drawLines(stage); // the same tokens, attended to by another head
     return;
@@ -105,6 +105,7 @@ function fillTokens(stage, group, labels, side, axis) {
       element("span", { class: "weight", "aria-hidden": "true" }),
     ),
   );
+  group.dir = directionOf(labels);
   fill(group, element("span", { class: "side" }, sideOf(stage.context, side)), buttons);
 }
 
@@ -236,7 +237,7 @@ function hint({ context, board }) {
   const { name } = kindShown(context);
   const line = board.matches(".across") ? "the right column" : "the lower line";
   const which = name === "cross" ? "a word of the translation" : `a word of ${line}`;
-  return `${matchMedia("(hover: none)").matches ? "Tap" : "Point at"} ${which} to see what it attends to. ${CAVEAT}`;
+  return `${matchMedia("(hover: none)").matches ? "Tap" : "Point at"} ${which} to see what it attends to. ${caveat(context.store.get("measure"))}`;
 }
 
 const buttons = (group) => [...group.children].filter((child) => child.tagName === "BUTTON");

@@ -1,6 +1,6 @@
 /** How the translation comes about: at each step the candidates with their probabilities, and one look-up. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, keepFocus } from "./dom.js";
 import { createLookUp } from "./lookup.js";
 import { kindShown, wordsOf } from "./shown.js";
 
@@ -37,7 +37,7 @@ function draw({ context, slider, so_far, list, note }) {
   const before = sides.target.tokens.slice(0, step).map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text);
   fill(so_far, before.join("").trim() || "At the beginning:", " ", element("strong", {}, chosen.role === "end" ? "∎" : chosen.text));
   const shown = candidates.some((each) => each.id === chosen.id) ? candidates : [...candidates, chosen];
-  fill(list, shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id))));
+  keepFocus(list, () => fill(list, shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id)))));
   const searched = Boolean(context.document.translation); // nothing is forced in a text that is read
   const place = !searched ? (rank ? `${rank} others were more probable here.` : "It was the most probable.") : rank ? `${rank} others were more probable here; the beam chose it for the sentence as a whole.` : "It was the most probable.";
   fill(note, context.source.live && searched ? `${place} Choose another one to force it.` : place);
@@ -51,5 +51,5 @@ function candidate(context, step, each, chosen) {
   const state = { class: `candidate ${chosen ? "chosen" : ""}` };
   if (!context.source.live || !context.document.translation || each.role === "end") return element("span", state, inside);
   const force = () => context.ask({ prefix: [...context.document.translation.ids.slice(0, step), each.id] });
-  return element("button", { ...state, type: "button", "aria-pressed": String(chosen), click: force }, inside);
+  return element("button", { ...state, type: "button", "data-key": each.id, "aria-pressed": String(chosen), click: force }, inside);
 }

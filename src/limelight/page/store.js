@@ -9,9 +9,12 @@ const DEFAULTS = {
   column: -1, // the token that is attended to and is pinned
   step: 0, // the target position that the steps show
   words: 1, // whole words, or subwords
+  measure: "", // weights, or contributions
+  depth: -1, // the encoder layer after which the translation is read; -1: the last one
   theme: "",
   tour: 0, // the station of the tour; 0: no tour
   text: "", // the question to the model: the sentence, its direction, what is forced and what is switched off
+  sentence: 0, // which sentence of a longer text is on the stage
   from: "",
   to: "",
   model: "",

@@ -1,33 +1,45 @@
 /** The line on which one types, in which direction or with which model, and what becomes of it. */
 
 import { useOf } from "./asking.js";
-import { element, fill } from "./dom.js";
+import { element, fill, keepFocus } from "./dom.js";
 import { alternatives } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
 
-const EXAMPLE = { en: "My sister drinks a cup of tea every evening.", de: "Meine Schwester trinkt jeden Abend eine Tasse Tee.", fr: "Ma sœur boit une tasse de thé tous les soirs." };
+const EXAMPLES = {
+  en: ["My sister drinks a cup of tea every evening.", "The old man gave the book to his neighbor.", "She did not see the dog because it was dark.", "We have been waiting for the train for two hours."],
+  de: ["Meine Schwester trinkt jeden Abend eine Tasse Tee.", "Der alte Mann gab seinem Nachbarn das Buch.", "Sie sah den Hund nicht, weil es dunkel war.", "Wir warten seit zwei Stunden auf den Zug."],
+  fr: ["Ma sœur boit une tasse de thé tous les soirs.", "Le vieil homme a donné le livre à son voisin.", "Elle n'a pas vu le chien parce qu'il faisait nuit.", "Nous attendons le train depuis deux heures."],
+};
 const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
 const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
 const RESULTS = { translate: "Translation", generate: "What the model writes", fill: "With the best guesses" };
-const NEW = { before: "", prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0, seed: 0 };
+const NEW = { before: "", prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0, seed: 0, sentence: 0 };
+const AGAIN = 1000; // milliseconds until a model that is loading is asked for again
 
 /** The form as an element, and `tell(text)` for what the service says. */
 export function createTranslate(context) {
   const { store } = context;
-  const input = element("textarea", { rows: 2, maxlength: 2000, spellcheck: "false", placeholder: "Type a sentence", input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }) });
+  const input = element("textarea", { rows: 2, maxlength: 2000, spellcheck: "false", dir: "auto", placeholder: "Type a sentence", input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }) });
+  const examples = element("div", { class: "others examples", hidden: true });
   const ways = element("select", { "aria-label": "Direction", change: () => choose(context, ways.value, input) });
   const status = element("p", { class: "status", role: "status" });
-  const output = element("output", { class: "output", "aria-live": "off" });
+  const output = element("output", { class: "output", "aria-live": "off", dir: "auto" });
+  const notice = element("p", { class: "status", role: "status" });
+  const loading = element("progress", { "aria-label": "The model is loading", hidden: true });
   const sure = element("p", { class: "confidence" });
   const others = element("div", { class: "others" });
   const more = element("div", { class: "tools" }, quiet("Write more", () => store.set({ text: written(context) })), quiet("Another one", () => store.set({ seed: store.get("seed") + 1 })));
-  const draw = () => drawOutput(context, { input, output, sure, others, more });
+  const draw = () => {
+    drawOutput(context, { input, output, sure, others, more });
+    drawExamples(context, examples, input);
+  };
   store.on(["document", "models", "model"], draw);
   store.on(["grown"], () => {
     fill(output, context.grown);
     output.classList.add("growing");
     sure.hidden = others.hidden = true;
   });
+  store.on(["text", "from", "model"], () => drawExamples(context, examples, input));
   store.on(["text"], () => {
     if (input.value !== store.get("text")) input.value = store.get("text");
   });
@@ -35,9 +47,10 @@ export function createTranslate(context) {
   const form = element("form", { hidden: true }, element("input", { type: "text", autocomplete: "username", hidden: true }), key, element("button", { type: "submit", class: "quiet" }, "Use this key"));
   const tell = (text, code = "") => {
     form.hidden = !["no_key", "invalid_key"].includes(code);
+    output.classList.toggle("stale", code === "lost");
     fill(status, text);
   };
-  const begin = () => load(context, ways, input, tell);
+  const begin = () => load(context, { ways, input, tell, notice, loading });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     useKey(key.value);
@@ -45,7 +58,7 @@ export function createTranslate(context) {
   });
   draw();
   void begin();
-  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, sure, others, more, status, form);
+  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, sure, others, examples, more, loading, status, notice, form);
   return { root, tell };
 }
 
@@ -59,6 +72,10 @@ function drawOutput(context, { input, output, sure, others, more }) {
   output.setAttribute("aria-label", RESULTS[use]);
   output.classList.remove("growing");
   more.hidden = !document.written;
+  if (document.paragraph?.sentences.length > 1) {
+    others.hidden = true;
+    return drawParagraph(context, output, sure);
+  }
   drawOthers(context, others);
   const said = document.said;
   const confident = said?.words.length && said.words.map(({ text }) => text).join(" ") === document.translation?.text.split(/\s+/).join(" ");
@@ -68,7 +85,32 @@ function drawOutput(context, { input, output, sure, others, more }) {
     fill(sure, `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it`);
   } else if (document.written) {
     fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
-  } else fill(output, document.filled?.text ?? document.translation?.text ?? "");
+  } else return fill(output, document.filled?.text ?? document.translation?.text ?? "");
+}
+
+/** A text of several sentences: each is a button that puts it on the stage. */
+function drawParagraph(context, output, sure) {
+  const { document, store } = context;
+  const { sentences } = document.paragraph;
+  const at = Math.min(store.get("sentence"), sentences.length - 1);
+  const choose = (place) => store.set({ sentence: place, prefix: "", row: -1, column: -1, step: 0 });
+  const text = (each, place) => (place === at ? document.translation?.text : each.text) || "no words";
+  keepFocus(output, () => fill(output, sentences.flatMap((each, place) => [element("button", { type: "button", class: "part", "data-key": place, "aria-pressed": String(place === at), title: each.source, click: () => choose(place) }, text(each, place)), " "])));
+  sure.hidden = false;
+  return fill(sure, `A text is translated sentence by sentence. On the stage: sentence ${at + 1} of ${sentences.length}. Choose another one.`);
+}
+
+/** Sentences to try, of the language that is translated from. */
+function drawExamples(context, examples, input) {
+  const { store } = context;
+  const there = useOf(context) === "translate" ? (EXAMPLES[store.get("from")] ?? []).filter((text) => text !== store.get("text")).slice(0, 3) : [];
+  const typed = store.get("text") && !Object.values(EXAMPLES).flat().includes(store.get("text"));
+  examples.hidden = !there.length || Boolean(typed);
+  const take = (text) => {
+    store.set({ ...NEW, text });
+    input.focus();
+  };
+  fill(examples, element("span", {}, "Try: "), there.map((text) => element("button", { type: "button", click: () => take(text) }, text)));
 }
 
 /** What the beam would have said next; a click goes on with it. */
@@ -86,30 +128,48 @@ function confidentWord({ text, confidence }) {
   return word;
 }
 
-async function load(context, ways, input, tell) {
+async function load(context, view) {
   const { store } = context;
+  const { ways, input, tell, notice, loading } = view;
   try {
     const { models } = await request("models");
+    const wanted = { name: store.get("model"), source: store.get("from"), target: store.get("to") };
+    const needed = models.filter(({ name }) => !models.some((each) => each.name === wanted.name) || name === wanted.name);
+    loading.hidden = needed.some(({ ready }) => ready);
+    if (!loading.hidden) {
+      // Its directions are not known before it is there.
+      setTimeout(() => void load(context, view), AGAIN);
+      return tell("The model is loading. The page begins as soon as it is ready.");
+    }
     context.models = models;
     const found = models.flatMap(({ name, directions }) => (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({ name, source, target })));
     fill(ways, models.flatMap(options(models.length > 1)));
     ways.hidden = found.length < 2;
     input.value = store.get("text");
-    const wanted = { name: store.get("model"), source: store.get("from"), target: store.get("to") };
     const fits = found.find((each) => Object.entries(wanted).every(([part, value]) => !value || each[part] === value));
     if (fits) {
       // A link that leaves out the model or the direction keeps all else that it says.
       ways.value = JSON.stringify([fits.name, fits.source, fits.target]);
       store.set({ model: fits.name, from: fits.source, to: fits.target });
     } else if (found.length) choose(context, ways.value, input);
+    fill(notice, fits ? "" : missing(wanted, models, store));
     store.set({ models: models.length });
     tell("");
     if (!input.value) store.set({ text: example(context) });
     else if (!context.document.kinds.length) void context.again();
   } catch (error) {
     context.busy(false);
+    if (error.code === "lost") setTimeout(() => void load(context, view), AGAIN);
     tell(error.message, error.code);
   }
+  return undefined;
+}
+
+/** What a link asks for and is not here, and what is shown in its place. */
+function missing({ name, source, target }, models, store) {
+  const way = source || target ? ` from ${source || "any language"} to ${target || "any language"}` : "";
+  const asked = models.some((each) => each.name === name) || !name ? `the direction${way}` : `the model “${name}”`;
+  return `This link asks for ${asked}, which is not here. ${store.get("model")} is shown instead${store.get("from") ? `, from ${store.get("from")} to ${store.get("to")}` : ""}.`;
 }
 
 /** What can be chosen of a model: its directions, or what else it does. */
@@ -119,12 +179,12 @@ const options = (several) => ({ name, use, directions }) => {
   return ways.map(({ source, target }) => element("option", { value: JSON.stringify([name, source, target]) }, `${does ?? `${source || "source"} → ${target || "target"}`}${several ? ` · ${name}` : ""}`));
 };
 
-const example = (context) => TEXTS[useOf(context)] ?? EXAMPLE[context.store.get("from")] ?? "";
+const example = (context) => TEXTS[useOf(context)] ?? EXAMPLES[context.store.get("from")]?.[0] ?? "";
 
 function choose(context, value, input) {
   const { store } = context;
   const [model, from, to] = JSON.parse(value);
-  const given = !input.value || [...Object.values(EXAMPLE), ...Object.values(TEXTS)].includes(input.value);
+  const given = !input.value || [...Object.values(EXAMPLES).flat(), ...Object.values(TEXTS)].includes(input.value);
   store.set({ ...NEW, model, from, to, snapshot: 0, hold: 0 });
   if (given) store.set({ text: example(context) || input.value });
 }

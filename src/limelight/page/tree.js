@@ -1,6 +1,6 @@
 /** The beam as a tree from left to right: a column for each step, and why each hypothesis went no further. */
 
-import { element, fill, vector } from "./dom.js";
+import { element, fill, keepFocus, vector } from "./dom.js";
 import { said, tokensOf } from "./hypotheses.js";
 
 const WIDTH = 112;
@@ -32,7 +32,7 @@ function draw(context, board, reason) {
   board.style.height = `${height}px`;
   const edges = beam.nodes.filter((node) => node.parent !== null).map((node) => edge(places.get(node.parent), places.get(node.id), node, best.has(node.id)));
   const nodes = beam.nodes.map((node) => button(context, beam.nodes, node, places.get(node.id), { best: best.has(node.id), reason }));
-  fill(board, vector("svg", { class: "edges", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, edges), nodes);
+  keepFocus(board, () => fill(board, vector("svg", { class: "edges", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, edges), nodes));
   fill(reason, `Up to ${beam.beam_size} hypotheses go on at each step. Point at one for what became of it.`);
 }
 
@@ -73,7 +73,7 @@ function button(context, nodes, node, { x, y }, { best, reason }) {
   const tell = () => fill(reason, `“${said(nodes, node)}”${sure}. ${became}${node.reason ?? ""}`);
   const again = context.source.live && node.role === undefined;
   const go = () => again && context.ask({ prefix: tokensOf(nodes, node) });
-  const made = element("button", { type: "button", class: `node ${node.state} ${best ? "best" : ""}`, "aria-label": `${text}, ${node.state}${best ? ", in the translation" : ""}`, pointerenter: tell, focus: tell, click: go }, text);
+  const made = element("button", { type: "button", class: `node ${node.state} ${best ? "best" : ""}`, "data-key": tokensOf(nodes, node).join("."), "aria-label": `${text}, ${node.state}${best ? ", in the translation" : ""}`, pointerenter: tell, focus: tell, click: go }, text);
   made.style.left = `${x}px`;
   made.style.top = `${y}px`;
   return made;

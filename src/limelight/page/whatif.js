@@ -1,6 +1,6 @@
 /** What if: forced words and heads that are switched off; the old translation beside the new one. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, keepFocus } from "./dom.js";
 import { attentionName, isOff, toggled } from "./question.js";
 import { kindShown, nameOf, selected, titleOf } from "./shown.js";
 
@@ -17,8 +17,8 @@ export function createWhatIf(context) {
   const draw = () => {
     drawBoth(context, both);
     if (globalThis.document.activeElement !== source) source.value = context.store.get("text");
-    drawForced(context, forced);
-    drawSwitches(context, switches);
+    keepFocus(forced, () => drawForced(context, forced));
+    keepFocus(switches, () => drawSwitches(context, switches));
     drawSharper(context, sharper);
     const { prefix = [], off = {}, temperature = {} } = context.document.translation ?? {};
     reset.disabled = !context.store.get("before") && !prefix.length && !Object.values({ ...off, ...temperature }).some((each) => Object.keys(each).length);
@@ -94,7 +94,7 @@ function drawForced(context, forced) {
   const { prefix = [] } = context.document.translation ?? {};
   const tokens = context.document.sides.target.tokens.slice(0, prefix.length);
   const drop = (place) => context.ask({ prefix: prefix.slice(0, place) });
-  const chips = tokens.map((token, place) => element("button", { type: "button", class: "chip", "aria-label": `End the forced beginning before ${token.text}`, click: () => drop(place) }, token.text, " ×"));
+  const chips = tokens.map((token, place) => element("button", { type: "button", class: "chip", "data-key": place, "aria-label": `${token.text} ×: end the forced beginning before it`, click: () => drop(place) }, token.text, " ×"));
   fill(forced, chips.length ? chips : "Nothing is forced. Choose a candidate in Steps, or a branch of the beam.");
 }
 
@@ -107,12 +107,12 @@ function block(context, document, kind) {
   const rows = Array.from({ length: kind.layers }, (_, layer) => {
     const heads = Array.from({ length: kind.heads }, (_, head) => {
       const off = isOff(document, kind.name, layer, head);
-      return element("button", { type: "button", class: "switch", "aria-pressed": String(!off), "aria-label": `${titleOf(context, kind)}, ${nameOf(layer, head)}: ${off ? "off" : "on"}`, click: () => context.ask({ off: toggled(document, kind.name, layer, head) }) }, String(head));
+      return element("button", { type: "button", class: "switch", "data-key": `${kind.name}/${layer}/${head}`, "aria-pressed": String(!off), "aria-label": `${titleOf(context, kind)}, ${nameOf(layer, head)}: ${off ? "off" : "on"}`, click: () => context.ask({ off: toggled(document, kind.name, layer, head) }) }, String(head));
     });
     const name = attentionName(kind.name, layer);
     const all = Array.from({ length: kind.heads }, (_, head) => head);
     const none = (document.translation?.off[name] ?? []).length === kind.heads;
-    const whole = element("button", { type: "button", class: "quiet small", "aria-label": `All of layer ${layer} ${none ? "on" : "off"}`, click: () => context.ask({ off: { ...document.translation?.off, [name]: none ? [] : all } }) }, none ? "all on" : "all off");
+    const whole = element("button", { type: "button", class: "quiet small", "data-key": `${kind.name}/${layer}`, "aria-label": `${titleOf(context, kind)}, layer ${layer}: ${none ? "all on" : "all off"}`, click: () => context.ask({ off: { ...document.translation?.off, [name]: none ? [] : all } }) }, none ? "all on" : "all off");
     return element("div", { class: "switch-row" }, element("span", { class: "axis" }, `layer ${layer}`), heads, whole);
   });
   return element("div", { class: "block" }, element("h3", {}, titleOf(context, kind)), rows);

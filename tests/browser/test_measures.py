@@ -1,0 +1,221 @@
+"""What weights do not say, on the page; and what a visitor is told of a model that loads and a service that is gone."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from limelight.inspection.erasure import Rows, erasures
+from limelight.pipelines.explain import Question, explain, explained_page, layers_of, measured
+from tests.browser.conftest import SIZES
+from tests.browser.helpers import rest, tokens, until, untrained
+from tests.pipelines.test_explain import array
+from tests.serving.helpers import Running, running
+
+TEXT = "abcdef"
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"untrained": untrained()}) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(open_page: Any, service: Running) -> Any:
+    def open_(fragment: str = "", size: str = "laptop", **options: Any) -> Any:
+        place = f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}&{fragment}"
+        page = open_page(place, size, allowed=service.url, **options)
+        rest(page)
+        return page
+
+    return open_
+
+
+def said(one: Any, text: str = TEXT) -> Question:
+    """The question for the translation of a text."""
+    return Question(text, "en", "de", target=tuple(explain(one, Question(text, "en", "de"))["translation"]["ids"]))
+
+
+def lit(page: Any) -> list[float]:
+    """How bright the tokens are that the first token of the translation attends to."""
+    tokens(page, 1).first.hover()
+    return [float(each.evaluate("node => node.style.getPropertyValue('--lit')")) for each in tokens(page, 0).all()]
+
+
+@pytest.mark.parametrize("head", [None, (1, 2)])
+def test_contributions_are_on_the_stage(visit, head):
+    one = untrained()
+    found = measured(one, said(one))["contributions"]["cross"]
+    page = visit(f"layer={head[0]}&head={head[1]}" if head else "")
+    page.get_by_role("button", name="Show contributions").click()
+    until(page, "() => document.querySelector('.stage-title').textContent.includes('contributions')")
+    if head is None:
+        expected = array(found["mean"])[0]
+    else:
+        matrices = explain(one, said(one), every_head=True)["matrices"]
+        expected = array(matrices["cross"])[head][0] * array(found["norms"])[head]
+        expected = expected / expected.sum()
+    np.testing.assert_allclose(lit(page), expected, atol=2e-3)
+    assert "measure=contributions" in page.url
+
+
+def test_a_head_that_is_off_lights_nothing(visit):
+    page = visit("off=decoder.0.cross:1&layer=0&head=1")
+    assert lit(page) == [0.0] * (len(TEXT) + 1)
+    assert "switched off" in page.locator(".stage-title").inner_text()
+    page.get_by_role("button", name="Mean of all").click()
+    assert "mean of the 5 heads of 6 that are on" in page.locator(".stage-title").inner_text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_influence_shows_what_is_lost_and_what_attention_explains(visit, size, accessible, picture):
+    page = visit("view=influence", size)
+    until(page, "() => document.querySelectorAll('#view-influence .shares tr').length > 0")
+    one = untrained()
+    question = said(one)
+    shares = array(measured(one, question)["shares"]["source"]).sum(axis=1)
+    told = page.locator("#view-influence .shares .value").all_inner_texts()
+    assert told == [f"{share:.2f}" for share in shares]
+    assert re.fullmatch(r"-?\d\.\d\d", page.locator("#view-influence .explains td").first.inner_text())
+    accessible(page)
+    picture(page, f"influence-{size}")
+
+
+def test_the_correlation_is_that_of_python(visit):
+    from limelight.inspection import attention_map, rank_correlation
+
+    one = untrained()
+    question = said(one)
+    source = one.tokenizers.source.encode(TEXT)
+    rows = Rows(source, question.target or (), [[each] for each in range(len(source))], len(source))
+    seen = attention_map(one.model, one.tokenizers, TEXT, question.target or ()).average("cross")[:-1, :-1]
+    expected = rank_correlation(seen, erasures(one.model, rows).T)
+    page = visit("view=influence")
+    until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")
+    assert page.locator("#view-influence .explains td").first.inner_text() == f"{expected:.2f}"
+
+
+def test_the_slider_shows_the_translation_after_a_layer(visit, accessible):
+    page = visit("view=layers")
+    one = untrained()
+    found = layers_of(one, said(one))
+    until(page, "() => document.querySelectorAll('#view-layers tbody tr').length > 0")
+    slider = page.get_by_label("Encoder layer")
+    for depth in range(len(found["encoder"])):
+        slider.fill(str(depth))
+        text = found["encoder"][depth]["text"]
+        until(page, "text => document.querySelector('#view-layers .sentence').textContent.trim() === text", text)
+    assert "depth=" in page.url
+    accessible(page)
+
+
+def test_a_file_holds_the_measures(open_page, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(explained_page(untrained(), Question(TEXT, "en", "de")), encoding="utf-8")
+    page = open_page(f"{path.as_uri()}#view=influence&measure=contributions")
+    until(page, "() => document.querySelectorAll('#view-influence .shares tr').length > 0")
+    assert "contributions" in page.locator(".stage-title").inner_text()
+    page.get_by_role("tab", name="Layers").click()
+    until(page, "() => document.querySelectorAll('#view-layers tbody tr').length > 0")
+
+
+def test_the_focus_stays_where_a_word_was_forced_and_the_switches_have_their_names(visit, accessible):
+    page = visit("view=steps&step=1")
+    other = page.locator("button.candidate:not(.chosen)").first
+    key = other.get_attribute("data-key")
+    other.focus()
+    page.keyboard.press("Enter")
+    until(page, "() => location.hash.includes('prefix')")
+    rest(page)
+    assert page.evaluate("() => document.activeElement.dataset.key") == key
+    page.get_by_role("tab", name="What if").click()
+    accessible(page)
+
+
+def test_a_paragraph_is_split_as_everywhere_else(visit, service):
+    text = "AB cd. EF gh. AB ef."
+    page = visit()
+    page.locator("textarea").fill(text)
+    until(page, "() => document.querySelectorAll('.output .part').length > 1")
+    rest(page)
+    asked = {"text": text, "source_lang": "en", "target_lang": "de", "model": "untrained"}
+    parts = [each["source"] for each in service.post("/api/v1/translate", asked).value["translations"][0]["sentences"]]
+    assert len(parts) > 1
+    assert page.locator(".output .part").evaluate_all("all => all.map(each => each.title)") == parts
+    page.locator(".output .part").nth(1).click()
+    until(page, "() => location.hash.includes('sentence=1')")
+    rest(page)
+    expected = explain(untrained(), Question(parts[1], "en", "de"))["translation"]["text"]
+    assert page.locator(".output .part").nth(1).inner_text() == expected
+    words = [each.inner_text().strip() for each in tokens(page, 1).locator(".word").all()]
+    assert words[:-1] == expected.split()
+
+
+def test_a_link_to_a_model_that_is_not_here_says_so(open_page, service):
+    page = open_page(f"{service.url}/#model=nope&text={TEXT}", allowed=service.url)
+    rest(page)
+    assert "the model “nope”, which is not here. untrained is shown instead" in page.locator(".translate").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_is_that_of_the_system_until_one_is_chosen(open_page, service, scheme):
+    page = open_page(service.url, allowed=service.url, color_scheme=scheme)
+    rest(page)
+    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    other = {"light": "dark", "dark": "light"}[scheme]
+    page.get_by_role("button", name=f"{other.capitalize()} theme").click()
+    page.goto("about:blank")
+    page.goto(service.url)
+    rest(page)
+    assert page.evaluate("document.documentElement.dataset.theme") == other, "it is remembered"
+
+
+def test_a_page_that_is_opened_early_begins_when_the_model_is_there(open_page, service):
+    page = open_page("about:blank", allowed=service.url)
+    loading = {"on": True}
+
+    def models(route: Any) -> None:
+        answer = route.fetch()
+        value = answer.json()
+        for each in value["models"]:
+            each["ready"] = not loading["on"]
+            each["directions"] = [] if loading["on"] else each["directions"]
+        route.fulfill(response=answer, json=value)
+
+    page.route("**/api/v1/models", models)
+    page.goto(f"{service.url}/#text={TEXT}")
+    until(page, "() => document.querySelector('.status')?.textContent.includes('is loading')")
+    assert page.get_by_label("The model is loading").is_visible()
+    loading["on"] = False
+    rest(page)
+    assert (
+        page.locator(".output").inner_text() == explain(untrained(), Question(TEXT, "en", "de"))["translation"]["text"]
+    )
+    assert not page.get_by_label("The model is loading").is_visible()
+
+
+def test_a_service_that_is_lost_and_comes_back_is_asked_again(chromium, service):
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}")
+    rest(page)
+    context.set_offline(True)
+    page.locator("textarea").fill("fedcab")
+    until(page, "() => document.querySelector('.output').classList.contains('stale')")
+    assert "cannot be reached" in page.locator(".translate").inner_text()
+    context.set_offline(False)
+    expected = explain(untrained(), Question("fedcab", "en", "de"))["translation"]["text"]
+    until(page, "text => document.querySelector('.output').textContent.trim() === text", expected)
+    until(page, "() => !document.querySelector('.output').classList.contains('stale')")
+    context.close()
+
+
+def test_a_link_is_copied(open_page, service):
+    page = open_page(service.url, allowed=service.url, permissions=["clipboard-read", "clipboard-write"])
+    rest(page)
+    page.get_by_role("button", name="Copy link").click()
+    until(page, "() => [...document.querySelectorAll('.tools button')].some((each) => each.textContent === 'Copied')")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
