@@ -26,12 +26,10 @@ async function draw(view) {
   if (!picture || asked !== view.asked) return; // another one has been asked for since
   const { kind, layer, head } = picture;
   const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
-  fill(view.title, `${capital(whatOf(view.context, kind, { layer, head }))}${described}`);
+  fill(view.title, `${whatOf(view.context, kind, { layer, head })}${described}`);
   view.mean.disabled = layer < 0;
   view.picture.draw(picture);
 }
-
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The scale of all weights. */
 export function legend() {

@@ -110,7 +110,8 @@ function drawExamples(context, examples, input) {
     store.set({ ...NEW, text });
     input.focus();
   };
-  fill(examples, element("span", {}, "Try: "), there.map((text) => element("button", { type: "button", click: () => take(text) }, text)));
+  if (examples.hidden) return fill(examples);
+  return fill(examples, element("span", {}, "Try: "), there.map((text) => element("button", { type: "button", click: () => take(text) }, text)));
 }
 
 /** What the beam would have said next; a click goes on with it. */
