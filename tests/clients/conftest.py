@@ -39,3 +39,10 @@ def place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pl
     key = add_key(keys, "client")
     with served("--model", f"tiny={folder}", "--keys", str(keys), "--max-characters", "5000") as (url, _):
         yield Place(url, key, load_translator(folder))
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Iterator[str]:
+    """The address of a service with the bundled model, without keys."""
+    with served("--model", "tatoeba-en-de-fr", "--trust-proxy", "127.0.0.1") as (url, _):
+        yield url

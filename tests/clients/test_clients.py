@@ -13,7 +13,6 @@ from pathlib import Path
 import docx
 import pytest
 
-from tests.cli.test_serve import served
 from tests.clients.conftest import Place
 
 deepl = pytest.importorskip("deepl", reason="make test-clients installs the clients")
@@ -234,17 +233,16 @@ def test_openai_parses_what_a_class_describes(place: Place) -> None:
     assert answer.choices[0].message.parsed == Translated(translation=expected(place)[0])
 
 
-def test_openai_reads_words_as_they_appear() -> None:
+def test_openai_reads_words_as_they_appear(bundled: str) -> None:
     """With the bundled model: what a small one says is not sure before its end."""
     import openai
 
     text = "My sister drinks a cup of tea every evening, and my brother reads a book before he goes to bed."
     asked = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
-    with served("--model", "tatoeba-en-de-fr") as (url, _):
-        client = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
-        stream = client.chat.completions.create(**asked, stream=True)
-        parts = [chunk.choices[0].delta.content for chunk in stream if chunk.choices[0].delta.content]
-        whole = client.chat.completions.create(**asked).choices[0].message.content
+    client = openai.OpenAI(api_key="any", base_url=f"{bundled}/v1", max_retries=0)
+    stream = client.chat.completions.create(**asked, stream=True)
+    parts = [chunk.choices[0].delta.content for chunk in stream if chunk.choices[0].delta.content]
+    whole = client.chat.completions.create(**asked).choices[0].message.content
     assert len(parts) > 2, "word by word"
     assert "".join(parts) == whole
 

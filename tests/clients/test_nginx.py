@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_serve import ROOT, served
+from tests.cli.test_serve import ROOT
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="there is no nginx: apt-get install nginx-light")
@@ -48,21 +48,20 @@ def configured(folder: Path, upstream: str, port: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def front(bundled: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    with served("--model", "tatoeba-en-de-fr", "--trust-proxy", "127.0.0.1") as (url, _):
-        path = configured(folder, url, port)
-        assert NGINX is not None
-        subprocess.run([NGINX, "-t", "-q", "-c", str(path), "-p", str(folder)], check=True, timeout=30)
-        with subprocess.Popen([NGINX, "-c", str(path), "-p", str(folder)]) as process:
-            try:
-                for _ in range(200):
-                    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                        break
-                    time.sleep(0.05)
-                yield f"http://127.0.0.1:{port}"
-            finally:
-                process.terminate()
+    path = configured(folder, bundled, port)
+    assert NGINX is not None
+    subprocess.run([NGINX, "-t", "-q", "-c", str(path), "-p", str(folder)], check=True, timeout=30)
+    with subprocess.Popen([NGINX, "-c", str(path), "-p", str(folder)]) as process:
+        try:
+            for _ in range(200):
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
 
 
 def test_texts_and_refusals_pass(front: str) -> None:

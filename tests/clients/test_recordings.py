@@ -12,16 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_serve import served
-
 MODEL = "tatoeba-en-de-fr"
 PLACES = re.compile(r"@@PH\d+@@")
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with served("--model", MODEL) as (address, _):
-        yield address
+@pytest.fixture
+def url(bundled: str) -> str:
+    return bundled
 
 
 def sent(url: str, path: str, body: Any, kind: str = "application/json") -> Any:
