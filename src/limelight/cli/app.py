@@ -20,6 +20,7 @@ from limelight.cli import (
     calibrate,
     card,
     classify,
+    clean,
     distill,
     evaluate,
     export,
@@ -76,6 +77,7 @@ COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "classify": (classify, classify.classify),
     "evaluate": (evaluate, evaluate.evaluate),
     "pair": (pair, pair.pair),
+    "clean": (clean, clean.clean),
     "align": (align, align.align),
     "attention": (attention, attention.attention),
     "card": (card, card.card),
@@ -137,6 +139,7 @@ def run(arguments: list[str]) -> int:
 
 
 OF_TEXT = {
+    "--from": "--source LANG, the language of the source side",
     "--to": "--target LANG, the language of the target side (--from names a model to begin with)",
     **dict.fromkeys(("--source-lang", "--src"), "--source LANG"),
     **dict.fromkeys(("--target-lang", "--tgt", "--trg"), "--target LANG"),
@@ -147,6 +150,8 @@ OF_DIRECTION = {
     **dict.fromkeys(("--target", "--target-lang", "--tgt", "--trg"), "--to LANG"),
 }
 """The same with those of the commands that translate."""
+TEXT_COMMANDS = (["train"], ["clean"], ["doctor"])
+"""Commands with the options of `OF_TEXT`."""
 NO_LANGUAGES = "this command takes no language"
 """What the other commands say about all of them."""
 
@@ -157,8 +162,8 @@ def _usage_fault(error: Exception, arguments: list[str]) -> str:
     fault = fault.rstrip(".").replace("Value error, ", "").replace("from: ,", "from:")
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
     name = getattr(error, "option_name", "")
-    if instead := (OF_TEXT if arguments[:1] == ["train"] else OF_DIRECTION).get(name):
-        takes = arguments[:1] == ["train"] or instead.split()[0] in _options_of(arguments[:1])
+    if instead := (OF_TEXT if arguments[:1] in TEXT_COMMANDS else OF_DIRECTION).get(name):
+        takes = arguments[:1] in TEXT_COMMANDS or instead.split()[0] in _options_of(arguments[:1])
         fault += f"; here it is {instead}" if takes else f"; {NO_LANGUAGES}" if arguments[0] in COMMANDS else ""
     return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"
 

@@ -253,6 +253,8 @@ class Finding:
 
     text: str
     rows: Stretch
+    kind: str = "misaligned"
+    """One of the `REASONS` of `text/clean.py`: `misaligned`, `language` or `swapped`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +279,9 @@ def check_sides(sample: Sample, name: str, source: str = "", target: str = "") -
         everything = Stretch(0, len(sample.pairs))
         count = sum(len(text.split()) for pair in sample.pairs for text in (pair.source, pair.target))
         wrong = float(count >= 2 * MIN_SENTENCE_WORDS * len(sample.pairs))
-        return SideCheck([Finding(each, everything) for each in declared], wrong=wrong, languages=(source, target))
+        return SideCheck(
+            [Finding(each, everything, "language") for each in declared], wrong=wrong, languages=(source, target)
+        )
     chunks = _chunks(sample)
     languages = _language_of(sample, "source", source, chunks), _language_of(sample, "target", target, chunks)
     findings = list(_of_languages(sample, name, languages, chunks))
@@ -442,7 +446,8 @@ def _of_languages(
                 f"the {side} side looks like {there}, elsewhere like {code}" for side, code, there in sides
             )
             advice = "are the sides swapped there?" if theirs == swapped else "are these lines of another text?"
-            yield Finding(f"{name}: {_lines(sample, rows)} {told}; {advice}", rows)
+            kind = "swapped" if theirs == swapped else "language"
+            yield Finding(f"{name}: {_lines(sample, rows)} {told}; {advice}", rows, kind)
 
 
 def _equal(one: str, other: str) -> bool:

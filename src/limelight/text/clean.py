@@ -21,6 +21,11 @@ REASONS = {
     "identical": "both sides are the same text",
     "duplicate": "the pair was seen before",
     "held_out": "a side is in the held-out text",
+    "encoding": "characters are damaged by a wrong encoding",
+    "swapped": "the source is in the target language, and the target in the source language",
+    "language": "a side is in another language",
+    "misaligned": "the sides of these lines do not belong together",
+    "near_duplicate": "the pair differs from an earlier one in case, signs or spaces alone",
 }
 """Reasons to leave a pair out, in the order in which they are tested."""
 
@@ -63,6 +68,7 @@ def clean(
     drop_duplicates: bool,
     drop_identical: bool,
     is_held_out: Callable[[Pair], bool] | None = None,
+    fault: Callable[[Pair], str] | None = None,
 ) -> Iterator[Pair]:
     """The pairs that pass all filters, in order; `report` is updated meanwhile.
 
@@ -75,6 +81,7 @@ def clean(
             collision drops one pair.
         drop_identical: leave out pairs whose sides are the same text.
         is_held_out: whether a pair is kept for validation or tests, or has a text of those.
+        fault: one of `REASONS` for a pair that passes all others; empty for a good one.
     """
     seen: set[int] = set()
     for pair in pairs:
@@ -94,6 +101,8 @@ def clean(
             reason = "duplicate"
         elif is_held_out is not None and is_held_out(pair):
             reason = "held_out"
+        elif fault is not None:
+            reason = fault(pair) or None
         if reason is None:
             report.kept += 1
             yield pair

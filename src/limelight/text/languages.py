@@ -155,6 +155,45 @@ def language_margin(text: str, one: str, other: str) -> int:
     return sum((each in ours - theirs) - (each in theirs - ours) for each in letters)
 
 
+_ELIDED = re.compile(r"['’]\w+")
+"""What follows an apostrophe is no word of its own (I've got Tom's keys)."""
+MIN_FOREIGN = 3
+"""Different function words of another language, and none of its own, for which a single text is in that language."""
+
+
+def foreign_language(text: str, language: str) -> str:
+    """The language that a single text is in, if that is certainly not `language`; else empty.
+
+    >>> foreign_language("Das ist nicht für die Katze.", "en")
+    'de'
+    """
+    code = normal_code(language)
+    other = _foreign_script(text, code)
+    table = function_words()
+    if other or code not in table:
+        return other
+    words = set(WORD.findall(_ELIDED.sub("", normalize("NFC", text.lower()))))
+    own = table[code].keys()
+    best, count = "", MIN_FOREIGN - 1
+    for each, known in table.items():
+        found = len(words & (known.keys() - own))
+        if found > count and not any({each, code} <= group for group in _NEAR):
+            best, count = each, found
+    return best if best and len(words & (own - table[best].keys())) == 0 else ""
+
+
+def _foreign_script(text: str, code: str) -> str:
+    """The script of most letters of a text, if its language is not written in it."""
+    own = scripts_of(code)
+    letters = [script_of(letter) for letter in text if letter.isalpha()] if own and not text.isascii() else []
+    if text.isascii() and own and "latin" not in own:
+        letters = ["latin" for letter in text if letter.isalpha()]
+    if len(letters) < 12 or (own & {"han", "kana", "hangul"} and set(letters) & own):
+        return ""
+    script, count = Counter(letters).most_common(1)[0]
+    return f"{script} script" if script not in own and count >= DOMINANT * len(letters) else ""
+
+
 def normal_code(language: str) -> str:
     """`de` for `de-AT`, `DE_at` and `deu`."""
     code = re.split(r"[-_]", language.lower(), maxsplit=1)[0]

@@ -1,0 +1,184 @@
+"""`limelight clean`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.arguments import corpora
+from limelight.cli.outcome import say
+from limelight.cli.output import lines_to
+from limelight.errors import RunError, UserError
+
+if TYPE_CHECKING:
+    from limelight.config import Corpus
+    from limelight.preparation.faults import Stretches
+    from limelight.text.clean import CleanReport
+    from limelight.text.pair import BadLine, Pair
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight clean memory.tmx --source en --target de -o clean.tmx
+  limelight clean train.en train.de -o clean.en -o clean.de
+  limelight clean pairs.tsv --source en --target fr --keep near_duplicate \\
+      -o clean.tsv
+"""
+WITH_LESS_MEMORY = "Clean parts of the files one after the other"
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        help="Sentence pairs: files with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.",
+        metavar="FILE...",
+        show_default=False,
+    ),
+]
+
+
+def clean(
+    files: Files,
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            "--output", "-o", help="The clean pairs: a .tsv, .jsonl or .tmx file, or two text files.", metavar="FILE"
+        ),
+    ],
+    source: options.Source = "",
+    target: options.Target = "",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="A reason for which nothing is removed; can be repeated.", metavar="REASON"),
+    ] = None,
+) -> None:
+    """Write sentence pairs without those that would harm training, and list what was removed and why.
+
+    Reasons: empty, too_long, length_ratio, identical, duplicate, near_duplicate, encoding, swapped, language,
+    misaligned.
+    """
+    _require(files, output, keep or [])
+    given = corpora(files, source, target, "FILE")
+    from limelight.text.clean import LeftOutList, SkipReport
+
+    base = output[0].with_suffix("")
+    with (
+        SkipReport(base.with_name(f"{base.name}-skipped.txt"), _say) as skipped,
+        LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
+    ):
+        checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
+        languages = next((each.languages for _, each in checked if all(each.languages)), ("", ""))
+        report = new_report(left_out.add)
+        kept = _write(cleaned(checked, report, keep or []), output, (source or languages[0], target or languages[1]))
+    for line in report.summary().splitlines():
+        _say(line)
+    for each in (left_out, skipped):
+        if each.total:
+            _say(each.summary())
+    if kept.coded:
+        _say(f"{kept.coded:,} pairs had tags or other codes inside, which the output does not have")
+    if not kept.pairs:
+        raise RunError("no pair is left; the list above says why")
+
+
+class Kept(NamedTuple):
+    """What was written."""
+
+    pairs: int
+    coded: int
+    """Pairs that had inline codes."""
+
+
+def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
+    """Raise `UserError` for an output of another format, or in the place of an input, and for an unknown reason."""
+    from limelight.text.clean import REASONS
+    from limelight.text.open_text import BOTH_SIDES
+    from limelight.text.write_pairs import require_written
+
+    if len(output) > 2:
+        raise UserError(f"-o: {len(output)} files: give one file for both sides, or two text files")
+    if len(output) == 1:
+        require_written(output[0])
+    for path in output:
+        if len(output) == 2 and path.suffix in BOTH_SIDES:
+            raise UserError(f"-o {path}: a {path.suffix} file holds both sides: give it alone")
+        for file in files:
+            if path.exists() and Path(file).exists() and path.samefile(file):
+                raise UserError(f"-o {path}: would replace the text that is cleaned; give another name")
+    for each in keep:
+        if each not in REASONS or each in ("empty", "held_out"):
+            known = ", ".join(name for name in REASONS if name not in ("empty", "held_out"))
+            raise UserError(f"--keep {each}: the reasons are {known}")
+
+
+def _say(line: str) -> None:
+    say(line, 0)
+
+
+def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stretches:
+    """What is wrong with stretches of a corpus."""
+    from limelight.config import known_languages
+    from limelight.preparation.faults import find_stretches
+    from limelight.text.readers import read_pairs
+
+    languages = known_languages(corpus)
+    pairs = read_pairs(corpus.files, *languages, on_bad_line=on_bad_line, on_unused=on_bad_line)
+    return find_stretches(pairs, " + ".join(corpus.files), *languages)
+
+
+def new_report(on_left_out: Callable[[Pair, str], None]) -> CleanReport:
+    """A report of what is removed."""
+    from limelight.text.clean import CleanReport
+
+    return CleanReport(on_left_out=on_left_out)
+
+
+def cleaned(
+    checked: list[tuple[Corpus, Stretches]], report: CleanReport, keep: list[str] | None = None
+) -> Iterator[Pair]:
+    """The pairs of all corpora that are worth training on, by the settings of training."""
+    from limelight.config import DataConfig, known_languages
+    from limelight.preparation.faults import Faults
+    from limelight.text.clean import clean as clean_pairs
+    from limelight.text.readers import read_pairs
+
+    settings, kept = DataConfig(), keep or []
+    faults = Faults(keep=kept)
+    for corpus, stretches in checked:
+        pairs = read_pairs(corpus.files, *known_languages(corpus), marks=True, on_bad_line=lambda line: None)
+        yield from clean_pairs(
+            faults.numbered(pairs, stretches),
+            report,
+            max_characters=settings.max_characters if "too_long" not in kept else 1_000_000_000,
+            max_length_ratio=settings.max_length_ratio if "length_ratio" not in kept else 1e9,
+            drop_duplicates="duplicate" not in kept,
+            drop_identical="identical" not in kept,
+            fault=faults.fault,
+        )
+
+
+def _write(pairs: Iterator[Pair], output: list[Path], languages: tuple[str, str]) -> Kept:
+    """Write the pairs to one file, or each side to its own."""
+    from limelight.text.marks import without_marks
+    from limelight.text.write_pairs import PairLines, one_line
+
+    count = coded = 0
+    lines = PairLines(output[0], *languages) if len(output) == 1 else None
+    with ExitStack() as stack:
+        writes = [stack.enter_context(lines_to(path)) for path in output]
+        for line in lines.head() if lines else ():
+            writes[0](line)
+        for pair in pairs:
+            source, target = pair.source, pair.target
+            if pair.marked:
+                source, target = without_marks(source), without_marks(target)
+            count, coded = count + 1, coded + pair.marked
+            rows = [lines.pair(source, target)] if lines else [one_line(source), one_line(target)]
+            for write, row in zip(writes, rows, strict=True):
+                write(row)
+        for line in lines.tail() if lines else ():
+            writes[0](line)
+    return Kept(count, coded)

@@ -1,0 +1,122 @@
+"""`limelight clean`: what is removed is listed with its reason, and all else is written as it was."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from limelight.text.readers import read_pairs
+from tests.cli.conftest import Limelight
+
+GOOD = [
+    (
+        f"The man of house {number} was not in the old garden.",
+        f"Der Mann von Haus {number} war nicht in dem alten Garten.",
+    )
+    for number in range(30)
+]
+FAULTY = {
+    "one side is empty": ("There is no one.", ""),
+    "both sides are the same text": ("Copyright 2024 by Example", "Copyright 2024 by Example"),
+    "the pair was seen before": GOOD[3],
+    "the pair differs from an earlier one in case, signs or spaces alone": (GOOD[4][0].upper(), f" {GOOD[4][1]}!"),
+    "characters are damaged by a wrong encoding": ("He was too late for it.", "Er war fÃ¼r es zu spÃ¤t."),
+    "the source is in the target language, and the target in the source language": GOOD[5][::-1],
+    "a side is in another language": ("That is for the dog.", "C'est pour le chien qui est dans la rue."),
+    "the sides differ too much in length": (
+        "No.",
+        "Das ist nun wirklich eine sehr lange Antwort auf alle diese Fragen.",
+    ),
+}
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def write(path: Path, pairs: list[tuple[str, str]]) -> Path:
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return path
+
+
+def test_each_fault_is_removed_for_its_reason(limelight: Limelight, tmp_path: Path) -> None:
+    text = write(tmp_path / "text.tsv", [*GOOD, *FAULTY.values()])
+    ended = limelight("clean", text, "--source", "en", "--target", "de", "-o", tmp_path / "clean.tmx")
+    assert ended.code == 0, ended.err
+    found = [(pair.source, pair.target) for pair in read_pairs([tmp_path / "clean.tmx"], "en", "de")]
+    assert found == GOOD
+    listed = rows_of(tmp_path / "clean-left-out.tsv")
+    assert [(int(row[1]), row[2]) for row in listed] == [(31 + number, reason) for number, reason in enumerate(FAULTY)]
+    assert "30 of 38 pairs kept" in ended.err
+    assert "clean-left-out.tsv" in ended.err
+
+
+def test_a_reason_can_be_kept(limelight: Limelight, tmp_path: Path) -> None:
+    text = write(tmp_path / "text.tsv", [*GOOD, *FAULTY.values()])
+    keep = [word for reason in ("near_duplicate", "identical") for word in ("--keep", reason)]
+    ended = limelight("clean", text, "--source", "en", "--target", "de", *keep, "-o", tmp_path / "clean.tsv")
+    assert "32 of 38 pairs kept" in ended.err
+    ended = limelight("clean", text, "--keep", "bad", "-o", tmp_path / "clean.tsv")
+    assert ended.code == 2
+    assert "the reasons are too_long, length_ratio" in ended.err
+
+
+def test_two_files_become_two_files(limelight: Limelight, tmp_path: Path) -> None:
+    for side, name in enumerate(("text.en", "text.de")):
+        lines = [pair[side] for pair in (*GOOD, *FAULTY.values())]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    outputs = tmp_path / "clean.en", tmp_path / "clean.de"
+    ended = limelight("clean", tmp_path / "text.en", tmp_path / "text.de", "-o", outputs[0], "-o", outputs[1])
+    assert ended.code == 0, ended.err
+    assert [(pair.source, pair.target) for pair in read_pairs(outputs)] == GOOD
+
+
+def test_a_misaligned_stretch_is_removed_and_nothing_else(limelight: Limelight, tmp_path: Path) -> None:
+    names = [f"{one}{other}{last}o" for one in "bdfgkl" for other in "aeiou" for last in "mnrst"]
+    pairs = []
+    for number in range(900):
+        drawn = [names[(number * step + step) % 150] for step in (1, 7, 11)]
+        ours = f"The {drawn[0]} sees {drawn[1]} near {drawn[2]} {number}"
+        pairs.append((ours, f"Der {drawn[0][::-1]} sieht {drawn[1][::-1]} bei {drawn[2][::-1]} {number}"))
+    wrong = [*pairs[:400], *[(pairs[n][0], pairs[400 + (n * 37 + 11) % 200][1]) for n in range(400, 600)], *pairs[600:]]
+    text = write(tmp_path / "text.tsv", wrong)
+    ended = limelight("clean", text, "--source", "en", "--target", "de", "-o", tmp_path / "clean.tsv")
+    assert ended.code == 0, ended.err
+    kept = {pair.source for pair in read_pairs([tmp_path / "clean.tsv"])}
+    assert sum(pairs[number][0] in kept for number in range(400, 600)) <= 10
+    assert sum(pairs[number][0] not in kept for number in (*range(400), *range(600, 900))) <= 10
+    assert "the sides of these lines do not belong together" in ended.err
+
+
+def test_codes_in_a_memory_are_reported(limelight: Limelight, tmp_path: Path) -> None:
+    sides = "".join(
+        f'<tuv xml:lang="{language}"><seg>{word} <ph x="1">{{1}}</ph></seg></tuv>'
+        for language, word in (("en", "Press"), ("de", "Drücken"))
+    )
+    memory = f'<tmx version="1.4"><header srclang="en"/><body><tu>{sides}</tu></body></tmx>'
+    (tmp_path / "m.tmx").write_text(memory, encoding="utf-8")
+    ended = limelight("clean", tmp_path / "m.tmx", "--source", "en", "--target", "de", "-o", tmp_path / "c.tsv")
+    assert ended.code == 0, ended.err
+    assert "1 pairs had tags or other codes inside" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a.tsv", "-o", "a.tsv"), "would replace the text that is cleaned"),
+        (("a.tsv", "-o", "b.docx"), "pairs are written as .tsv, .jsonl or .tmx"),
+        (("a.tsv", "-o", "b.tmx"), "names its languages"),
+        (("a.tsv", "-o", "b.tsv", "-o", "c.tsv"), "holds both sides: give it alone"),
+        (("a.tsv", "--from", "en", "-o", "b.tsv"), "--source LANG"),
+        (("missing.tsv", "-o", "b.tsv"), "missing.tsv"),
+    ],
+)
+def test_mistakes_are_named(
+    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("a.tsv"), [("x", "y")])
+    ended = limelight("clean", *words)
+    assert ended.code == 2
+    assert message in ended.err
