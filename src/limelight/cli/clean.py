@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -16,10 +16,7 @@ from limelight.cli.output import lines_to
 from limelight.errors import RunError, UserError
 
 if TYPE_CHECKING:
-    from limelight.config import Corpus
-    from limelight.preparation.faults import Stretches
-    from limelight.text.clean import CleanReport
-    from limelight.text.pair import BadLine, Pair
+    from limelight.text.pair import Pair
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -62,7 +59,8 @@ def clean(
     """
     _require(files, output, keep or [])
     given = corpora(files, source, target, "FILE")
-    from limelight.text.clean import LeftOutList, SkipReport
+    from limelight.preparation.faults import stretches_of, usable_pairs
+    from limelight.text.clean import CleanReport, LeftOutList, SkipReport
 
     base = output[0].with_suffix("")
     with (
@@ -71,8 +69,9 @@ def clean(
     ):
         checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
         languages = next((each.languages for _, each in checked if all(each.languages)), ("", ""))
-        report = new_report(left_out.add)
-        kept = _write(cleaned(checked, report, keep or []), output, (source or languages[0], target or languages[1]))
+        report = CleanReport(on_left_out=left_out.add)
+        pairs = usable_pairs(checked, report, keep or ())
+        kept = _write(pairs, output, (source or languages[0], target or languages[1]))
     for line in report.summary().splitlines():
         _say(line)
     for each in (left_out, skipped):
@@ -116,48 +115,6 @@ def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
 
 def _say(line: str) -> None:
     say(line, 0)
-
-
-def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stretches:
-    """What is wrong with stretches of a corpus."""
-    from limelight.config import known_languages
-    from limelight.preparation.faults import find_stretches
-    from limelight.text.readers import read_pairs
-
-    languages = known_languages(corpus)
-    pairs = read_pairs(corpus.files, *languages, on_bad_line=on_bad_line, on_unused=on_bad_line)
-    return find_stretches(pairs, " + ".join(corpus.files), *languages)
-
-
-def new_report(on_left_out: Callable[[Pair, str], None]) -> CleanReport:
-    """A report of what is removed."""
-    from limelight.text.clean import CleanReport
-
-    return CleanReport(on_left_out=on_left_out)
-
-
-def cleaned(
-    checked: list[tuple[Corpus, Stretches]], report: CleanReport, keep: list[str] | None = None
-) -> Iterator[Pair]:
-    """The pairs of all corpora that are worth training on, by the settings of training."""
-    from limelight.config import DataConfig, known_languages
-    from limelight.preparation.faults import Faults
-    from limelight.text.clean import clean as clean_pairs
-    from limelight.text.readers import read_pairs
-
-    settings, kept = DataConfig(), keep or []
-    faults = Faults(keep=kept)
-    for corpus, stretches in checked:
-        pairs = read_pairs(corpus.files, *known_languages(corpus), marks=True, on_bad_line=lambda line: None)
-        yield from clean_pairs(
-            faults.numbered(pairs, stretches),
-            report,
-            max_characters=settings.max_characters if "too_long" not in kept else 1_000_000_000,
-            max_length_ratio=settings.max_length_ratio if "length_ratio" not in kept else 1e9,
-            drop_duplicates="duplicate" not in kept,
-            drop_identical="identical" not in kept,
-            fault=faults.fault,
-        )
 
 
 def _write(pairs: Iterator[Pair], output: list[Path], languages: tuple[str, str]) -> Kept:

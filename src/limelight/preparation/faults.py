@@ -5,15 +5,20 @@ Training only warns of them: a few do little harm, and most of a file being wron
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
+from limelight.config import Corpus, DataConfig, known_languages
 from limelight.preparation.sides import Finding, check_sides, draw_sample
+from limelight.text.clean import CleanReport, clean
 from limelight.text.damage import encoding_damage
 from limelight.text.languages import foreign_language, language_margin
-from limelight.text.pair import Pair
+from limelight.text.pair import BadLine, Pair
+from limelight.text.readers import read_pairs
 
 MIN_SWAPPED = 3
 WINDOW = 100_000
@@ -48,6 +53,35 @@ def find_stretches(pairs: Iterable[Pair], name: str, source: str, target: str) -
         languages = tuple(old or new for old, new in zip(found.languages, check.languages, strict=True))
         found = found._replace(languages=(languages[0], languages[1]), total=found.total + len(some))
     return found
+
+
+def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stretches:
+    """What is wrong with stretches of a corpus; lines that cannot be read, and segments that are not used, go to
+    `on_bad_line`."""
+    languages = known_languages(corpus)
+    pairs = read_pairs(corpus.files, *languages, on_bad_line=on_bad_line, on_unused=on_bad_line)
+    return find_stretches(pairs, " + ".join(corpus.files), *languages)
+
+
+def usable_pairs(
+    checked: Sequence[tuple[Corpus, Stretches]], report: CleanReport, keep: Collection[str] = ()
+) -> Iterator[Pair]:
+    """The pairs of all corpora that are worth training on, by the settings of training; inline codes are marks.
+
+    `keep` are reasons for which nothing is removed.
+    """
+    settings, faults = DataConfig(), Faults(keep)
+    for corpus, stretches in checked:
+        pairs = read_pairs(corpus.files, *known_languages(corpus), marks=True, on_bad_line=lambda line: None)
+        yield from clean(
+            faults.numbered(pairs, stretches),
+            report,
+            max_characters=sys.maxsize if "too_long" in keep else settings.max_characters,
+            max_length_ratio=math.inf if "length_ratio" in keep else settings.max_length_ratio,
+            drop_duplicates="duplicate" not in keep,
+            drop_identical="identical" not in keep,
+            fault=faults.fault,
+        )
 
 
 class Faults:

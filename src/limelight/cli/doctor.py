@@ -1,0 +1,131 @@
+"""`limelight doctor`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.arguments import corpora
+from limelight.cli.models import Machine
+from limelight.cli.output import show
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.config import Corpus
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight doctor train.en train.de --test test.en test.de
+  limelight doctor memory.tmx --source en --target de --no-timing
+  limelight doctor runs/en-de
+  limelight doctor
+"""
+WITH_LESS_MEMORY = "Examine parts of the files one after the other"
+RECIPES = ("quick", "small")
+"""Recipes whose duration is estimated."""
+
+
+def doctor(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Sentence pairs as for `limelight train`, or a run folder. Default: this machine.",
+            metavar="FILE...|RUN",
+            show_default=False,
+        ),
+    ] = None,
+    source: options.Source = "",
+    target: options.Target = "",
+    test: Annotated[
+        list[str] | None,
+        typer.Option("--test", help="Test text that must not be in the training text.", metavar="FILE..."),
+    ] = None,
+    no_timing: Annotated[
+        bool, typer.Option("--no-timing", help="Do not measure how long training takes.", metavar="")
+    ] = False,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Say what is wrong with training text, with a trained run, or what this machine can do."""
+    machine = Machine(device, threads)
+    if files and len(files) == 1 and Path(files[0]).is_dir():
+        if test or source or target:
+            raise UserError(f"{files[0]} is a folder: --test, --source and --target are for files")
+        machine.begin()
+        from limelight.training.examine import examine_run
+
+        for line in examine_run(Path(files[0])).lines:
+            show(line)
+    elif files:
+        _examine(files, corpora(files, source, target, "FILE"), corpora(test or [], source, target, "--test"))
+        if not no_timing:
+            machine.begin()
+            _durations(corpora(files, source, target, "FILE"))
+    elif test or source or target:
+        raise UserError("--test, --source and --target need FILE...: name the training text")
+    else:
+        machine.begin()
+        _machine(timing=not no_timing)
+
+
+def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corpus]) -> None:
+    from limelight.config import known_languages
+    from limelight.preparation.examine import examine
+
+    report = examine(given, tests)
+    for line in report.lines:
+        show(line)
+    if report.faults:
+        languages = known_languages(given[0])
+        named = f" --source {languages[0]} --target {languages[1]}" if all(languages) else ""
+        show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")
+
+
+def _durations(given: Sequence[Corpus]) -> None:
+    """How long training on this text takes."""
+    from limelight.config import known_languages
+    from limelight.text.readers import read_pairs
+    from limelight.training.estimate import estimate
+
+    def pairs() -> list[tuple[str, str]]:
+        found = []
+        for corpus in given:
+            for pair in read_pairs(corpus.files, *known_languages(corpus), on_bad_line=lambda line: None):
+                if pair.source.strip() and pair.target.strip():
+                    found.append((pair.source[:500], pair.target[:500]))
+        return found
+
+    some = pairs()
+    if len(some) < 50:
+        return
+    for recipe in RECIPES:
+        found = estimate(recipe, some[:: max(1, len(some) // 2000)], len(some))
+        show(
+            f"recipe {recipe}: about {_minutes(found.minutes)} here ({found.epochs:.2g} epochs, "
+            f"{found.tokens_per_second:,.0f} tokens per second)"
+        )
+
+
+def _minutes(minutes: float) -> str:
+    return f"{minutes / 60:.1f} hours" if minutes >= 120 else f"{max(1, round(minutes))} minutes"
+
+
+def _machine(*, timing: bool) -> None:
+    import torch
+
+    from limelight.capabilities import describe
+
+    show(describe())
+    show(f"threads: {torch.get_num_threads()}")
+    if timing:
+        from limelight.training.estimate import estimate, invented_pairs
+
+        for recipe in RECIPES:
+            found = estimate(recipe, invented_pairs(), 100_000)
+            took = f"{_minutes(found.minutes)} ({found.epochs:.2g} epochs)"
+            show(f"recipe {recipe}: {found.tokens_per_second:,.0f} tokens per second; 100,000 pairs take about {took}")

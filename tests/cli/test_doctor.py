@@ -1,0 +1,136 @@
+"""`limelight doctor`: faults are found in damaged text and runs, and none in clean ones."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from limelight.text.pair import Pair
+from limelight.training.estimate import estimate, invented_pairs
+from limelight.training.examine import RunReport, _curve, _faults_of
+from tests.cli.conftest import Limelight
+from tests.cli.test_clean import FAULTY, GOOD, write
+
+
+def test_clean_text_has_no_faults(limelight: Limelight, tmp_path: Path) -> None:
+    text = write(tmp_path / "text.tsv", GOOD[:15])
+    ended = limelight("doctor", text, "--source", "en", "--target", "de", "--no-timing")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0] == f"{text}: 15 pairs, en to de"
+    assert lines[1].startswith("usable: 15 of 15 pairs (100 %); too few for a model of its own")
+    assert len(lines) == 2
+
+
+def test_each_fault_is_named_with_an_example_and_the_command(limelight: Limelight, tmp_path: Path) -> None:
+    text = write(tmp_path / "text.tsv", [*GOOD, *FAULTY.values()])
+    ended = limelight("doctor", text, "--source", "en", "--target", "de", "--no-timing")
+    for number, reason in enumerate(FAULTY, start=31):
+        assert f"1 pairs: {reason}" in ended.out
+        assert f"{text}:{number}: " in ended.out
+    assert f"limelight clean {text} --source en --target de -o clean.tsv" in ended.out
+    assert "usable: 30 of 38 pairs" in ended.out
+
+
+def test_test_pairs_in_the_training_text_are_counted(limelight: Limelight, tmp_path: Path) -> None:
+    text, test = write(tmp_path / "a.tsv", GOOD), write(tmp_path / "t.tsv", [GOOD[3], ("New.", "Neu."), GOOD[9]])
+    ended = limelight("doctor", text, "--test", test, "--no-timing")
+    assert "2 of 3 test pairs are in the training text: scores on them say nothing about new text" in ended.out
+    assert f"{test}:1: {GOOD[3][0]}"[:70] in ended.out
+
+
+def test_boilerplate_and_tags(limelight: Limelight, tmp_path: Path) -> None:
+    rows = [*GOOD, *[(f"Page {number} of 90", f"Seite {number} von 90") for number in range(40)], ("<b>A</b> x", "A x")]
+    ended = limelight("doctor", write(tmp_path / "a.tsv", rows), "--no-timing")
+    assert "one source is 40 of 71 pairs, apart from its numbers" in ended.out
+    assert "1 pairs have other tags in the target than in the source" in ended.out
+
+
+def test_a_run_is_examined(limelight: Limelight, trained: Path) -> None:
+    ended = limelight("doctor", trained)
+    assert ended.code == 0, ended.err
+    assert "validation loss" in ended.out
+    assert "with another one" in ended.out
+
+
+def test_a_run_that_learned_shuffled_pairs_ignores_its_source(
+    limelight: Limelight, corpus: Path, tmp_path: Path
+) -> None:
+    """After eight updates a model has learned nothing of its source either."""
+    from tests.cli.conftest import settings
+
+    rows = [line.split("\t") for line in (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()]
+    pairs = [(row[0], rows[(number * 31 + 7) % len(rows)][1]) for number, row in enumerate(rows)]
+    files = ["--train", str(write(tmp_path / "bad.tsv", pairs)), "--valid", str(corpus / "valid.tsv")]
+    languages = ["--source", "en", "--target", "lumi", "--set", "data.on_doubt=warn"]
+    command = ["train", *files, *languages, "--recipe", "tiny", *settings(), "--max-steps", "40", "--quiet"]
+    assert limelight(*command, "--out", tmp_path / "run").code == 0
+    ended = limelight("doctor", tmp_path / "run")
+    assert "the model ignores the source" in ended.out or "almost nothing was learned" in ended.out
+
+
+def test_a_folder_without_a_log_is_named(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(trained, tmp_path / "run"))
+    (own / "log.jsonl").unlink()
+    ended = limelight("doctor", own)
+    assert ended.code == 1
+    assert "the run has no log" in ended.err
+    ended = limelight("doctor", "--test", "x.tsv")
+    assert ended.code == 2
+    assert "name the training text" in ended.err
+
+
+def entries(event: str, losses: list[float]) -> list[dict[str, object]]:
+    return [{"event": event, "step": 10 * number, "loss": loss} for number, loss in enumerate(losses)]
+
+
+@pytest.mark.parametrize(
+    ("trained_losses", "valid", "fault"),
+    [
+        ([4.0, 3.0, 2.0, 1.5, 1.0, 0.5], [3.0, 2.0, 2.1, 2.6], ["overfitted"]),
+        ([4.0, 3.5, 3.2, 3.0, 2.9, 2.8], [3.5, 3.2, 3.0, 2.9], ["improving"]),
+        ([4.0, 3.5, 3.2, 3.0, 2.9, 2.8], [3.5, 3.0, 2.9, 2.92], []),
+    ],
+)
+def test_losses_say_what_to_do(trained_losses: list[float], valid: list[float], fault: list[str]) -> None:
+    report = RunReport()
+    _curve(report, [*entries("training", trained_losses), *entries("validation", valid)])
+    assert report.faults == fault
+
+
+def test_loops_copies_and_equal_outputs_are_found() -> None:
+    pairs = [
+        Pair(f"The dog number {each} runs home.", f"Der Hund {each} läuft heim.", "v.tsv", each) for each in range(9)
+    ]
+    cases = {
+        "loops": [f"{each} la la la la la la la la la la la la la la la" for each in range(9)],
+        "copies": [pair.source for pair in pairs],
+        "same-output": ["Der Hund läuft."] * 9,
+        "": [pair.target for pair in pairs],
+    }
+    for name, outputs in cases.items():
+        report = RunReport()
+        _faults_of(report, pairs, outputs)
+        assert (name in report.faults) if name else not report.faults, (name, report.lines)
+
+
+def test_the_machine_is_described(limelight: Limelight) -> None:
+    ended = limelight("doctor", "--no-timing")
+    assert ended.code == 0, ended.err
+    assert "threads: " in ended.out
+
+
+def test_more_text_takes_longer() -> None:
+    pairs = invented_pairs(200)
+    few, many = estimate("tiny", pairs, 1_000), estimate("tiny", pairs, 1_000_000)
+    assert few.seconds_per_update > 0
+    assert few.epochs > many.epochs
+    assert few.minutes < many.minutes
+
+
+def test_the_log_may_have_half_a_line(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(trained, tmp_path / "run"))
+    with open(own / "log.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps({"event": "validation", "step": 99})[:-5])
+    assert limelight("doctor", own).code == 0
