@@ -18,7 +18,7 @@ GOOD = [
 ]
 FAULTY = {
     "one side is empty": ("There is no one.", ""),
-    "both sides are the same text": ("Copyright 2024 by Example", "Copyright 2024 by Example"),
+    "both sides are the same text": ("Copyright 2024 by Example", "copyright 2024 by  example"),
     "the pair was seen before": GOOD[3],
     "the pair differs from an earlier one in case, signs or spaces alone": (GOOD[4][0].upper(), f" {GOOD[4][1]}!"),
     "characters are damaged by a wrong encoding": ("He was too late for it.", "Er war fÃ¼r es zu spÃ¤t."),

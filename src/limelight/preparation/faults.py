@@ -21,6 +21,7 @@ from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 
 MIN_SWAPPED = 3
+MIN_COPIED = 3
 WINDOW = 100_000
 """Pairs whose stretches are checked together: they bound the memory."""
 
@@ -113,6 +114,7 @@ class Faults:
         sides = pair.source, pair.target
         foreign = [foreign_language(text, code) if code else "" for text, code in zip(sides, languages, strict=True)]
         tests: list[tuple[str, Callable[[], bool]]] = [
+            ("identical", lambda: _is_copy(pair.source, pair.target)),
             ("encoding", lambda: bool(encoding_damage(pair.source) or encoding_damage(pair.target))),
             ("swapped", lambda: _is_swapped(sides, languages)),
             ("language", lambda: any(foreign)),
@@ -128,6 +130,12 @@ class Faults:
         before = key in self._seen
         self._seen.add(key)
         return before
+
+
+def _is_copy(source: str, target: str) -> bool:
+    """Whether a text of some words is its own translation, apart from case and spaces."""
+    words = source.casefold().split()
+    return len(words) >= MIN_COPIED and words == target.casefold().split() and any(map(str.isalpha, source))
 
 
 def _is_swapped(sides: tuple[str, str], languages: tuple[str, str]) -> bool:
