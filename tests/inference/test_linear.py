@@ -177,7 +177,7 @@ def test_a_precision_has_its_layer(precision: str, kind: type) -> None:
 
 
 def test_an_unknown_precision_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown precision 'fp16': there are fp32, bf16, int8"):
+    with pytest.raises(UserError, match="unknown precision 'fp16'; choose from fp32, bf16, int8"):
         linear_of("fp16")
 
 

@@ -154,7 +154,7 @@ def test_a_family_without_packed_parts_is_searched_as_it_is(seed: int) -> None:
     other = Another(model.encoder, model.decoder, model.output, start_id=model.start_id, end_id=model.end_id)
     assert prepare(other.train(), "fp32") is other
     assert not other.training
-    with pytest.raises(UserError, match="a Another is searched in fp32 alone, not in int8"):
+    with pytest.raises(UserError, match="a Another supports only fp32, not int8"):
         prepare(other, "int8")
 
 
@@ -165,7 +165,7 @@ def test_packed_weights_have_no_matrix(model: Seq2Seq) -> None:
 
 
 def test_an_unknown_precision_is_refused(seed: int) -> None:
-    with pytest.raises(UserError, match="unknown precision 'int4': there are fp32, bf16, int8"):
+    with pytest.raises(UserError, match="unknown precision 'int4'; choose from fp32, bf16, int8"):
         prepare(make_model(transformer()), "int4")
 
 

@@ -151,7 +151,7 @@ def test_a_family_is_one_file_and_one_row(toy: type[ModelSection], tmp_path: Pat
     assert [each.text for each in found] == [
         translator.translate(text, beam_size=2).text for text in ("one two", "three")
     ]
-    with pytest.raises(UserError, match="a Toy is searched in fp32 alone, not in bf16"):
+    with pytest.raises(UserError, match="a Toy supports only fp32, not bf16"):
         limelight.load(run, precision="bf16").translate("one")
     with pytest.raises(UserError, match="shortlist"):
         limelight.load(run, shortlist=True)

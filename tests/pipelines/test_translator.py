@@ -413,7 +413,7 @@ def test_attention_is_that_of_the_model_itself() -> None:
 
 
 def test_an_unknown_precision_is_refused(seed: int) -> None:
-    with pytest.raises(UserError, match="unknown precision 'half': there are fp32, bf16, int8"):
+    with pytest.raises(UserError, match="unknown precision 'half'; choose from fp32, bf16, int8"):
         searched_in("half")
 
 

@@ -1,1 +1,1 @@
-"""The same models made fast for decoding, behind `prepare.prepare(model, precision)`."""
+"""Models prepared for fast decoding, with the same interface: `prepare.prepare(model, precision)`."""

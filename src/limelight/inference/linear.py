@@ -1,16 +1,16 @@
-"""Linear layers with weights that are packed once and then only read: for decoding on a CPU.
+"""Linear layers with packed weights for decoding on a CPU.
 
 | precision | weights                                     | activations                                                |
 |-----------|---------------------------------------------|------------------------------------------------------------|
-| `fp32`    | as they are                                 | fp32                                                       |
-| `bf16`    | rounded to bf16                             | rounded to bf16 at the entry of each layer                 |
+| `fp32`    | unchanged                                   | fp32                                                       |
+| `bf16`    | rounded to bf16                             | rounded to bf16 at the input of each layer                 |
 | `int8`    | a scale per row, its largest weight at 127  | a scale and zero point per position, 255 steps (127: AVX2) |
 
-Layers are batch-invariant: the output of a position does not depend on the positions beside it. int8 sums are integers,
-so this holds for every bit of them; fp32 and bf16 rely on products that add up in the same order however many rows they
-have. Those of oneDNN do from `LEAST_ROWS` rows on, those of MKL from a number that depends on the CPU and is measured
-(`least_rows`): 4 on AMD, 16 on Intel with AVX-512. Where MKL has no such number (Intel without AVX-512) fp32 outputs
-may differ in the last bit between batches (`tests/inference/test_batch_invariance.py`).
+Layers are batch-invariant: the output of a position does not depend on other positions. int8 sums are integers, so this
+holds bitwise; fp32 and bf16 rely on products that sum in the same order whatever the number of rows. Those of oneDNN do
+from `LEAST_ROWS` rows on, those of MKL from a number that depends on the CPU and is measured (`least_rows`): 4 on AMD,
+16 on Intel with AVX-512. If MKL has no such number (Intel without AVX-512), fp32 outputs may differ in the last bit
+between batches (`tests/inference/test_batch_invariance.py`).
 
 int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`).
 """
@@ -34,23 +34,23 @@ except ImportError:  # numba is an extra; without it torch multiplies integers
     CompiledInt8Linear = None  # type: ignore[assignment, misc]
 
 MakeLinear = Callable[[Tensor, Tensor | None], Any]
-"""A matrix (out, in) and a bias to a layer that multiplies with them; its `some(ids)` is the layer of these outputs."""
+"""Creates a layer from a matrix (out, in) and a bias; the layer's `some(ids)` is restricted to these outputs."""
 
 LEAST_ROWS = 4
-"""With fewer rows MKL and oneDNN take other kernels, whose sums differ in the last bit."""
+"""With fewer rows MKL and oneDNN use other kernels, whose sums differ in the last bit."""
 
 PROBED_ROWS = 32
-"""How many rows `least_rows` tries: with more, filling up would cost more than it is worth."""
+"""Maximum number of rows that `least_rows` tries: padding to more would cost more than it is worth."""
 
 LEAST_PRODUCTS = 16**3
-"""Torch gives bf16 products to oneDNN where they have more multiplications than this."""
+"""Torch uses oneDNN for bf16 products with more multiplications than this."""
 
 
 def linear_of(precision: str) -> MakeLinear:
-    """How a linear layer is made in that precision. Raises `UserError` where there is no such precision."""
+    """The linear layer for this precision. Raises `UserError` for an unknown precision."""
     kinds = {"fp32": Fp32Linear, "bf16": Bf16Linear, "int8": int8_kind()}
     if precision not in kinds:
-        raise UserError(f"unknown precision {precision!r}: there are {', '.join(kinds)}")
+        raise UserError(f"unknown precision {precision!r}; choose from {', '.join(kinds)}")
     kind = kinds[precision]
     if kind is None:
         raise UserError("precision int8: this build of torch has no int8 products for this machine; use fp32 or bf16")
@@ -58,7 +58,7 @@ def linear_of(precision: str) -> MakeLinear:
 
 
 def int8_kind() -> MakeLinear | None:
-    """The int8 layers of this machine: compiled loops where there are instructions for them, else torch's, if any."""
+    """The int8 layers of this machine: compiled loops if the CPU supports them, else torch's; None without either."""
     if CompiledInt8Linear is not None and has("avx2"):
         return CompiledInt8Linear
     return TorchInt8Linear if int8_engines() else None
@@ -66,9 +66,9 @@ def int8_kind() -> MakeLinear | None:
 
 @cache
 def least_rows() -> int | None:
-    """From how many rows on an fp32 product of this machine gives a row the same bits in any batch; None if there is no
-    such number up to `PROBED_ROWS`. Measured once per process, in some milliseconds, on sizes of which MKL treats each
-    in another way."""
+    """The number of rows from which an fp32 product on this machine gives a row the same bits in any batch; None if
+    there is none up to `PROBED_ROWS`. Measured once per process, in some milliseconds, on sizes for which MKL uses
+    different kernels."""
     least = LEAST_ROWS
     for inputs, outputs in ((1024, 256), (256, 768), (97, 113)):
         weight, given = (
@@ -83,7 +83,7 @@ def least_rows() -> int | None:
 
 
 class Fp32Linear(nn.Module):
-    """x W^T + b in the weights' own precision."""
+    """x W^T + b in the precision of the weights."""
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
@@ -91,11 +91,10 @@ class Fp32Linear(nn.Module):
         self.least_rows = least_rows() or LEAST_ROWS
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-        """The product."""
         return _with_least_rows(self, inputs)
 
     def some(self, ids: Int[Tensor, " some"]) -> "Fp32Linear":
-        """The layer of these outputs alone."""
+        """The layer restricted to these outputs."""
         return Fp32Linear(self.weight.index_select(0, ids), _some(self.bias, ids))
 
 
@@ -109,16 +108,15 @@ class Bf16Linear(nn.Module):
         self.least_rows = max(1 if has("bf16") else LEAST_ROWS, LEAST_PRODUCTS // weight.numel() + 1)
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-        """The product."""
         return _with_least_rows(self, inputs.bfloat16()).to(inputs.dtype)
 
     def some(self, ids: Int[Tensor, " some"]) -> "Bf16Linear":
-        """The layer of these outputs alone."""
+        """The layer restricted to these outputs."""
         return Bf16Linear(self.weight.index_select(0, ids), _some(self.bias, ids))
 
 
 def _with_least_rows(layer: Fp32Linear | Bf16Linear, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-    """The product on a CPU, with rows of zeros behind its own where they are too few."""
+    """The product; on a CPU, inputs are zero-padded to `least_rows` rows."""
     rows = inputs.shape[:-1].numel()
     if rows >= layer.least_rows or inputs.device.type != "cpu":
         return functional.linear(inputs, layer.weight, layer.bias)

@@ -1,4 +1,4 @@
-"""Which precision to search in: what the weights are stored in, and what the device computes fast."""
+"""The precision of decoding, from the format of the stored weights and the hardware."""
 
 import torch
 
@@ -8,10 +8,10 @@ from limelight.inference.torch_int8 import TorchInt8Linear
 
 
 def search_precision(stored: str, device: torch.device) -> str:
-    """What to search in by default: the form the weights are stored in, if the device computes it fast.
+    """The default precision of decoding: the format of the stored weights if the device computes it fast.
 
-    Weights of any form can be computed in any precision. bf16 without instructions for it becomes fp32. int8 is for
-    CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.
+    Weights of any format can be used in any precision. bf16 without hardware support becomes fp32. int8 is for CPUs: on
+    a GPU it becomes bf16 if that is supported, else fp32.
     """
     if stored == "int8" and device.type == "cpu":
         return "int8" if int8_kind() else "fp32"
@@ -19,8 +19,8 @@ def search_precision(stored: str, device: torch.device) -> str:
 
 
 def arithmetic_of(precision: str, device: torch.device) -> str:
-    """The precision, with the kind of int8 products: those of unlike CPUs round differently, so that some translations
-    differ."""
+    """The precision including the kind of int8 products: different kinds of CPUs round differently, which changes some
+    translations."""
     if precision != "int8" or device.type != "cpu":
         return precision
     compiled = "compiled, VNNI" if has("vnni") else "compiled, AVX2"
@@ -28,7 +28,7 @@ def arithmetic_of(precision: str, device: torch.device) -> str:
 
 
 def slow_precision(precision: str, device: torch.device) -> str | None:
-    """A line that says why a chosen precision is slow on this device; None where it has the instructions for it."""
+    """Why the chosen precision is slow on this device; None if the hardware supports it."""
     if precision == "fp16" and device.type == "cpu":
         return "precision fp16 is slower than fp32 here: it is for GPUs; fp32 is more accurate"
     if precision != "bf16" or multiplies_bf16(device):

@@ -1,6 +1,6 @@
-"""A model made ready for decoding: another object behind the same interface, with weights packed once.
+"""Prepare a model for decoding: a new object with the same interface and packed weights.
 
-It shares every tensor that stays as it is with the readable model, which it is tested against. It cannot be trained.
+It shares all unchanged tensors with the readable model, which it is tested against. It cannot be trained.
 """
 
 import copy
@@ -23,17 +23,17 @@ from limelight.models.transformer.halves import DecoderOnly
 
 try:
     from limelight.inference.cpu.transformer import CompiledTransformer
-except ImportError:  # numba is an extra; without it attention is made of products
+except ImportError:  # numba is optional; without it attention uses matrix products
     CompiledTransformer = None  # type: ignore[assignment, misc]
 
 
 def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
-    """The model made ready for decoding on its device, in evaluation mode; on a GPU in fp32 it is the model itself.
+    """The model prepared for decoding on its device, in evaluation mode; on a GPU in fp32 it is the model itself.
 
-    On a CPU embeddings, normalization, attention and softmax stay in fp32, and so do recurrent cells; with `int8` about
-    a hundredth of the size of each linear layer's output is lost to rounding. On a GPU `bf16` is the whole model.
+    On a CPU embeddings, normalization, attention, softmax and recurrent cells stay in fp32; `int8` adds a rounding
+    error of about a hundredth of each linear layer's output. On a GPU `bf16` converts the whole model.
 
-    Raises `UserError` for a precision that is not available on the device, or for this model.
+    Raises `UserError` for a precision that the device or the model does not support.
     """
     linear = linear_of(precision)
     weight = next(model.parameters(), None)
@@ -42,7 +42,7 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
         if pack is not None:
             return pack(model, linear).eval()
         if precision != "fp32":
-            raise UserError(f"a {type(model).__name__} is searched in fp32 alone, not in {precision}")
+            raise UserError(f"a {type(model).__name__} supports only fp32, not {precision}")
         return model.eval()
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
@@ -50,7 +50,7 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
 
 
 def _transformer(model: Transformer, linear: MakeLinear) -> Seq2Seq:
-    """With compiled attention where there is any: in fp32, for scaled dot products alone."""
+    """With compiled attention if numba is available, weights are fp32, and all scores are scaled dot products."""
     packed, embedding = pack_transformer(model, linear), model.decoder.embedding
     if CompiledTransformer is None or embedding.weight.dtype != torch.float32:
         return packed
@@ -64,12 +64,12 @@ _PACK: dict[type[Seq2Seq], Callable[[Any, MakeLinear], Seq2Seq]] = {
     DecoderOnly: pack_decoder_only,
     RecurrentLanguageModel: pack_recurrent_language_model,
 }
-"""How the models of each family are made of packed parts. A family that is not here is searched as it is."""
+"""How each family is packed. A family without an entry is used unchanged."""
 
 
 def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:
-    """A copy whose parameters have that type. Buffers keep theirs: the angles of rotary positions are computed from
-    rates, of which bf16 keeps three digits, so that at position 300 an angle would be off by a whole turn."""
+    """A copy with parameters of this type. Buffers are not converted: rotary rates in bf16 have three digits, so that
+    an angle at position 300 would be off by a whole turn."""
     twin = copy.deepcopy(model)
     for parameter in twin.parameters():
         parameter.data = parameter.data.to(dtype)

@@ -1,7 +1,7 @@
-"""Recurrent models with packed weights: the readable classes, made of packed parts and without dropout.
+"""Recurrent models with packed weights: the readable classes with packed layers and without dropout.
 
-Cells stay as they are: torch's fused kernel reads their weights. So do scores, which are small, and some of which read
-the halves of a matrix apart.
+Recurrent cells are unchanged, as torch's fused kernel reads their weights. So are scores: they are small, and some use
+the halves of a matrix separately.
 """
 
 import copy
@@ -25,7 +25,7 @@ from limelight.models.recurrent.model import (
 
 
 def pack_recurrent(model: Recurrent, linear: MakeLinear) -> Recurrent:
-    """The model with linear layers that `linear` makes of its weights."""
+    """The model with linear layers made by `linear`."""
     encoder = model.encoder
     return Recurrent(
         RecurrentEncoder(
@@ -44,7 +44,7 @@ def pack_recurrent(model: Recurrent, linear: MakeLinear) -> Recurrent:
 
 
 def pack_recurrent_language_model(model: RecurrentLanguageModel, linear: MakeLinear) -> RecurrentLanguageModel:
-    """The same for cells that write."""
+    """The model with linear layers made by `linear`."""
     return RecurrentLanguageModel(
         shared(model.embedding),
         _cells(model.cells),

@@ -1,4 +1,4 @@
-"""Modules that share their tensors with another model, and no mode: that model may be training meanwhile."""
+"""Share modules between models without sharing their mode: the original may be training."""
 
 import copy
 from typing import TypeVar, cast
@@ -9,10 +9,10 @@ Part = TypeVar("Part", bound=nn.Module | None)
 
 
 def shared(part: Part) -> Part:
-    """The module in evaluation mode, with the very tensors that it has; None for None.
+    """A copy of the module in evaluation mode with the same tensors; None for None.
 
-    It is for modules without parts, such as embeddings, normalizations and torch's fused cells: of others the parts
-    would be shared with their mode.
+    Only for modules without submodules, such as embeddings, normalizations and torch's fused cells: submodules would be
+    shared including their mode.
     """
     if part is None:
         return part

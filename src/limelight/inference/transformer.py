@@ -1,7 +1,6 @@
-"""Transformers with packed weights: the readable classes, made of packed parts and without dropout.
+"""Transformers with packed weights: the readable classes with packed layers and without dropout.
 
-They compute what the readable model computes, in the same way; the fast path on a CPU (`inference/cpu`) takes their
-weights from here.
+They compute the same as the readable model; the fast path on a CPU (`inference/cpu`) uses their weights.
 """
 
 import copy
@@ -22,7 +21,7 @@ from limelight.shapes import Float
 
 
 class PackedSelfAttention(MultiHeadAttention):
-    """Self-attention with packed weights: queries, keys and values in one product."""
+    """Self-attention with packed weights; one product for queries, keys and values."""
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
@@ -41,7 +40,7 @@ class PackedSelfAttention(MultiHeadAttention):
 
 
 class PackedCrossAttention(MultiHeadAttention):
-    """Cross-attention with packed weights: keys and values in one product."""
+    """Cross-attention with packed weights; one product for keys and values."""
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
@@ -61,13 +60,13 @@ class PackedCrossAttention(MultiHeadAttention):
 
 
 def _joined(linear: MakeLinear, *layers: nn.Linear) -> nn.Module:
-    """One product for layers that have the same input."""
+    """One layer for several layers with the same input."""
     weight = torch.cat([layer.weight.detach() for layer in layers])
     return linear(weight, torch.cat([layer.bias.detach() for layer in layers]))
 
 
 class PackedFeedForward(nn.Module):
-    """The same network without dropout; a ReLU works in place."""
+    """The feed-forward network with packed weights and without dropout; a ReLU works in place."""
 
     def __init__(self, feed_forward: FeedForward, linear: MakeLinear) -> None:
         super().__init__()
@@ -77,7 +76,6 @@ class PackedFeedForward(nn.Module):
         self.outer = linear(feed_forward.outer.weight, feed_forward.outer.bias)
 
     def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
-        """Each position on its own."""
         return self.outer(self.activation(self.inner(inputs)))
 
 
@@ -86,7 +84,7 @@ LayerT = TypeVar("LayerT", EncoderLayer, CausalLayer)
 
 
 def pack_transformer(model: Transformer, linear: MakeLinear) -> Transformer:
-    """The model with linear layers that `linear` makes of its weights."""
+    """The model with linear layers made by `linear`."""
     encoder = [_layer(EncoderLayer, layer, linear) for layer in cast(Sequence[EncoderLayer], model.encoder.layers)]
     decoder = [_decoder_layer(layer, linear) for layer in cast(Sequence[DecoderLayer], model.decoder.layers)]
     return Transformer(
@@ -99,7 +97,7 @@ def pack_transformer(model: Transformer, linear: MakeLinear) -> Transformer:
 
 
 def pack_decoder_only(model: DecoderOnly, linear: MakeLinear) -> DecoderOnly:
-    """The same for a decoder alone."""
+    """The model with linear layers made by `linear`."""
     layers = [_layer(CausalLayer, layer, linear) for layer in cast(Sequence[CausalLayer], model.decoder.layers)]
     output = linear(*model.output_weights())
     return DecoderOnly(_stack(CausalStack, model.decoder, layers), output, end_id=model.end_id)

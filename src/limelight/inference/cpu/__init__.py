@@ -1,1 +1,1 @@
-"""Decoding on a CPU through loops that numba compiles. numba is an extra: no other folder imports it."""
+"""Decoding on a CPU with loops compiled by numba, an optional package that only this folder imports."""

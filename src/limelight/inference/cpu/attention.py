@@ -1,8 +1,8 @@
-"""Attention of one new position in compiled code: score, softmax, sum.
+"""Attention of single positions in compiled loops: score, softmax, sum.
 
-In a search each hypothesis has one query a step. Matrix products are made for many queries; they need the keys of beams
-copied or masked, and all sources padded to one length. Here each hypothesis' own past is read where it was written, up
-to where its sentence ends (`python -m benchmarks.kernels`). The sums are those of `vectors.py`, in a fixed order.
+In a search each hypothesis has one query per step. Matrix products are optimized for many queries; they would need
+copied or masked keys of beams, and sources padded to one length. Here the past of each hypothesis is read in place, up
+to the end of its sentence (`python -m benchmarks.kernels`). The sums are those of `vectors.py`, in a fixed order.
 """
 
 import math
@@ -18,8 +18,8 @@ from limelight.inference.cpu.vectors import copy, dot, exponentiate, weighted_su
 from limelight.shapes import Float
 
 Sizes = tuple[int, int, int, int, int, int, int]
-"""Heads; the size of a key and of a value of each; how far the keys, and the values, of two places are apart; where the
-first key begins, and the first value."""
+"""Number of heads; size of a key and of a value per head; stride of keys and of values between places; offset of the
+first key and of the first value."""
 
 
 @partial(compiled, apart=True)
@@ -27,13 +27,13 @@ def attend_places(
     queries: Numbers, at: int, keys: Numbers, values: Numbers, places: Integers, sizes: Sizes, context: Numbers,
     where: int,
 ) -> None:  # fmt: skip
-    """The context of one query, of all heads: score, softmax, sum.
+    """The context of one query for all heads: score, softmax, sum.
 
     Args:
-        queries: any shape; the query begins at its number `at`, a head after the other.
-        keys, values: any shape; what stands where is said by `sizes`.
-        places: those that are attended to, at least one.
-        context: any shape; the context is written from its number `where` on.
+        queries: any shape; the query begins at flat index `at`, one head after another.
+        keys, values: any shape, with the layout given by `sizes`.
+        places: indices that are attended to, at least one.
+        context: any shape; the result is written from flat index `where` on.
     """
     apart()
     heads, head_size, value_size, key_stride, value_stride, key_start, value_start = sizes
@@ -54,9 +54,9 @@ def rotate(joint: Numbers, turns: Numbers, heads: int) -> None:
     """Rotate the queries and keys of all heads in place (Su et al. 2021, equation 34).
 
     Args:
-        joint: (rows, inner): queries, keys and values of all heads, side by side.
-        turns: (rows, head_size), of `RotaryTable.at`; rows of `joint` behind these stay as they are.
-        heads: of the queries, and of the keys.
+        joint: (rows, inner): queries, keys and values of all heads, concatenated.
+        turns: (rows, head_size), of `RotaryTable.at`; further rows of `joint` are not changed.
+        heads: number of heads of the queries, and of the keys.
     """
     pairs = turns.shape[1] // 2
     for row in range(len(turns)):
@@ -79,15 +79,15 @@ def attend_past(
     ages: Integers,
     context: Numbers,
 ) -> None:
-    """Masked self-attention: write the new keys and values; each hypothesis attends to its own past and to itself.
+    """Masked self-attention: write the new keys and values; each hypothesis attends to its own past and itself.
 
     Args:
-        joint: (rows, inner): queries, keys and values of all heads, side by side, of each hypothesis.
-        firsts: (batch + 1,): where the rows of each sentence begin; they are those of its first hypotheses.
-        keys: (batch, width, room, heads, head_size): those of the positions before; written to.
+        joint: (rows, inner): queries, keys and values of all heads for each hypothesis, concatenated.
+        firsts: (batch + 1,): index of the first row of each sentence; the rows are its first hypotheses.
+        keys: (batch, width, room, heads, head_size): keys of previous positions; written to.
         values: (batch, width, room, heads, value_size): likewise.
-        ancestors: (batch, width, room): which hypothesis of its sentence each one was, at each position; written to.
-        ages: (batch,): how many positions there are already.
+        ancestors: (batch, width, room): index of each hypothesis' ancestor at each position; written to.
+        ages: (batch,): number of previous positions.
         context: (rows, heads, value_size): written to.
     """
     apart()
@@ -113,12 +113,12 @@ def attend_past(
 
 @compiled
 def follow_parents(ancestors: Integers, parents: Integers, ages: Integers) -> None:
-    """Hypothesis j of a sentence goes on from what its hypothesis parents[j] was: move its ancestors, in place.
+    """Reorder the ancestors in place: hypothesis j of a sentence continues parents[j].
 
     Args:
         ancestors: (batch, width, room), as in `attend_past`.
         parents: (batch, width).
-        ages: (batch,): how many positions there are; the rest is left as it is.
+        ages: (batch,): number of positions; the rest is not changed.
     """
     batch, width, _ = ancestors.shape
     before = np.empty(width, dtype=np.int64)
@@ -138,10 +138,10 @@ def attend_source(
 
     Args:
         queries: (rows, heads, head_size).
-        firsts: (batch + 1,): where the rows of each sentence begin.
-        keys: (batch, source, heads, head_size): those of the source.
-        values: (batch, source, heads, value_size): likewise.
-        lengths: (batch,): how many of them are real.
+        firsts: (batch + 1,): index of the first row of each sentence.
+        keys: (batch, source, heads, head_size).
+        values: (batch, source, heads, value_size).
+        lengths: (batch,): number of valid source positions.
         context: (rows, heads, value_size): written to.
     """
     apart()
@@ -160,12 +160,12 @@ def attend_source(
 
 @partial(compiled, apart=True)
 def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbers) -> None:
-    """Self-attention: the positions of each sentence attend to one another.
+    """Self-attention among the positions of each sentence.
 
     Args:
-        joint: (rows, inner): queries, keys and values of all heads, side by side; sentences end to end.
-        firsts: (sentences + 1,): where the rows of each sentence begin, and where the last ones end.
-        longest: longer sentences are left out.
+        joint: (rows, inner): queries, keys and values of all heads, concatenated; sentences end to end.
+        firsts: (sentences + 1,): index of the first row of each sentence, and the number of rows at the end.
+        longest: longer sentences are skipped.
         context: (rows, heads, value_size): written to.
     """
     apart()
@@ -184,7 +184,7 @@ def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbe
 
 
 SHORT = 64
-"""Up to so many positions compiled loops are faster than the fused kernel."""
+"""Up to this many positions compiled loops are faster than the fused kernel."""
 
 
 def attend_ragged(
@@ -193,9 +193,9 @@ def attend_ragged(
     """The context of every position.
 
     Args:
-        joint: queries, keys and values of all heads at each position, side by side; the rest of a row are its values.
-        firsts: (sentences + 1,): where the positions of each sentence begin, and where the last ones end.
-        turns: with rotary positions, what turns each row (`RotaryTable`): its queries and keys are turned in place.
+        joint: queries, keys and values of all heads at each position, concatenated; the rest of a row are its values.
+        firsts: (sentences + 1,): index of the first row of each sentence, and the number of rows at the end.
+        turns: for rotary positions, the rotation of each row (`RotaryTable`); queries and keys are rotated in place.
     """
     if turns is not None:
         rotate(joint.numpy(), turns, heads)

@@ -1,8 +1,9 @@
-"""The best next tokens of a beam, without a table of the log-probabilities of all tokens.
+"""The best next tokens of a beam, without a table of all log-probabilities.
 
-To write, normalize and search a table of hypotheses times vocabulary takes as long as the product that fills it. Here
-logits are made a tile at a time. Of a tile only the largest logit and the sum of exponentials are kept. The best tokens
-are in the few tiles with the largest logits, which are made again: their sums are integers, so they have the same bits.
+Writing, normalizing and searching a table of hypotheses times vocabulary takes as long as the product that fills it.
+Here logits are computed in tiles, of which only the largest logit and the sum of exponentials are kept. The best tokens
+are in the few tiles with the largest logits, which are computed again: their sums are integers, so they have the same
+bits.
 """
 
 import math
@@ -24,20 +25,20 @@ from limelight.models.interface import Best, MostProbable, Ranking
 from limelight.shapes import Float
 
 LOWEST = np.float32(-1e38)
-"""Below every logit, and far enough from the least number for differences."""
+"""Below every logit, but not so low that differences overflow."""
 
 
 Surveyed = tuple[Numbers, Numbers]
-"""The largest logit of each tile, (rows, tiles), and the logarithm of the sum of the exponentials of all logits of each
-row, (rows,): NaN where a logit is infinite or NaN."""
+"""The largest logit of each tile, (rows, tiles), and the log-sum-exp of each row, (rows,); NaN if a logit is infinite
+or NaN."""
 
 
 @partial(compiled, apart=True)
 def survey(rows: Int8Rows, linear: Int8Weights, surveyed: Surveyed) -> None:
-    """Fill what is surveyed of the logits of rows of bytes.
+    """Compute `surveyed` for the logits of int8 rows.
 
-    The exponentials are of the difference to the largest logit so far; when a larger one comes, their sums are scaled
-    (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3).
+    Exponentials are relative to the largest logit so far; when a larger one occurs, the sums are rescaled (Milakov and
+    Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3).
     """
     apart()
     largest, totals = surveyed
@@ -74,16 +75,15 @@ def find_best(
     firsts: Integers,
     best: tuple[Numbers, Numbers, Integers],
 ) -> None:
-    """The continuations of each sentence with the largest sums of log-probabilities, best first, equal ones in any
-    order.
+    """The continuations of each sentence with the largest sums of log-probabilities, best first, ties in any order.
 
     Args:
-        rows: of each hypothesis, sentence by sentence.
-        surveyed: what `survey` has filled.
-        before: (rows,): the log-probability of each hypothesis.
-        firsts: (sentences + 1,): where the rows of each sentence begin.
-        best: (sentences, rank) each: sums, log-probabilities of the tokens alone, and indices among the sentence's
-            rows * vocabulary; written to; where there are fewer, the rest is left as it is.
+        rows: activations of each hypothesis, sentence by sentence.
+        surveyed: the result of `survey`.
+        before: (rows,): log-probability of each hypothesis.
+        firsts: (sentences + 1,): index of the first row of each sentence.
+        best: (sentences, rank) each: sums, log-probabilities of the new tokens, and indices into the sentence's rows *
+            vocabulary; written to; if there are fewer, the rest is not changed.
     """
     apart()
     (largest, totals), (sums, gained, indices) = surveyed, best
@@ -121,7 +121,8 @@ def find_best(
 
 @partial(compiled, apart=True)
 def find_most_probable(rows: Int8Rows, linear: Int8Weights, surveyed: Surveyed, ids: Integers, gained: Numbers) -> None:
-    """Of each row the token with the largest log-probability, among equal ones the first, and that log-probability."""
+    """The token of each row with the largest log-probability, the first one in case of ties, and that
+    log-probability."""
     apart()
     largest, totals = surveyed
     found = np.empty((1, TILE * LANES), dtype=np.float32)
@@ -139,7 +140,7 @@ def find_most_probable(rows: Int8Rows, linear: Int8Weights, surveyed: Surveyed, 
 
 
 class Int8Ranking(Ranking):
-    """The log-probabilities of all tokens after each hypothesis, with an output projection of eight bits."""
+    """The log-probabilities after each hypothesis for an int8 output projection."""
 
     def __init__(self, features: Float[Tensor, "rows features"], linear: Int8Weights) -> None:
         inputs: Numbers = features.detach().float().contiguous().numpy()
@@ -151,11 +152,9 @@ class Int8Ranking(Ranking):
 
     @property
     def is_sound(self) -> bool:
-        """See `Ranking`."""
         return not np.isnan(self._surveyed[1]).any()
 
     def best(self, before: npt.NDArray[np.float64], firsts: Integers, count: int) -> Best:
-        """See `Ranking`."""
         shape = len(firsts) - 1, count
         sums, gained = np.full(shape, -np.inf, np.float32), np.full(shape, -np.inf, np.float32)
         indices = np.zeros(shape, np.int64)
@@ -165,13 +164,11 @@ class Int8Ranking(Ranking):
         return Best(sums.astype(np.float64), gained.astype(np.float64), parents, ids)
 
     def most_probable(self) -> MostProbable:
-        """See `Ranking`."""
         ids, gained = np.empty(len(self._inputs), np.int64), np.empty(len(self._inputs), np.float32)
         find_most_probable(self._rows, self._linear, self._surveyed, ids, gained)
         return MostProbable(ids, gained.astype(np.float64))
 
     def __getitem__(self, rows: slice) -> Float[Tensor, "some vocab"]:
-        """See `Ranking`."""
         inputs = self._inputs[rows]
         logits = np.empty((len(inputs), self._linear.outputs), np.float32)
         multiply(inputs, self._linear, logits)

@@ -7,12 +7,12 @@ from numba.core import event
 
 
 class _Waiting(event.Listener):
-    """Says once that functions are being compiled, when they have taken so many seconds together."""
+    """Calls `say` once when the compilation of functions has taken `seconds` in total."""
 
     def __init__(self, say: Callable[[], None], seconds: float) -> None:
         self.say, self.left = say, seconds
         self.begun: list[float] = []
-        """When those began that are under way: a function is compiled within the one that calls it."""
+        """Start times of compilations in progress: a function is compiled within its caller."""
 
     def on_start(self, event: event.Event) -> None:
         self.begun.append(time.perf_counter())
@@ -26,5 +26,5 @@ class _Waiting(event.Listener):
 
 
 def tell_compiling(say: Callable[[], None], *, seconds: float = 1.0) -> None:
-    """From now on `say` is called, once, when functions that were not on disk have been compiled for so long."""
+    """Call `say` once when functions that are not cached on disk have been compiled for `seconds` in total."""
     event.register("numba:compile", _Waiting(say, seconds))

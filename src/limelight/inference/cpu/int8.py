@@ -1,8 +1,8 @@
-"""The int8 layers of a Transformer as loops that numba compiles: weights of eight bits, each read once.
+"""int8 layers of a Transformer in loops compiled by numba; each weight is read once.
 
-For few rows a product takes a few microseconds, and an operation of torch takes as long before it begins; here a
-sub-layer is one call, or three. Each row of activations has a scale and a zero point of its own and is summed in
-integers: its result does not depend, in any bit, on the other rows.
+For few rows a product takes a few microseconds, and an operation of torch takes as long to start; here a sub-layer is
+one to three calls. Each row of activations has its own scale and zero point and is summed in integers: its result does
+not depend, in any bit, on other rows.
 """
 
 import math
@@ -18,13 +18,13 @@ from limelight.inference.cpu.vectors import rectify, squares_of, standardize, to
 
 
 class Int8Weights(NamedTuple):
-    """The weights of x W^T + b in eight bits, in the order in which they are read.
+    """The weights of x W^T + b in 8 bits, in the order in which they are read.
 
-    values: (blocks, groups, LANES * GROUP): the weights of `LANES` outputs, of `GROUP` inputs each, then of the next
-        inputs; what is left of the last block and group is zero.
-    scales, sums, biases: (blocks * LANES,): the value of a weight of one; the sum of an output's weights; what is
-        added; zero behind the last output.
-    outputs: how many there are.
+    Attributes:
+        values: (blocks, groups, LANES * GROUP): the weights of `LANES` outputs for `GROUP` inputs each, then for the
+            next inputs; padded with zeros.
+        scales, sums, biases: (blocks * LANES,): scale, sum of the weights, and bias of each output; padded with zeros.
+        outputs: number of outputs.
     """
 
     values: npt.NDArray[np.int8]
@@ -35,10 +35,11 @@ class Int8Weights(NamedTuple):
 
 
 class Int8Rows(NamedTuple):
-    """What weights are multiplied with, in whole groups of rows.
+    """Activations in 8 bits, in whole groups of rows.
 
-    values: (rows, groups * GROUP): in whole steps.
-    scales, zero_points: (rows,): the value of a step; which step is zero.
+    Attributes:
+        values: (rows, groups * GROUP): quantized values.
+        scales, zero_points: (rows,).
     """
 
     values: npt.NDArray[np.uint8]
@@ -47,7 +48,7 @@ class Int8Rows(NamedTuple):
 
 
 def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Int8Weights:
-    """The weights (out, in) of a layer, each row of which has been divided by its scale."""
+    """Pack int8 weights (out, in), whose rows were divided by `scales`."""
     outputs, inputs = values.shape
     blocks, groups = -(-outputs // LANES), -(-inputs // GROUP)
     padded = np.zeros((blocks * LANES, groups * GROUP), dtype=np.int8)
@@ -60,7 +61,7 @@ def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) ->
 
 
 def aligned(values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """A copy that begins at the beginning of a cache line: else every load of a register reads two of them."""
+    """A copy aligned to a cache line: otherwise every load of a register reads two lines."""
     line = LANES * GROUP
     room = np.empty(values.size + line, dtype=np.int8)
     copy = room[-room.ctypes.data % line :][: values.size].reshape(values.shape)
@@ -69,7 +70,7 @@ def aligned(values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 
 def select_outputs(linear: Int8Weights, ids: npt.NDArray[np.int64]) -> Int8Weights:
-    """The weights of these outputs alone."""
+    """The weights restricted to these outputs."""
     blocks, groups, _ = linear.values.shape
     lanes = linear.values.reshape(blocks, groups, LANES, GROUP).view(np.int32)[..., 0]  # `GROUP` bytes at a time
     chosen = np.zeros((-(-len(ids) // LANES) * LANES, groups), dtype=np.int32)
@@ -83,14 +84,14 @@ def select_outputs(linear: Int8Weights, ids: npt.NDArray[np.int64]) -> Int8Weigh
 
 @partial(compiled, apart=True)
 def multiply(inputs: Numbers, linear: Int8Weights, outputs: Numbers) -> None:
-    """Fill the outputs, (rows, out), with x W^T + b of the inputs, (rows, in)."""
+    """outputs (rows, out) = x W^T + b for inputs (rows, in)."""
     apart()
     multiply_rows(to_bytes(inputs, linear), len(inputs), linear, outputs, False)
 
 
 @compiled
 def multiply_rows(rows: Int8Rows, count: int, linear: Int8Weights, outputs: Numbers, added: bool) -> None:
-    """Fill the outputs, (rows, out), with the products of the first `count` rows, or add them to it."""
+    """Write the products of the first `count` rows to the outputs, (rows, out), or add them."""
     for block in range(0, len(linear.values), TILE):
         blocks = min(TILE, len(linear.values) - block)
         for first in range(0, count, GROUP):
@@ -100,8 +101,8 @@ def multiply_rows(rows: Int8Rows, count: int, linear: Int8Weights, outputs: Numb
 
 @compiled
 def to_bytes(inputs: Numbers, linear: Int8Weights) -> Int8Rows:
-    """The inputs as they are multiplied with these weights. What further rows and inputs hold does not matter: nobody
-    reads the rows, and weights are zero there."""
+    """Quantize the inputs for these weights. Additional rows and inputs are uninitialized: the rows are never read, and
+    the weights of the inputs are zero."""
     rows = -(-len(inputs) // GROUP) * GROUP
     activations = np.empty((rows, linear.values.shape[1] * GROUP), dtype=np.uint8)
     scales, zero_points = np.zeros(rows, dtype=np.float32), np.zeros(rows, dtype=np.float32)
@@ -112,11 +113,11 @@ def to_bytes(inputs: Numbers, linear: Int8Weights) -> Int8Rows:
 
 @compiled
 def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float32, np.float32]:
-    """Fill the rounded values; returns their scale and their zero point."""
+    """Quantize a row into `rounded`; returns scale and zero point."""
     below = above = np.float32(0)
     for index in range(len(values)):
         below, above = maximum(below, -values[index]), maximum(above, values[index])
-    scale = maximum((above + below) / steps(), np.float32(1e-30))  # for zeros alone any scale will do, but 0
+    scale = maximum((above + below) / steps(), np.float32(1e-30))  # if all values are zero, any scale but 0 is valid
     zero_point = np.float32(round(below / scale))
     rate = np.float32(1) / scale
     for index in range(len(values)):
@@ -128,7 +129,7 @@ def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float
 
 
 class Norm(NamedTuple):
-    """A layer normalization: before its sub-layer where it comes `first`, else after the residual sum."""
+    """A layer normalization: before its sub-layer if `first` (pre-norm), else after the residual sum."""
 
     weight: Numbers
     bias: Numbers
@@ -138,7 +139,7 @@ class Norm(NamedTuple):
 
 @partial(compiled, apart=True)
 def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
-    """Layer normalization of each row, (rows, model); the outputs may be the inputs."""
+    """Layer normalization of each row, (rows, model); may work in place."""
     apart()
     size = inputs.shape[1]
     for row in range(len(inputs)):
@@ -151,7 +152,7 @@ def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
 
 @partial(compiled, apart=True)
 def project_in(hidden: Numbers, norm: Norm, linear: Int8Weights, outputs: Numbers) -> None:
-    """The first product of a sub-layer, (rows, out), of the rows that it reads."""
+    """The first product of a sub-layer, (rows, out)."""
     apart()
     if norm.first:
         normalized = np.empty_like(hidden)
@@ -163,7 +164,7 @@ def project_in(hidden: Numbers, norm: Norm, linear: Int8Weights, outputs: Number
 
 @partial(compiled, apart=True)
 def project_out(inputs: Numbers, linear: Int8Weights, norm: Norm, hidden: Numbers) -> None:
-    """The last product of a sub-layer, added to the rows that it read."""
+    """The last product of a sub-layer, added to the residual."""
     apart()
     multiply_rows(to_bytes(inputs, linear), len(inputs), linear, hidden, True)
     if not norm.first:
@@ -172,7 +173,7 @@ def project_out(inputs: Numbers, linear: Int8Weights, norm: Norm, hidden: Number
 
 @partial(compiled, apart=True)
 def feed_forward(hidden: Numbers, norm: Norm, inner: Int8Weights, activation: int, outer: Int8Weights) -> None:
-    """The feed-forward network inside its residual connection; `activation` is the index of its own in
+    """The feed-forward network with its residual connection; `activation` is an index in
     `layers.feed_forward.ACTIVATIONS`."""
     apart()
     activated = np.empty((len(hidden), inner.outputs), dtype=np.float32)
@@ -186,7 +187,7 @@ def feed_forward(hidden: Numbers, norm: Norm, inner: Int8Weights, activation: in
 
 @partial(compiled, apart=True)
 def _activate(activated: Numbers, activation: int) -> None:
-    """The activations that are not ReLU, one number at a time."""
+    """Activations other than ReLU, one number at a time."""
     apart()
     for row in range(len(activated)):
         for index in range(activated.shape[1]):

@@ -1,7 +1,7 @@
-"""The layers of a Transformer with weights of eight bits, as calls of compiled loops: the path for small batches, too.
+"""The layers of a Transformer with int8 weights, as calls of compiled loops; fast also for small batches.
 
-A row is a position of the source, or a hypothesis of the target. From a stack's first product to its last the rows stay
-in numpy, and each sub-layer changes them in place. The weights are those of the packed layers.
+A row is a position of the source, or a hypothesis of the target. All rows of a stack stay in numpy arrays, which the
+sub-layers change in place. The weights are those of the packed layers.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from limelight.shapes import Float
 
 
 class Int8Attention(NamedTuple):
-    """Attention inside its residual connection."""
+    """Attention with its residual connection."""
 
     norm: Norm
     first: Int8Weights
-    """To queries, keys and values in self-attention; to queries in cross-attention."""
+    """Projection to queries, keys and values in self-attention; to queries in cross-attention."""
     last: Int8Weights
     heads: int
     head_size: int
@@ -34,7 +34,7 @@ class Int8Attention(NamedTuple):
 
     @classmethod
     def of(cls, attention: Any, first: Any, sublayer: Sublayer) -> "Int8Attention":
-        """From a packed attention, and from which of its linear layers comes first."""
+        """From a packed attention, and its first linear layer."""
         sizes = attention.heads, attention.head_size, attention.value_size
         return cls(_norm_of(sublayer.norm, first=sublayer.norm_first), first.packed, attention.out_proj.packed, *sizes)
 
@@ -45,12 +45,12 @@ class Int8Attention(NamedTuple):
         return projected
 
     def project_out(self, rows: Numbers, context: Numbers) -> None:
-        """The last product, of as many rows, added to the rows."""
+        """The last product, added to the rows."""
         project_out(context.reshape(len(rows), -1), self.last, self.norm, rows)
 
 
 class Int8FeedForward(NamedTuple):
-    """The feed-forward network inside its residual connection."""
+    """The feed-forward network with its residual connection."""
 
     norm: Norm
     inner: Int8Weights
@@ -59,7 +59,7 @@ class Int8FeedForward(NamedTuple):
 
 
 class Int8Layer:
-    """A layer's weights, and what it does."""
+    """A layer with int8 weights."""
 
     def __init__(self, layer: Layer) -> None:
         self.attention = Int8Attention.of(
@@ -86,7 +86,7 @@ class Int8Layer:
 
 
 class Int8DecoderLayer(Int8Layer):
-    """The same with cross-attention; one new position of each hypothesis at a time."""
+    """A decoder layer, for one new position of each hypothesis at a time."""
 
     def __init__(self, layer: DecoderLayer) -> None:
         super().__init__(layer)
@@ -114,7 +114,7 @@ class Int8DecoderLayer(Int8Layer):
 
 
 class Int8Layers:
-    """The layers of a packed Transformer. Its activations must be fp32 on a CPU."""
+    """The layers of a packed Transformer. Activations must be fp32 on a CPU."""
 
     def __init__(self, packed: Transformer) -> None:
         self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], packed.encoder.layers)]
@@ -126,8 +126,8 @@ class Int8Layers:
     def encode(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
-        """The output of the encoder for sentences end to end, written over their input; `firsts` says where each
-        begins, and `turns` how rotary positions turn each row."""
+        """The encoder's output for sentences end to end, written over `rows`. `firsts` is the first row of each
+        sentence, `turns` the rotation of each row for rotary positions."""
         hidden = rows.detach().numpy()
         for layer in self.encoder:
             layer.attend(hidden, firsts, turns)
@@ -139,9 +139,8 @@ class Int8Layers:
     def step(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
-        """The output of the decoder for one position of the hypotheses, written over their input; their keys and values
-        are written to the state; `firsts` says where the hypotheses of each sentence begin, and `turns` how
-        rotary positions turn each row."""
+        """The decoder's output for one position of the hypotheses, written over `rows`; keys and values are written to
+        the state. `firsts` is the first row of each sentence, `turns` the rotation of each row for rotary positions."""
         hidden = rows.detach().numpy()
         ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):

@@ -1,6 +1,6 @@
-"""Loops as machine code: numba compiles them when they are first called, and keeps them on disk.
+"""Compilation of loops with numba at their first call, cached on disk.
 
-The first use on a machine takes some seconds, each later start a tenth of one.
+The first use on a machine takes some seconds, each later start a tenth of a second.
 """
 
 import hashlib
@@ -24,12 +24,12 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 SHARED = Path(__file__).parent
-"""The folder whose files compiled functions are made of."""
+"""The folder with the source files of all compiled functions."""
 
 
 def _compile_for_permitted_instructions() -> None:
-    """Where `capabilities` forbids instructions that the processor has, numba does without them, too. What is kept on
-    disk knows for which instructions it was compiled."""
+    """If `capabilities` forbids instructions that the processor has, disable them in numba, too. The cache on disk
+    distinguishes instruction sets."""
     forbidden = "+avx512" if not has("avx512") else "+avx512vnni" if not has("vnni") else "nothing"
     features = get_host_cpu_features().split(",")
     settings = cast(Any, numba.config)
@@ -42,41 +42,40 @@ _compile_for_permitted_instructions()
 
 
 def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Callable[Given, Result]:
-    """The function as machine code, compiled when it is first called and kept where there is a folder to keep it in.
+    """Compile the function at its first call, and cache it if a cache folder is writable.
 
-    It computes what is written down, in that order, and releases Python's lock meanwhile. What is kept is compiled anew
-    when the function's own file changes, or any file in `SHARED`: a function may call those of the others.
+    It computes exactly the written operations, in that order, and releases Python's lock. The cache is invalidated when
+    the function's file changes, or any file in `SHARED`, as functions call those of other files.
 
-    There is a copy of what it calls in each caller, and the copy that was loaded first serves all. So no sum may be
-    left to the optimizer, which treats each copy in its own way: its last digits would depend on what else had run, and
-    on whether it was compiled just now or came from disk. What a function calls is inlined; a large function that
-    is `apart` is not, since its callers would take minutes to compile.
+    Each caller contains a copy of the functions it calls, and the copy that was loaded first serves all. So no sum may
+    be left to the optimizer, which treats each copy differently: its last digits would depend on what else has run, and
+    on whether it was just compiled or loaded from disk. Called functions are inlined; a large function that is `apart`
+    is not, as its callers would take minutes to compile.
     """
-    # `forceinline=False` is said, too: else numba takes it from the function that calls this one first
+    # `forceinline=False` is explicit: otherwise numba inherits the option from the first caller
     machine_code = numba.njit(nogil=True, error_model="numpy", forceinline=not apart)(function)
-    # RuntimeError: neither NUMBA_CACHE_DIR nor the package's folder nor the user's can be written to
+    # RuntimeError: NUMBA_CACHE_DIR, the package's folder and the user's folder are not writable
     with suppress(RuntimeError):
         cast(Any, machine_code)._cache = Cache(function)  # as `cache=True` does with numba's own
     return cast(Callable[Given, Result], machine_code)
 
 
 def expanded(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """A part of the compiled function that calls it, copied into it before that is compiled: for what has one caller,
-    and would be compiled twice. It may return at its end alone: numba counts references wrongly where a copy returns
-    from within a loop."""
+    """A part of its only caller, copied into it before compilation instead of being compiled twice. It may return only
+    at its end: numba counts references wrongly if a copy returns from within a loop."""
     return cast(Callable[Given, Result], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
 class Cache(FunctionCache):
-    """What is compiled is kept on disk if it can be: a disk that is full does not stop the work."""
+    """A cache on disk that ignores write errors, such as a full disk."""
 
     def save_overload(self, *what: Any) -> None:
-        """Keep one function for one kind of arguments."""
+        """Store one function for one kind of arguments."""
         with suppress(OSError):
             super().save_overload(*what)
 
     def _index_key(self, *what: Any) -> tuple[Any, ...]:
-        """What a function is found by: its arguments, the processor, and what it shares with other files."""
+        """The key of a function: its arguments, the processor, and the version of the files it depends on."""
         return *super()._index_key(*what), _shared_version()
 
 

@@ -1,7 +1,7 @@
 """The largest sums of a beam's hypotheses, in one pass over the log-probabilities of all tokens.
 
-Sorting thousands of tokens for the best few would cost as much as the model. Most blocks of them hold none: a block is
-searched when its largest log-probability would be among the best so far.
+Sorting thousands of tokens for the best few would cost as much as the model. Most blocks of tokens contain none: a
+block is searched only if its largest log-probability would be among the best so far.
 """
 
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
@@ -12,15 +12,15 @@ from limelight.inference.cpu.simd import maximum
 def find_largest_sums(
     log_probabilities: Numbers, before: Numbers, firsts: Integers, block_size: int, sums: Numbers, indices: Integers
 ) -> None:
-    """The largest sums of each sentence, best first, equal ones in any order.
+    """The largest sums of each sentence, best first, ties in any order.
 
     Args:
         log_probabilities: (rows, vocab): of each hypothesis, sentence by sentence.
-        before: (rows,): what is added to those of a hypothesis.
-        firsts: (batch + 1,): where the rows of each sentence begin.
-        block_size: tokens whose maximum is compared first.
-        sums, indices: (batch, rank): the sums and their indices among the sentence's rows * vocab; written to;
-            where there are fewer, the rest is left as it is.
+        before: (rows,): log-probability of each hypothesis, added to those of its tokens.
+        firsts: (batch + 1,): index of the first row of each sentence.
+        block_size: number of tokens per block.
+        sums, indices: (batch, rank): the sums and their indices into the sentence's rows * vocab; written to; if there
+            are fewer, the rest is not changed.
     """
     vocab = log_probabilities.shape[1]
     for sentence in range(len(sums)):
@@ -50,7 +50,7 @@ def _largest(values: Numbers) -> float:
 
 @compiled
 def insert(value: float, index: int, values: Numbers, indices: Integers) -> int:
-    """Insert into values in falling order, in place of the last; returns where."""
+    """Insert into values in descending order, dropping the last; returns the index."""
     rank = len(values) - 1
     while rank > 0 and values[rank - 1] < value:
         values[rank], indices[rank] = values[rank - 1], indices[rank - 1]

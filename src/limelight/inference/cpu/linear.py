@@ -1,4 +1,4 @@
-"""The int8 linear layer as compiled loops."""
+"""The int8 linear layer in compiled loops."""
 
 import copy
 
@@ -10,7 +10,7 @@ from limelight.shapes import Float, Int
 
 
 class CompiledInt8Linear(nn.Module):
-    """x W^T + b with both factors rounded to eight bits and sums in 32-bit integers, in loops that numba compiles."""
+    """x W^T + b with both factors rounded to 8 bits and sums in 32-bit integers, in loops compiled by numba."""
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
@@ -19,14 +19,13 @@ class CompiledInt8Linear(nn.Module):
         self.packed = pack_rows(values.numpy(), scales.numpy(), added.numpy())
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-        """The product, in fp32."""
         rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
         outputs = rows.new_empty(len(rows), self.packed.outputs)
         multiply(rows.numpy(), self.packed, outputs.numpy())
         return outputs.unflatten(0, inputs.shape[:-1])
 
     def some(self, ids: Int[Tensor, " some"]) -> "CompiledInt8Linear":
-        """The layer of these outputs alone."""
+        """The layer restricted to these outputs."""
         few = copy.copy(self)
         few.packed = select_outputs(self.packed, ids.numpy())
         return few

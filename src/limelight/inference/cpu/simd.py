@@ -11,10 +11,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 LANES = 16
-"""Outputs that are summed side by side."""
+"""Outputs that are summed in parallel."""
 
 GROUP = 4
-"""Inputs whose products are added to a sum at once; and rows for which a weight is read once."""
+"""Inputs whose products are added to a sum at once; also rows for which a weight is read once."""
 
 TILE = 4
 """Blocks of `LANES` outputs in a tile of `GROUP` rows."""
@@ -177,7 +177,7 @@ def in_all_lanes(builder: Any, value: Any) -> Any:
 
 
 def call(builder: Any, name: str, result: Any, *given: Any, fastmath: tuple[str, ...] = ()) -> Any:
-    """A call of a function of LLVM."""
+    """A call of an LLVM function."""
     kind = ir.FunctionType(result, [each.type for each in given])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given, fastmath=fastmath)
 
@@ -194,7 +194,7 @@ def add_lanes(builder: Any, vector: Any) -> Any:
 
 @instruction
 def apart(typing: Any) -> Any:
-    """Makes the function that begins with it one that is called, and never inlined: see `jit.compiled`."""
+    """Mark the function that begins with this call as never inlined, see `jit.compiled`."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -204,14 +204,14 @@ def apart(typing: Any) -> Any:
 
 
 def _products_in_one(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
-    """The instruction that machines with VNNI have for it."""
+    """Products and sums with the VNNI instruction."""
     kind = ir.FunctionType(SUMS, [SUMS, BYTES, BYTES])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpbusd.512")
     return builder.call(function, [sums, builder.bitcast(activations, BYTES), builder.bitcast(weights, BYTES)])
 
 
 def _products_in_pairs(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
-    """The instructions that machines with AVX2 have: products of bytes are summed in pairs to 16 bits, then to 32."""
+    """Products and sums with AVX2 instructions: products of bytes are summed in pairs to 16 bits, then to 32."""
     count = LANES * GROUP // 2
     half_bytes, words = ir.VectorType(ir.IntType(8), count), ir.VectorType(ir.IntType(16), count // 2)
     half_sums = ir.VectorType(ir.IntType(32), LANES // 2)
@@ -242,14 +242,14 @@ _KINDS = {"vnni": _products_in_one, "avx2": _products_in_pairs, "any": _products
 
 
 def _kind_of(context: Any) -> str:
-    """Which of the kinds numba compiles for."""
+    """The kind of instructions that numba compiles for."""
     features = context.codegen().magic_tuple()[2].split(",")
     return "vnni" if "+avx512vnni" in features else "avx2" if "+avx2" in features else "any"
 
 
 @instruction
 def steps(typing: Any) -> Any:
-    """How many steps an activation has: 255, or 127 where pairs of products are summed in 16 bits."""
+    """Number of quantization steps of an activation: 255, or 127 if pairs of products are summed in 16 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         return ir.Constant(ir.FloatType(), 127.0 if _kind_of(context) == "avx2" else 255.0)
@@ -259,7 +259,7 @@ def steps(typing: Any) -> Any:
 
 @instruction
 def maximum(typing: Any, one: Any, other: Any) -> Any:
-    """The larger of two numbers, in a form that a loop can vectorize: the built-in `max` is none."""
+    """The larger of two numbers, in a form that loops can vectorize, unlike the built-in `max`."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
@@ -271,7 +271,7 @@ def maximum(typing: Any, one: Any, other: Any) -> Any:
 
 @instruction
 def power_of_two(typing: Any, exponent: Any) -> Any:
-    """2 to a whole number from -126 to 127, by writing down its bits."""
+    """2 to an integer power from -126 to 127, by its bits."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         bits = builder.shl(builder.add(given[0], ir.Constant(ir.IntType(32), 127)), ir.Constant(ir.IntType(32), 23))

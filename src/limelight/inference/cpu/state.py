@@ -1,8 +1,8 @@
-"""What a compiled Transformer carries from step to step.
+"""The state of a compiled Transformer between steps.
 
-Keys and values stay where they were written; a table of ancestors says which of them are a hypothesis' own past, and
-only that table moves when hypotheses are reordered. Every sentence has its own age, so that sentences join at any step,
-and no padding is ever read.
+Keys and values stay where they were written; a table of ancestors records which of them are a hypothesis' own past, and
+only that table changes when hypotheses are reordered. Every sentence has its own age, so that sentences can join at any
+step, and padding is never read.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from limelight.models.interface import State
 from limelight.shapes import Float, Int
 
 FIRST_ROOM = 64
-"""Positions there is room for at first; it doubles when they are full."""
+"""Initial capacity in positions; it doubles when full."""
 
 Pairs = tuple[tuple[Tensor, Tensor], ...]
 Past = tuple[
@@ -35,13 +35,13 @@ class CompiledState(State):
     past: Past
     """Keys and values."""
     ancestors: Int[Tensor, "batch width room"]
-    """Which hypothesis of its sentence each one was, at each position."""
+    """Index of each hypothesis' ancestor at each position."""
     ages: Int[Tensor, " batch"]
-    """Positions each sentence's hypotheses have read."""
+    """Number of positions that each sentence's hypotheses have read."""
     sources: Sources
     """Keys and values."""
     lengths: Int[Tensor, " batch"]
-    """Real positions of each source."""
+    """Number of valid positions of each source."""
 
     @classmethod
     def begin(cls, sources: Sources, lengths: Int[Tensor, " batch"], width: int) -> "CompiledState":
@@ -58,7 +58,7 @@ class CompiledState(State):
         return self
 
     def aged(self) -> "CompiledState":
-        """The state after a step: every hypothesis has read one more position."""
+        """Advance the ages by one position, in place."""
         ages = self.ages.numpy()
         ages += 1
         return self
@@ -92,7 +92,7 @@ class CompiledState(State):
         )
         if 2 * longest <= sources[0][0].shape[1]:
             sources = changed(sources, lambda part: part[:, :longest].contiguous())
-        # Of the past nothing is written: at age 0 none of it is read.
+        # The past of these rows is not cleared: at age 0 none of it is read.
         return CompiledState(past, ancestors, put_rows(self.ages, fresh.ages, places), sources, lengths)
 
     def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
@@ -100,7 +100,7 @@ class CompiledState(State):
         return self
 
     def with_room(self) -> "CompiledState":
-        """A state in which the next position can be written."""
+        """A state with capacity for the next position."""
         room = self.ancestors.shape[2]
         if self.ages.numpy().max() < room:
             return self
@@ -108,8 +108,8 @@ class CompiledState(State):
         return replace(self, past=past, ancestors=ancestors)
 
     def _widened(self, batch: int, room: int) -> tuple[Past, Int[Tensor, "{batch} width {room}"]]:
-        """Past and ancestors of more sentences, or with room for more positions. Only what has been written is copied:
-        the room takes several times as long."""
+        """Past and ancestors for more sentences or positions. Only the used part is copied: copying the capacity takes
+        several times as long."""
         used = int(self.ages.max())
 
         def widened(part: Tensor) -> Tensor:
@@ -123,5 +123,5 @@ class CompiledState(State):
 
 
 def changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
-    """The same done to the keys and to the values of each layer."""
+    """Apply a function to the keys and values of each layer."""
     return tuple((change(keys), change(values)) for keys, values in layers)

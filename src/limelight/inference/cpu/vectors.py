@@ -1,10 +1,10 @@
-"""Sums and functions of rows of numbers in explicit vectors of `LANES`: dot products, softmax, weighted sums, moments.
+"""Sums and functions of rows in explicit vectors of `LANES`: dot products, softmax, weighted sums, moments.
 
-The order of every sum is written down: lane by lane along a row, then the lanes in a fixed tree. So a result has the
-same bits wherever the code is inlined, in whatever batch, and whether it was compiled just now or came from disk; of a
-loop that numba vectorizes none of this holds. What is left of a row behind its last whole vector is loaded with a mask.
+The order of every sum is fixed: lane by lane along a row, then the lanes in a fixed tree. So a result has the same bits
+wherever the code is inlined, in any batch, and whether it was just compiled or loaded from disk; none of this holds for
+loops that numba vectorizes. The remainder of a row after its last whole vector is loaded with a mask.
 
-Arrays are contiguous and of any shape; a row is where it begins among all numbers of its array, and its size.
+Arrays are contiguous and of any shape; a row is given by its flat index in the array and its size.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from limelight.inference.cpu.simd_softmax import exponential
 MASK = ir.VectorType(ir.IntType(1), LANES)
 WORD = ir.IntType(64)
 Body = Callable[[Any, Any], None]
-"""Writes what is done with the vector that begins at an offset, with a mask if it is not a whole one."""
+"""Emits the code for the vector at an offset, with a mask if it is not a whole one."""
 
 
 class _Row:
-    """A row of an array, whose vectors are loaded and stored."""
+    """A row of an array, with vector loads and stores."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, array: Any, first: Any) -> None:
         self.builder = builder
@@ -33,14 +33,14 @@ class _Row:
         return self.builder.bitcast(self.builder.gep(self.start, [offset]), NUMBERS.as_pointer())
 
     def load(self, offset: Any, mask: Any = None, *, filled: float = 0.0) -> Any:
-        """The vector at an offset; the lanes that the mask leaves out are `filled`."""
+        """The vector at an offset; masked lanes are `filled`."""
         if mask is None:
             return self.builder.load(self.at(offset), align=4)
         given = [self.at(offset), ir.Constant(ir.IntType(32), 4), mask, constant(filled)]
         return call(self.builder, "llvm.masked.load.v16f32.p0", NUMBERS, *given)
 
     def store(self, value: Any, offset: Any, mask: Any = None) -> None:
-        """Write the vector at an offset, without the lanes that the mask leaves out."""
+        """Write the vector at an offset except masked lanes."""
         if mask is None:
             self.builder.store(value, self.at(offset), align=4)
             return
@@ -49,18 +49,18 @@ class _Row:
 
 
 def constant(value: float) -> Any:
-    """The same number in all lanes."""
+    """A vector with the same number in all lanes."""
     return ir.Constant(NUMBERS, [value] * LANES)
 
 
 def lanes_below(builder: Any, count: Any) -> Any:
-    """A mask of the first so many lanes."""
+    """A mask of the first `count` lanes."""
     places = ir.Constant(SUMS, list(range(LANES)))
     return builder.icmp_signed("<", places, in_all_lanes(builder, builder.trunc(count, ir.IntType(32))))
 
 
 def _along(builder: Any, size: Any, body: Body) -> None:
-    """What is done with each vector of a row, the first one first."""
+    """Emit `body` for each vector of a row, in order."""
     shift, rest = ir.Constant(WORD, LANES.bit_length() - 1), builder.and_(size, ir.Constant(WORD, LANES - 1))
     with cgutils.for_range(builder, builder.lshr(size, shift)) as loop:
         body(builder.shl(loop.index, shift), None)
@@ -69,7 +69,7 @@ def _along(builder: Any, size: Any, body: Body) -> None:
 
 
 class _Sum:
-    """A vector of sums, in a register."""
+    """A vector of sums in a register."""
 
     def __init__(self, builder: Any, first: Any = None) -> None:
         self.builder, self.place = builder, cgutils.alloca_once(builder, NUMBERS)
@@ -77,21 +77,19 @@ class _Sum:
 
     @property
     def value(self) -> Any:
-        """What it is now."""
         return self.builder.load(self.place)
 
     def become(self, value: Any) -> None:
-        """Take another value."""
         self.builder.store(value, self.place)
 
     def add_product(self, one: Any, other: Any) -> None:
-        """Add the product of each lane."""
+        """Add the product of two vectors."""
         self.become(call(self.builder, "llvm.fmuladd.v16f32", NUMBERS, one, other, self.value))
 
 
 @instruction
 def copy(typing: Any, source: Any, at: Any, target: Any, where: Any, size: Any) -> Any:
-    """Copy a row to where another begins."""
+    """Copy a row to `where` in the target."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         first, second = (_Row(context, builder, signature.args[n], given[n], given[n + 1]) for n in (0, 2))
@@ -117,7 +115,7 @@ def dot(typing: Any, one: Any, at: Any, other: Any, where: Any, size: Any) -> An
 
 @instruction
 def exponentiate(typing: Any, scores: Any, at: Any, size: Any) -> Any:
-    """Replace a row of scores by exp(score - the largest of them); returns their sum."""
+    """Replace a row of scores by exp(score - maximum); returns their sum."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         row, least = _Row(context, builder, scores, given[0], given[1]), -3e38
@@ -147,8 +145,8 @@ def weighted_sum(
     typing: Any, weights: Any, at: Any, total: Any, rows: Any, places: Any, count: Any, stride: Any, start: Any,
     size: Any, result: Any, where: Any,
 ) -> Any:  # fmt: skip
-    """Write at `where` in the result: the sum of weight / total * row over `count` weights from `at` on. The row of a
-    weight begins at its place * stride + start, and has this size."""
+    """Write the sum of weight / total * row over `count` weights from `at` on to `where` in the result. The row of a
+    weight begins at place * stride + start, and has `size` numbers."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         number = dict(zip(("total", "count", "stride", "start", "size"), (given[n] for n in (2, 5, 6, 7, 8)),
@@ -179,7 +177,7 @@ def weighted_sum(
 
 
 def _in_turn(builder: Any, size: Any, body: Callable[..., None]) -> None:
-    """A row in fours of vectors, then in pairs, single ones, and what is left with a mask."""
+    """Process a row in groups of four vectors, then of two, one, and a masked remainder."""
     done = cgutils.alloca_once_value(builder, ir.Constant(WORD, 0))
     for vectors in (4, 2, 1):
         width = ir.Constant(WORD, vectors * LANES)
@@ -205,7 +203,7 @@ def total_of(typing: Any, values: Any, at: Any, size: Any) -> Any:
 
 @instruction
 def squares_of(typing: Any, values: Any, at: Any, size: Any, mean: Any) -> Any:
-    """The sum of the squares of the differences of a row to a number."""
+    """The sum of squared differences of a row from `mean`."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         row, total = _Row(context, builder, values, given[0], given[1]), _Sum(builder)
@@ -226,7 +224,7 @@ def squares_of(typing: Any, values: Any, at: Any, size: Any, mean: Any) -> Any:
 def standardize(
     typing: Any, values: Any, at: Any, size: Any, mean: Any, rate: Any, factors: Any, addends: Any, result: Any
 ) -> Any:
-    """Write at the same place in the result: (value - mean) * rate * factor + addend of a row."""
+    """Write (value - mean) * rate * factor + addend of a row to the same place in the result."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         zero = ir.Constant(WORD, 0)
@@ -248,7 +246,7 @@ def standardize(
 
 @instruction
 def rectify(typing: Any, values: Any, size: Any) -> Any:
-    """Set the negative ones of the first so many numbers to zero; NaN stays."""
+    """ReLU of the first `size` numbers in place; NaN is kept."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         row = _Row(context, builder, values, given[0], ir.Constant(WORD, 0))
