@@ -202,7 +202,7 @@ def test_weights_that_are_not_those_of_the_model(folder: Path, tmp_path: Path, c
     ("changes", "fault"),
     [
         ({"vocab_size": 99, "decoder_vocab_size": 99}, "vocab_size is 99, and the vocabulary of that side has 387"),
-        ({"decoder_start_token_id": 387}, "decoder_start_token_id=387 is the id of no token"),
+        ({"decoder_start_token_id": 387}, "decoder_start_token_id=387 is not the id of a token"),
         ({"eos_token_id": 2}, "eos_token_id is 2, and </s> has the id 0"),
         ({"d_model": 24}, "expected"),
         ({"encoder_layers": 3}, r"missing: model\.encoder\.layers\.2\.fc1"),
@@ -234,7 +234,9 @@ def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_be_one_is_refused_with_every_reason(joint: Tokenizers, tmp_path: Path) -> None:
     stored = make_stored(tmp_path / "pre", transformer(norm="pre", positions="learned", max_positions=9), joint)
-    with pytest.raises(UserError, match=r"pre: this model cannot be a Marian model: .*norm=pre.*; .*positions=learned"):
+    with pytest.raises(
+        UserError, match=r"pre: this model cannot be exported as a Marian model: .*norm=pre.*; .*positions=learned"
+    ):
         export_huggingface(stored, tmp_path / "marian")
     recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
     with pytest.raises(UserError, match=r"model.family=recurrent"):

@@ -61,8 +61,8 @@ def test_reasons_come_together() -> None:
     ("changes", "reason"),
     [
         ({"model_type": "bart"}, "a model of type 'bart'; Marian models"),
-        ({"d_model": None, "eos_token_id": [0]}, "no whole number is given for d_model, eos_token_id"),
-        ({"activation_function": "gelu_new"}, "activation_function='gelu_new': there are relu, gelu, swish"),
+        ({"d_model": None, "eos_token_id": [0]}, "an integer is required for d_model, eos_token_id"),
+        ({"activation_function": "gelu_new"}, "activation_function='gelu_new': supported are relu, gelu, swish"),
         ({"activation_function": ["relu"]}, "activation_function="),
         ({"decoder_attention_heads": 2}, "encoder_attention_heads=3 and decoder_attention_heads=2"),
         ({"decoder_ffn_dim": 9}, "encoder_ffn_dim=17 and decoder_ffn_dim=9"),

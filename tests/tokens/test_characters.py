@@ -145,7 +145,7 @@ def test_a_size_without_room_is_refused() -> None:
 def test_it_refuses_to_sample() -> None:
     tokenizer = train(["abc"])
     assert tokenizer.encode_sampled(["a", "bc"], amount=0.0, seed=1) == tokenizer.encode_batch(["a", "bc"])
-    with pytest.raises(UserError, match=r"tokens\.sampling is 0\.1, but a text has one spelling in characters; set"):
+    with pytest.raises(UserError, match=r"tokens\.sampling is 0\.1, but characters have only one segmentation; set"):
         tokenizer.encode_sampled(["a"], amount=0.1, seed=1)
 
 
@@ -166,8 +166,8 @@ def test_what_is_loaded_does_what_was_saved(tmp_path_factory: pytest.TempPathFac
     [
         (b"\xff\xfe", (), "not a list of characters: not in UTF-8"),
         ("\ud800".encode("utf-8", "surrogatepass"), (), "not a list of characters: not in UTF-8"),
-        (b"abb", (), "each must stand there once, in the order of their code points"),
-        (b"ba", (), "each must stand there once, in the order of their code points"),
+        (b"abb", (), "they must be sorted by code point, without duplicates"),
+        (b"ba", (), "they must be sorted by code point, without duplicates"),
         (b"ab", ("",), "reserved pieces look like <name> or .NAME., each once; here are"),
         (b"ab", ("(a+)+$",), "reserved pieces look like"),
         (b"ab", ("<unk>",), "reserved pieces look like"),

@@ -144,7 +144,7 @@ def test_no_sample_has_a_piece_that_the_list_lacks(tokenizer: ListedTokenizer, s
 def test_a_model_of_words_or_characters_cannot_sample(kind: str) -> None:
     tokenizer = ListedTokenizer(listed_model(train(TEXTS, kind=kind), ["</s>", "<unk>", "a"]), reserved=[])
     assert tokenizer.encode_sampled(TEXTS, amount=0.0, seed=1) == tokenizer.encode_batch(TEXTS)
-    with pytest.raises(UserError, match=f"tokens.sampling: .* is one of type {kind}"):
+    with pytest.raises(UserError, match=f"tokens.sampling: .* is of type {kind}"):
         tokenizer.encode_sampled(TEXTS, amount=0.1, seed=1)
 
 

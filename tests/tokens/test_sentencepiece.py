@@ -281,7 +281,7 @@ def field(number: int, content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("number", "rules", "fault"),
     [
-        (3, b"\x01\x00\x00\x00t" + b"x" * 65 + b"\0", "whose rules put 65 bytes for a character"),
+        (3, b"\x01\x00\x00\x00t" + b"x" * 65 + b"\0", "rules that replace a character by 65 bytes"),
         (3, b"\x01\x00\x00\x00t" + b"x" * 64 + b"\0", "not a sentencepiece model"),  # short, but that is no tree
         (5, b"\x01\x00\x00\x00tx\0", "denormalization rules"),
     ],

@@ -134,7 +134,7 @@ def test_a_moved_folder_loads(trained: dict[str, Tokenizer], tmp_path: Path) -> 
 
 
 def test_an_unknown_kind_is_named() -> None:
-    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; known are bpe, unigram, wordpiece, characters"):
+    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; choose from bpe, unigram, wordpiece, characters"):
         train("words")
 
 

@@ -52,7 +52,7 @@ IMPOSSIBLE = [
         "tokens.kind=wordpiece",
         r"tokens\.sampling is 0\.2, but WordPiece cannot sample; set it to 0, or tokens\.kind to",
     ),
-    ("tokens.kind=characters", r"tokens\.sampling is 0\.2, but a text has one spelling in characters"),
+    ("tokens.kind=characters", r"tokens\.sampling is 0\.2, but characters have only one segmentation"),
     ("tokens.joint=false", r"model\.tie=three-way .* set tokens\.joint=true, or model\.tie=two-way"),
     ("tokens.vocabulary_size=600000", r"tokens\.vocabulary_size is 600,000; it must be .* at most 500,000"),
     ("model.positions=learned model.max_positions=20", r"batching\.max_length=256 is more than the 20 positions"),

@@ -1,4 +1,4 @@
-"""Models of other tools, written and read: tables of names, complete in both directions."""
+"""Import and export of other tools' model formats, with name tables that are complete in both directions."""
 
 from limelight.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from limelight.interop.folders import export_limelight

@@ -1,4 +1,4 @@
-"""Folders for CTranslate2, by its own Python package (the `export` extra), which only this file imports.
+"""Export to CTranslate2 with its Python package (the `export` extra), which only this module imports.
 
 model.bin  config.json  shared_vocabulary.json | source_vocabulary.json target_vocabulary.json  source.spm  target.spm
 """
@@ -31,9 +31,9 @@ QUANTIZATIONS = (
     "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16",
 )  # fmt: skip
 MAX_POSITIONS = 1024
-"""Positions of a model with sinusoids: CTranslate2 truncates longer sources by default."""
+"""Number of positions for a model with sinusoids; by default CTranslate2 truncates longer sources."""
 NEVER = -1e4
-"""The bias of padding, which is never predicted; a number in fp16, too."""
+"""Bias of the padding class, which is never predicted; representable in fp16."""
 
 _TAG = """
 This model translates in several directions (DIRECTIONS). Put the tag of the target language before the tokens of a
@@ -53,10 +53,10 @@ print(target.decode(found[0].hypotheses[0]))
 
 
 def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str = "float32") -> None:
-    """Write a model for CTranslate2: the same function, to rounding in float32, and nearly so in fewer bits.
+    """Write a model for CTranslate2. It is equivalent up to rounding in float32, approximately in fewer bits.
 
-    Raises `UserError` with every reason where it cannot be one, where the package is missing and where the folder
-    exists; `RunError` when it cannot be written, and then nothing is left there.
+    Raises `UserError` with all reasons if the model is not supported, if the package is missing, and if the folder
+    exists; `RunError` if it cannot be written, and then nothing is left there.
     """
     require_new(folder)
     config = stored.config.model
@@ -91,7 +91,7 @@ def _refused(config: ModelConfig) -> Iterator[str]:
 
 
 def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
-    """The whole model as CTranslate2 describes one."""
+    """The model as a CTranslate2 specification."""
     try:
         from ctranslate2.specs import TransformerSpec, common_spec, model_spec, transformer_spec
     except ImportError:
@@ -107,7 +107,7 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
         "num_heads": config.heads,
         "pre_norm": config.norm == "pre",
         "activation": activations[config.activation],
-        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head; pairs stand side by side
+        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head; interleaved pairs
     }
     specification = TransformerSpec(
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shared),
@@ -125,7 +125,7 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
 
 
 def _configure(config: Any) -> None:
-    """The end is added to sources; the decoder starts from padding, whose row holds what it begins with."""
+    """The end token is appended to sources; the decoder starts from padding."""
     config.bos_token = config.eos_token = END_PIECE
     config.unk_token = UNKNOWN_PIECE
     config.decoder_start_token = PADDING_PIECE
@@ -134,7 +134,7 @@ def _configure(config: Any) -> None:
 
 
 def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """Every variable by its place in the specification. Padding is a class there, which a bias keeps out of reach."""
+    """Every variable by its path in the specification. Padding is a class there, which gets a large negative bias."""
     rows = ctranslate2_rows(config)
     bias = weights.get(OUTPUT_BIAS)
     weights = {name: tensor for name, tensor in weights.items() if name != OUTPUT_BIAS}

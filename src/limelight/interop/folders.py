@@ -1,4 +1,4 @@
-"""Folders of other tools: untrusted JSON, new folders, and our own folder in fewer bytes."""
+"""Folders of other tools: untrusted JSON, new folders, cards; and export to our own smaller formats."""
 
 import json
 import os
@@ -17,16 +17,16 @@ from limelight.tokens import save_tokenizers
 from limelight.untrusted import read_plain
 
 MAX_JSON_BYTES = 32_000_000
-"""Bytes; a vocabulary of a million tokens has about as many."""
+"""Maximum bytes of a JSON file, about those of a vocabulary of a million tokens."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file. Raises `UserError` naming the file when it is missing, too large or something else."""
+    """The object in a file. Raises `UserError` with the path if it is missing, too large or not a JSON object."""
     try:
         found = json.loads(read_plain(path, MAX_JSON_BYTES))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also bytes that are no text
+    except (ValueError, RecursionError) as error:  # also invalid UTF-8
         raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: holds a {type(found).__name__}, not an object with names and values")
@@ -34,7 +34,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write an object, readable for people."""
+    """Write an object as indented JSON."""
     path.write_text(json.dumps(values, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
@@ -43,18 +43,18 @@ _MAX_CARD_BYTES = 1_000_000
 
 
 def require_new(folder: Path) -> None:
-    """Raise `UserError` where something has this name."""
+    """Raise `UserError` if the path exists."""
     if os.path.lexists(folder):
         raise UserError(f"{folder}: exists already; give -o another name, or remove it first")
 
 
 def exported_card(stored: StoredModel, what: str, use: str) -> str:
-    """The page of an exported model: how to use it, and its own card below."""
+    """The card of an exported model: how to use it, followed by its own card."""
     return f"# {what}\n\nExported by limelight {__version__}.\n\n{use}\n{_card_in(stored.folder)}"
 
 
 def imported_card(folder: Path, origin: str) -> str:
-    """The page of an imported model, with all that came with it: licenses want to be named."""
+    """The card of an imported model, including its original card, as licenses require attribution."""
     return (
         f"# {folder.resolve().name}: {origin}\n\n"
         'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.\n'
@@ -76,7 +76,8 @@ _USE = (
 
 
 def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
-    """Write the model as a folder of its own. Raises `UserError` for an unknown form, and where the folder exists."""
+    """Write the model as a model folder with another weight format. Raises `UserError` for an unknown format, and if
+    the folder exists."""
     if form not in FORMS:
         raise UserError(f"{form}: our own folders keep weights in {', '.join(FORMS)}")
     require_new(folder)

@@ -1,4 +1,4 @@
-"""Folders of Marian models as transformers saves them (`MarianMTModel`), written and read without transformers.
+"""Import and export of Marian models in the format of transformers (`MarianMTModel`), without transformers.
 
 config.json  generation_config.json  model.safetensors  source.spm  target.spm  vocab.json  tokenizer_config.json
 """
@@ -48,7 +48,7 @@ WEIGHTS = "model.safetensors"
 BIAS = "final_logits_bias"
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 NEVER = -1e4
-"""Added to the logit of what can never be predicted; large enough to leave no probability, and a number in fp16."""
+"""Added to the logits of classes that are never predicted: low enough for probability 0, representable in fp16."""
 
 _USE = """\
 ```python
@@ -62,9 +62,9 @@ print(tokenizer.batch_decode(ids, skip_special_tokens=True))
 
 
 def export_huggingface(stored: StoredModel, folder: Path) -> None:
-    """Write a model as a Marian model that transformers loads: the same function, to rounding.
+    """Write a model as a Marian model for transformers. It is equivalent up to rounding.
 
-    Raises `UserError` with every reason where it cannot be one, and where the folder exists; `RunError` when it cannot
+    Raises `UserError` with all reasons if the model is not supported, and if the folder exists; `RunError` if it cannot
     be written, and then nothing is left there.
     """
     require_new(folder)
@@ -72,7 +72,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     reasons = [*refused_by_marian(config), *refused_tokenizers(stored.tokenizers)]
     if has_tags(stored.config.data):
         reasons.append("it translates in several directions, and Marian's tokenizer has no tags for them")
-    refuse(reasons, f"{stored.folder}: this model cannot be a Marian model")
+    refuse(reasons, f"{stored.folder}: this model cannot be exported as a Marian model")
     assert isinstance(config, TransformerConfig)
     source, target = pieces_of(stored.tokenizers)
     weights = named_weights(stored.model)
@@ -96,7 +96,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
 
 
 def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig, *, size: int) -> dict[str, Tensor]:
-    """Our tensors under their names, with `size` tokens on both sides and sines before cosines."""
+    """Our tensors under Marian's names, with `size` tokens on both sides and sines before cosines."""
     rows = marian_rows(config)
     require_complete(weights, [row.ours for row in rows], "the model")
     order = _sines_first(config)
@@ -104,7 +104,7 @@ def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig, *, size
 
 
 def _sines_first(config: TransformerConfig) -> Tensor:
-    """Which of our features stands at each place there: interleaved sinusoids have every second feature a cosine."""
+    """The index of our feature at each position of theirs: interleaved sinusoids alternate sines and cosines."""
     features = torch.arange(config.d_model)
     return torch.cat([features[0::2], features[1::2]]) if config.sinusoid_layout == "interleaved" else features
 
@@ -114,7 +114,7 @@ def _permuted(tensor: Tensor, row: Row, order: Tensor) -> Tensor:
 
 
 def _filled(tensor: Tensor, row: Row, size: int) -> Tensor:
-    """Rows of zeros for what the other side's vocabulary has more; padding, if it has a row, stays the last one."""
+    """Add rows of zeros for the additional tokens of the other side; padding, if it has a row, stays last."""
     if not row.vocabulary:
         return tensor
     zeros = tensor.new_zeros(size - len(tensor), tensor.shape[1])
@@ -123,10 +123,10 @@ def _filled(tensor: Tensor, row: Row, size: int) -> Tensor:
 
 
 def import_huggingface(folder: Path, out: Path) -> None:
-    """Write the Marian model in `folder` as a model folder of Limelight: the same function, to rounding.
+    """Write the Marian model in `folder` as a model folder of Limelight. It is equivalent up to rounding.
 
-    Raises `UserError` for missing, damaged and unsupported files, with every reason, and if `out` exists;
-    `RunError` when it cannot be written, and then nothing is left there.
+    Raises `UserError` for missing, damaged and unsupported files, with all reasons, and if `out` exists; `RunError` if
+    it cannot be written, and then nothing is left there.
     """
     require_new(out)
     _require_weights(folder)
@@ -137,7 +137,7 @@ def import_huggingface(folder: Path, out: Path) -> None:
     tokenizers = Tokenizers(source.tokenizer, target.tokenizer)
     weights = _to_ours(read_weights(path)[0], marian.model, source, target, path)
     config = marian.model.model_copy(update={"output_bias": OUTPUT_BIAS in weights})
-    with torch.device("meta"):  # the sizes in the configuration cost no memory before they are those of the weights
+    with torch.device("meta"):  # a configuration with wrong sizes must not allocate memory
         shapes = build_model(config, tokenizers)
     require_fit(shapes, weights, where=str(path))
     model = build_model(config, tokenizers)
@@ -150,7 +150,7 @@ def import_huggingface(folder: Path, out: Path) -> None:
 
 
 def _require_weights(folder: Path) -> None:
-    """Raise `UserError` where there is no model in a form that is read."""
+    """Raise `UserError` if there are no weights in a supported format."""
     if (folder / WEIGHTS).is_file():
         return
     if not (folder / CONFIG).is_file():
@@ -165,7 +165,7 @@ def _require_weights(folder: Path) -> None:
 
 
 def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) -> None:
-    """Raise `UserError` where configuration and vocabularies do not belong together."""
+    """Raise `UserError` if configuration and vocabularies do not match."""
     faults = [
         f"{name} is {stated:,}, and the vocabulary of that side has {side.size:,} tokens"
         for name, stated, side in (
@@ -175,7 +175,7 @@ def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) 
         if stated != side.size
     ]
     if not 0 <= marian.start < marian.target_size:
-        faults.append(f"decoder_start_token_id={marian.start} is the id of no token")
+        faults.append(f"decoder_start_token_id={marian.start} is not the id of a token")
     if marian.end != target.theirs[END]:
         faults.append(f"eos_token_id is {marian.end}, and </s> has the id {target.theirs[END]}")
     if marian.model.tie == "three-way" and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
@@ -186,7 +186,7 @@ def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) 
 def _to_ours(
     theirs: Mapping[str, Tensor], config: TransformerConfig, source: Side, target: Side, path: Path
 ) -> dict[str, Tensor]:
-    """Their tensors under our names, with rows for our ids; a bias of the output where it is not zero."""
+    """Marian's tensors under our names, with rows in the order of our ids; an output bias only if it is not zero."""
     rows = marian_rows(config)
     found = _without_copies(theirs, config, path)
     bias = found.pop(BIAS, torch.zeros(1, target.size)).flatten()
@@ -209,7 +209,7 @@ def _to_ours(
 
 
 def _without_copies(theirs: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:
-    """Without what stands there twice or can be computed. Raises `UserError` where that is not what it should be."""
+    """The tensors without copies and computed tables. Raises `UserError` if those have unexpected values."""
     found = dict(theirs)
     for name, original in marian_copies(config.tie).items():
         if name in found and original in found:
@@ -223,6 +223,6 @@ def _without_copies(theirs: Mapping[str, Tensor], config: TransformerConfig, pat
 
 
 def _require_equal(some: Tensor, other: Tensor, message: str, tolerance: float = 0.0) -> None:
-    """`tolerance` makes room for tables stored in half precision."""
+    """`tolerance` allows for tables stored in half precision."""
     if some.shape != other.shape or not torch.allclose(some.float(), other.float(), rtol=0, atol=tolerance):
         raise UserError(f"{message}, and is not")

@@ -1,4 +1,4 @@
-"""Marian's configuration, tokenizers and normalization, read and written."""
+"""Marian's configuration, tokenizers and normalization rules, read and written."""
 
 import re
 import sys
@@ -39,7 +39,7 @@ _HANGUL = range(0xAC00, 0xD7A4)
 
 @lru_cache(maxsize=1)
 def compiled_rules() -> bytes:
-    """The rules as sentencepiece compiles them: 0.4 MB, and half a second of work."""
+    """The rules compiled by sentencepiece: 0.4 MB; takes half a second."""
     lines = (f"{_codes(found)}\t{_codes(wanted)}\n" for found, wanted in sorted(rules().items()))
     sentencepiece.set_min_log_level(2)
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def compiled_rules() -> bytes:
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, str]:
-    """What `normalize` changes, character by character, and the ways to spell one character with several."""
+    """The effect of `normalize` on each character, and on the sequences that are equivalent to one character."""
     found: dict[str, str] = {}
     for code in range(sys.maxunicode + 1):
         character = chr(code)
@@ -65,12 +65,12 @@ def rules() -> dict[str, str]:
 
 
 def _normalized(text: str) -> str:
-    """What it becomes in the midst of a text."""
+    """The normalized form inside a text."""
     return normalize(f"|{text}|")[1:-1]
 
 
 def _spellings(character: str) -> set[str]:
-    """Every sequence that is canonically the same: its marks in any order, the first of them composed or not."""
+    """All canonically equivalent sequences: marks in any order, the first of them composed or not."""
     parts = unicodedata.normalize("NFD", character)
     found = set()
     for order in permutations(parts[1:]):
@@ -86,13 +86,13 @@ def _codes(text: str) -> str:
 
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-"""Theirs to ours."""
+"""Marian's names to ours."""
 MAX_POSITIONS = 512
-"""Positions of an exported model, as in the published ones: transformers computes the table when it loads."""
+"""Number of positions of an exported model, as in published ones; transformers computes the table on loading."""
 
 _SIZES = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size")
 _SPECIAL = ("eos_token_id", "decoder_start_token_id")
-# What a Marian model cannot be otherwise, and old files say in so many words.
+# Settings that are fixed in Marian's architecture, but explicit in old files.
 _FIXED = {
     "normalize_before": (False, "normalizes before each sub-layer"),
     "normalize_embedding": (False, "normalizes its embeddings"),
@@ -102,18 +102,18 @@ _FIXED = {
 
 
 class MarianConfig(NamedTuple):
-    """What of it the import goes by."""
+    """The parts of a `config.json` that the import uses."""
 
     model: TransformerConfig
     source_size: int
     target_size: int
     start: int
-    """The id the decoder reads first."""
+    """The first input id of the decoder."""
     end: int
 
 
 def refused_by_marian(config: ModelConfig) -> Iterator[str]:
-    """Why a model of this configuration cannot be a Marian model."""
+    """Reasons why a model of this configuration cannot be exported as a Marian model."""
     if not isinstance(config, TransformerConfig):
         yield f"model.family={config.family}: a Marian model is a Transformer, and no other format takes this one"
         return
@@ -131,7 +131,7 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
 
 
 def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) -> dict[str, Any]:
-    """The content of `config.json`; sizes count padding, which is the last id of both sides."""
+    """The content of `config.json`; sizes include padding, which is the last id of both sides."""
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -163,14 +163,14 @@ def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) 
 
 
 def from_marian(values: dict[str, Any], path: Path) -> MarianConfig:
-    """The model that a `config.json` describes. Raises `UserError` with every reason why it cannot be one of ours."""
+    """The model described by a `config.json`. Raises `UserError` with all reasons if it is not supported."""
     kind = values.get("model_type")
     if kind != "marian":
         raise UserError(f"{path}: a model of type {shown(repr(kind))}; Marian models (MarianMTModel) can be imported")
     missing = [name for name in (*_SIZES, *_SPECIAL) if not isinstance(values.get(name), int)]
     if missing:
-        raise UserError(f"{path}: no whole number is given for {', '.join(missing)}")
-    refuse(_refused(values), f"{path}: this model cannot be taken over")
+        raise UserError(f"{path}: an integer is required for {', '.join(missing)}")
+    refuse(_refused(values), f"{path}: this model cannot be imported")
     tied = values.get("tie_word_embeddings", True)
     shared = values.get("share_encoder_decoder_embeddings", True)
     model = {
@@ -196,7 +196,7 @@ def from_marian(values: dict[str, Any], path: Path) -> MarianConfig:
 def _refused(values: dict[str, Any]) -> Iterator[str]:
     activation = values.get("activation_function", "gelu")
     if activation not in list(ACTIVATIONS):
-        yield f"activation_function={shown(repr(activation))}: there are {', '.join(ACTIVATIONS)}"
+        yield f"activation_function={shown(repr(activation))}: supported are {', '.join(ACTIVATIONS)}"
     for name in ("attention_heads", "ffn_dim"):
         encoder, decoder = values[f"encoder_{name}"], values.get(f"decoder_{name}")
         if encoder != decoder:
@@ -211,7 +211,7 @@ def _refused(values: dict[str, Any]) -> Iterator[str]:
 
 
 def imported_run(model: TransformerConfig, *, kind: str, joint: bool) -> RunConfig:
-    """The configuration that is stored with an imported model: what is known of it, and our settings of search."""
+    """The configuration stored with an imported model: its known settings, and our search defaults."""
     tokens = {"joint": joint, **({"kind": kind} if kind in KINDS else {})}
     return config_from({"recipe": "imported", "model": model.model_dump(), "tokens": tokens})
 
@@ -230,27 +230,28 @@ class Side(NamedTuple):
 
     tokenizer: Tokenizer
     kind: str
-    """How its sentencepiece model splits words: `bpe`, `unigram`, `word` or `char`."""
+    """Type of its sentencepiece model: `bpe`, `unigram`, `word` or `char`."""
     size: int
-    """Pieces of the list."""
+    """Number of tokens in the list."""
     theirs: list[int]
-    """For each of our ids, padding included, the id that it has in the other model."""
+    """For each of our ids, padding included, the id in the other model."""
 
 
 def refused_tokenizers(tokenizers: Tokenizers) -> Iterator[str]:
-    """Why these tokenizers cannot leave Limelight."""
+    """Reasons why these tokenizers cannot be exported."""
     for refused, kind in ((WordPieceTokenizer, "wordpiece"), (CharacterTokenizer, "characters")):
         if any(isinstance(tokenizer, refused) for tokenizer in tokenizers):
             yield f"tokens.kind={kind}: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
 
 
-# ---- out
+# --- export ---
 
 
 def pieces_of(tokenizers: Tokenizers) -> tuple[list[str], list[str]]:
-    """All pieces of both sides, padding last; the shorter list is filled up, as both have one id for padding there.
+    """All tokens of both sides, padding last; the shorter list is filled up, as both sides have the same padding id
+    there.
 
-    Raises `UserError` where two ids of a side have the same name.
+    Raises `UserError` if two ids of a side have the same name.
     """
     lists = [each.pieces(range(each.size)) for each in tokenizers]
     longest = max(map(len, lists))
@@ -263,7 +264,7 @@ def pieces_of(tokenizers: Tokenizers) -> tuple[list[str], list[str]]:
 
 
 def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
-    """Write all that transformers' `MarianTokenizer` reads."""
+    """Write the files of transformers' `MarianTokenizer`."""
     write_sentencepiece(tokenizers, folder)
     source, target = pieces_of(tokenizers)
     write_json(folder / VOCABULARY, {piece: number for number, piece in enumerate(source)})
@@ -282,30 +283,30 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
 
 
 def write_sentencepiece(tokenizers: Tokenizers, folder: Path) -> None:
-    """Write the sentencepiece model of each side, which normalizes text by itself as ours is normalized before."""
+    """Write the sentencepiece model of each side, with rules that normalize text as `normalize` does."""
     for tokenizer, name in zip(tokenizers, (SOURCE_MODEL, TARGET_MODEL), strict=True):
         (folder / name).write_bytes(_sentencepiece_of(tokenizer))
 
 
 def _sentencepiece_of(tokenizer: Tokenizer) -> bytes:
     if isinstance(tokenizer, ListedTokenizer):
-        return tokenizer.sentencepiece  # it has brought its own rules
+        return tokenizer.sentencepiece  # it contains its own rules
     with tempfile.TemporaryDirectory() as place:
         tokenizer.save(Path(place))
         model = read_stored(Path(place)).model
     return with_rules(model, RULE_NAME, compiled_rules())
 
 
-# ---- in
+# --- import ---
 
 
 def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
-    """The vocabularies of both sides; one and the same `Side` twice where nothing tells them apart.
+    """The vocabularies of both sides; the same `Side` twice if they are equal.
 
     Args:
-        start: the id the decoder begins with. Padding takes its place: nothing else is ever read at its id.
+        start: the first input id of the decoder, which becomes padding: no other token is ever read at this id.
 
-    Raises `UserError` for files that are missing, damaged or do not belong together.
+    Raises `UserError` for files that are missing, damaged or do not match.
     """
     separate = (folder / SETTINGS).exists() and read_json(folder / SETTINGS).get("separate_vocabs") is True
     models = [_read_model(folder / name) for name in (SOURCE_MODEL, TARGET_MODEL)]
@@ -344,10 +345,10 @@ def _read_model(path: Path) -> bytes:
 
 
 def _tokenizer(model: bytes, pieces: list[str]) -> Tokenizer:
-    """The tokenizer that gives these pieces these ids."""
+    """The tokenizer that maps these tokens to these ids."""
     known = pieces_in(model)
     if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
-        bare = with_rules(model, "identity", b"")  # here text is normalized before the model sees it
+        bare = with_rules(model, "identity", b"")  # our text is already normalized
         return SentencePieceTokenizer(bare, kind=type_of(model), reserved=[piece for piece in pieces if known[piece]])
     reserved = [piece for piece in pieces if known.get(piece) or _LANGUAGE_CODE.fullmatch(piece)]
     return ListedTokenizer(listed_model(model, pieces), reserved=reserved)

@@ -1,7 +1,7 @@
-"""The rename tables: each of our tensors, and what it is called elsewhere.
+"""Tables of tensor names in Limelight and in other formats.
 
-A table is made for a configuration and has a row for every tensor of such a model, so that what is missing and what is
-left over are both reported, and all at once.
+A table is made for a configuration and has a row for every tensor of such a model, so that missing and additional
+tensors are all reported at once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,23 +15,22 @@ SOURCE_EMBEDDING = "model.encoder.embed_tokens.weight"
 TARGET_EMBEDDING = "model.decoder.embed_tokens.weight"
 OUTPUT = "lm_head.weight"
 OUTPUT_BIAS = "output_bias"
-"""Ours; other formats have one always, and it is converted apart."""
+"""Name in Limelight, where it is optional; other formats always have one, and it is converted separately."""
 
 
 class Row(NamedTuple):
-    """One tensor in Limelight and in a Marian model of transformers, where it has the same shape but for padding."""
+    """A tensor in Limelight and in a Marian model of transformers, with the same shape except for padding."""
 
     ours: str
     theirs: str
     width_axis: int | None
-    """The axis along which the model's width lies, which another layout of sinusoids permutes; None where it does not
-    lie in this tensor."""
+    """The axis of the model's width, which another layout of sinusoids permutes; None if there is none."""
     vocabulary: str = ""
-    """Whose tokens the rows of the tensor are: `source`, `target`, or `output` for the classes that are predicted."""
+    """The vocabulary of the rows: `source`, `target`, or `output` for the predicted classes."""
 
 
 def marian_rows(config: TransformerConfig) -> list[Row]:
-    """The whole table for a Marian model of transformers."""
+    """The complete table for a Marian model of transformers."""
     rows = [*_embeddings(config.tie)]
     for side, depth in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for number in range(depth):
@@ -43,7 +42,7 @@ def marian_rows(config: TransformerConfig) -> list[Row]:
 
 
 def marian_copies(tie: str) -> dict[str, str]:
-    """Names that may stand in a file for what stands there under another name, too: tied weights."""
+    """Names of tied weights that a file may contain twice, with the name of the original."""
     if tie == "three-way":
         return dict.fromkeys((SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT), SHARED)
     return {OUTPUT: TARGET_EMBEDDING} if tie == "two-way" else {}
@@ -94,9 +93,9 @@ def _norm(ours: str, theirs: str) -> Iterator[Row]:
 
 
 def ctranslate2_rows(config: TransformerConfig) -> dict[str, tuple[str, ...]]:
-    """The place of each variable in a CTranslate2 specification, and which of our tensors are stacked into it.
+    """The path of each variable in a CTranslate2 specification, and which of our tensors are stacked into it.
 
-    Queries, keys and values are one product there, and the keys and values of cross-attention.
+    Queries, keys and values are one product there, and so are the keys and values of cross-attention.
     """
     embedding = "encoder.embedding.weight"
     target = embedding if config.tie == "three-way" else "decoder.embedding.weight"
@@ -145,7 +144,7 @@ def _places(theirs: str, parts: tuple[str, str], *ours: str) -> dict[str, tuple[
 
 
 def require_complete(found: Iterable[str], wanted: Iterable[str], where: str) -> None:
-    """Raise `UserError` that lists all that is missing and all that is left over."""
+    """Raise `UserError` that lists all missing and all additional tensors."""
     found, wanted = set(found), set(wanted)
     faults = [
         f"{what}: {_listed(names)}"
@@ -163,7 +162,7 @@ def _listed(names: set[str], most: int = 12) -> str:
 
 
 def odd_heads(config: TransformerConfig) -> Iterator[str]:
-    """The settings by which heads do not share the width of the model among them, as those of other formats do."""
+    """Settings with which the heads do not split the model's width evenly, as other formats require."""
     for name in ("head_size", "value_size"):
         size = getattr(config, name)
         if size is not None and size * config.heads != config.d_model:
@@ -171,7 +170,7 @@ def odd_heads(config: TransformerConfig) -> Iterator[str]:
 
 
 def refuse(reasons: Iterable[str], what: str) -> None:
-    """Raise `UserError` with every reason, if there is any."""
+    """Raise `UserError` with all reasons, if there are any."""
     listed = list(reasons)
     if listed:
         raise UserError(f"{what}: " + "; ".join(listed))

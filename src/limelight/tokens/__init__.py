@@ -1,4 +1,4 @@
-"""Text to ids and back."""
+"""Tokenizers: text to ids and back."""
 
 from limelight.tokens.characters import CharacterTokenizer
 from limelight.tokens.listed import ListedTokenizer

@@ -1,6 +1,6 @@
-"""Character vocabularies: every character is a piece. Lossless, but sequences are four or five times as long.
+"""Character vocabularies: every character is a token. Lossless, but sequences are four or five times as long.
 
-Text is not normalized: line ends, tabs and repeated spaces are characters like all others.
+Text is not normalized: line ends, tabs and repeated spaces are ordinary characters.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from limelight.tokens.tokenizer import (
 from limelight.tokens.vocabulary import no_text, require_size
 
 MAX_CHARACTERS = 20_000
-"""By default, rarer characters become the unknown piece: more than the everyday letters of all scripts,
-and few enough for an embedding of each."""
+"""Default maximum number of characters; rarer ones become the unknown token. More than the everyday letters of all
+scripts, and few enough for an embedding of each."""
 
-# What a reserved piece looks like. To find what looks so takes one way through a text, however many pieces there are.
+# The form of reserved tokens. One pass finds all candidates in a text, however many reserved tokens there are.
 _RESERVED = re.compile(r"(<[A-Za-z0-9_-]{1,34}>|\[[A-Z]{1,34}\])")
 
 
 class CharacterTokenizer(Pieces):
-    """A `Tokenizer` whose pieces are the characters of a text.
+    """A `Tokenizer` whose tokens are the characters of a text.
 
-    `decode(encode(text)) == text` where all characters are known; each other one reads as U+2047.
+    `decode(encode(text)) == text` if all characters are known; each unknown one is decoded as U+2047.
     """
 
     def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
-        """Wrap what `train_characters` makes.
+        """Wrap the result of `train_characters`.
 
         Args:
-            model: the characters in UTF-8, by their code points.
-            reserved: the pieces that are never split, which stand before the characters.
+            model: the characters in UTF-8, sorted by code point.
+            reserved: tokens that are never split, with ids before those of the characters.
 
         Raises:
-            UserError: `model` is something else, or a reserved piece does not look like one.
+            UserError: `model` is invalid, or a reserved token does not have the form of one.
         """
         try:
             characters = model.decode("utf-8")
@@ -57,7 +57,7 @@ class CharacterTokenizer(Pieces):
             raise UserError("not a list of characters: not in UTF-8") from None
         require_count(2 + len(reserved) + len(characters))
         if any(one >= other for one, other in pairwise(characters)):
-            raise UserError("not a list of characters: each must stand there once, in the order of their code points")
+            raise UserError("not a list of characters: they must be sorted by code point, without duplicates")
         taken = {UNKNOWN_PIECE, PADDING_PIECE}
         if len({*reserved, *taken}) < len(reserved) + 2 or not all(map(_RESERVED.fullmatch, reserved)):
             raise UserError(f"reserved pieces look like <name> or [NAME], each once; here are {shown(str(reserved))}")
@@ -73,11 +73,10 @@ class CharacterTokenizer(Pieces):
 
     @property
     def kind(self) -> str:
-        """How it splits text."""
         return "characters"
 
     def encode(self, text: str) -> list[int]:
-        """A piece for each character and for each `[MASK]` and `<line>` of `text`, without an end id."""
+        """One token for each character, `[MASK]` and `<line>` of `text`, without an end id."""
         known, found = self._characters, []
         for number, part in enumerate(_RESERVED.split(text)):
             if number % 2 and part in self._found:
@@ -87,24 +86,23 @@ class CharacterTokenizer(Pieces):
         return found
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text."""
         return [self.encode(text) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` where `amount` is 0; there is one way to spell a text.
+        """`encode_batch` if `amount` is 0; a text has only one segmentation.
 
         Raises:
             UserError: `amount` is not 0.
         """
         if amount != 0:
             raise UserError(
-                f"tokens.sampling is {amount}, but a text has one spelling in characters; set it to 0, "
+                f"tokens.sampling is {amount}, but characters have only one segmentation; set it to 0, "
                 "or tokens.kind to bpe or unigram"
             )
         return self.encode_batch(texts)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047."""
         require_ids(ids, self.size)
         return "".join([self._texts[number] for number in ids])
 
@@ -116,19 +114,19 @@ class CharacterTokenizer(Pieces):
 def train_characters(
     texts: Iterable[str], *, vocabulary_size: int | None, reserved: Sequence[str]
 ) -> CharacterTokenizer:
-    """The characters of all texts, or the most frequent of them.
+    """Learn a vocabulary of the characters of all texts, or of the most frequent ones.
 
     Args:
-        vocabulary_size: pieces without padding, at most. Not given: room for `MAX_CHARACTERS`.
-        reserved: the pieces that are never split, which the vocabulary begins with.
+        vocabulary_size: maximum number of tokens without padding; default: room for `MAX_CHARACTERS`.
+        reserved: tokens that are never split; they get the first ids.
 
     Raises:
-        UserError: there is no text, or a size without room for any character.
+        UserError: there is no text, or the size leaves no room for characters.
     """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
-    for code in range(0xD800, 0xE000):  # half surrogates, which no encoding can hold
+    for code in range(0xD800, 0xE000):  # lone surrogates, which cannot be encoded
         counts.pop(chr(code), None)
     if all(map(str.isspace, counts)):
         raise no_text()
@@ -140,7 +138,7 @@ def train_characters(
 
 
 def _readable(character: str) -> str:
-    """A space as the mark of a word's begin; what cannot be seen, or looks like that mark, by its escape: `\\n`."""
+    """A visible form of a character: U+2581 for a space, an escape such as `\\n` for other invisible ones."""
     if character == " ":
         return SPACE
     return character if character.isprintable() and character != SPACE else ascii(character)[1:-1]

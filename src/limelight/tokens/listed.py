@@ -1,7 +1,7 @@
-"""A sentencepiece model that splits, and a list that numbers: the tokenizers of Marian's models, for imported ones.
+"""Tokenizers of imported Marian models: a sentencepiece model segments, a list maps tokens to ids.
 
-Their ids do not come from the sentencepiece model: both sides may share one list while each has a model of its own. A
-piece that is not in the list is unknown, and a character that the model does not know may well be in the list.
+The ids do not come from the sentencepiece model: both sides may share one list while each has a model of its own. A
+token that is not in the list is unknown, while a character that is unknown to the model may be in the list.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _KEYS = {"sentencepiece": str, "pieces": list}
 
 
 class ListedTokenizer(Pieces):
-    """A `Tokenizer` that gives the ids of transformers' `MarianTokenizer`.
+    """A `Tokenizer` with the ids of transformers' `MarianTokenizer`.
 
-    A language code such as `>>fra<<` that stands first in a text is one piece. Text is normalized by `normalize`, then
-    by the model's own rules, which may fold characters together: `decode(encode(text))` need not be the text.
+    A language code such as `>>fra<<` at the beginning of a text is one token. Text is normalized by `normalize`, then
+    by the model's own rules, which may map several characters to one: `decode(encode(text))` may differ from the text.
     """
 
     def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
-        """Wrap what `listed_model` makes.
+        """Wrap the result of `listed_model`.
 
         Args:
-            reserved: the pieces of the list that are never split.
+            reserved: tokens of the list that are never split.
 
         Raises:
-            UserError: `model` is something else, or lacks a reserved piece.
+            UserError: `model` is invalid, or lacks a reserved token.
         """
         listed = _read(model)
         pieces = listed["pieces"]
@@ -70,7 +70,6 @@ class ListedTokenizer(Pieces):
 
     @property
     def kind(self) -> str:
-        """How it splits text."""
         return f"listed ({type_of(self.sentencepiece)})"
 
     def encode(self, text: str) -> list[int]:
@@ -78,17 +77,16 @@ class ListedTokenizer(Pieces):
         return [self._ids.get(piece, UNKNOWN) for piece in self._split(text)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text."""
         return [self.encode(text) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """A random segmentation of each text, as `SentencePieceTokenizer.encode_sampled` draws it from the model.
+        """A random segmentation of each text, drawn as in `SentencePieceTokenizer.encode_sampled`.
 
-        A word that would get a piece which is not in the list keeps its best segmentation, and so does one with
-        characters that the model does not know.
+        A word keeps its best segmentation if the drawn one contains a token that is not in the list, or if it has
+        characters that are unknown to the model.
 
         Raises:
-            UserError: `amount` is not 0, and the model is one of words or characters, which has one segmentation.
+            UserError: `amount` is not 0, and the model is of type word or char, which has only one segmentation.
         """
         if amount == 0:
             return self.encode_batch(texts)
@@ -100,7 +98,7 @@ class ListedTokenizer(Pieces):
         return rows
 
     def _split(self, text: str) -> list[str]:
-        """Pieces, first the language code if there is one."""
+        """The tokens of a text, with the language code, if any, first."""
         text = normalize(text)
         found = []
         if text.startswith(">>") and "<<" in text:
@@ -109,7 +107,7 @@ class ListedTokenizer(Pieces):
         return found + self._processor.encode(text, out_type=str)
 
     def _drawn(self, word: list[str], draw: Draw) -> list[str]:
-        """Another segmentation of a word, in the model's own numbers; the same one where that is not possible."""
+        """A random segmentation of a word; the given one if that is not possible."""
         own = self._own
         if not all(piece in own for piece in word):
             return word
@@ -118,12 +116,12 @@ class ListedTokenizer(Pieces):
 
     @cached_property
     def _own(self) -> dict[str, int]:
-        """The pieces of the model with its own numbers."""
+        """The tokens of the sentencepiece model with its own ids."""
         return {piece: number for number, piece in enumerate(pieces_in(self.sentencepiece))}
 
     @cached_property
     def _sampling(self) -> BpeDropout | UnigramSampling:
-        """What draws from the model. Made when first needed: translation never does."""
+        """The sampler for this model; created on first use, as translation does not need it."""
         kind = type_of(self.sentencepiece)
         pieces, processor = pieces_in(self.sentencepiece), self._processor
         fixed = [
@@ -135,13 +133,13 @@ class ListedTokenizer(Pieces):
         if kind == "unigram":
             return UnigramSampling(processor, list(pieces), fixed)
         raise UserError(
-            f"tokens.sampling: the vocabulary of this imported model is one of type {kind}, which segments a text in "
+            f"tokens.sampling: the vocabulary of this imported model is of type {kind}, which segments a text in only "
             "one way; set it to 0"
         )
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047, bytes that make up no
-        character are left out."""
+        """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047, incomplete bytes are
+        dropped."""
         require_ids(ids, self.size)
         kept = [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in kept]
@@ -153,11 +151,11 @@ class ListedTokenizer(Pieces):
 
 
 def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:
-    """The file of a `ListedTokenizer`.
+    """The file content of a `ListedTokenizer`.
 
     Args:
         model: a serialized sentencepiece model.
-        pieces: by their ids, which begin with the end of a sentence and unknown, without padding.
+        pieces: tokens in the order of their ids, beginning with the end and the unknown token, without padding.
     """
     listed = {"sentencepiece": base64.b64encode(model).decode("ascii"), "pieces": list(pieces)}
     return json.dumps(listed, ensure_ascii=False).encode("utf-8")
@@ -188,7 +186,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _words(pieces: Sequence[str]) -> Iterator[list[str]]:
-    """The pieces of one word after another; each word but the first begins with the mark of a space."""
+    """The tokens of one word after another; each word except the first begins with the mark of a space."""
     word: list[str] = []
     for piece in pieces:
         if piece.startswith(SPACE) and word:

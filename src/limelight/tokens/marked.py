@@ -1,9 +1,9 @@
-"""Marked text to ids and back: placeholders and term annotations become ids of reserved tokens.
+"""Encode and decode marked text: placeholders and term annotations become ids of reserved tokens.
 
-Plain `encode` never does this. Text between marks is segmented apart. Spacing survives: a space before a mark is a bare
-`▁`, and what follows a mark without a space has no `▁` at its beginning, so "a<ph0>b" and "a <ph0> b" have different
-ids. Around the marks of a term, spaces say nothing: "cat <ph30> Katze <ph31> sleeps" is encoded as "cat<ph30>
-Katze<ph31> sleeps".
+Plain `encode` never does this. Text between marks is segmented separately. Spacing is preserved: a space before a mark
+is a bare `▁`, and text that follows a mark without a space has no `▁` at its beginning, so "a<ph0>b" and "a <ph0> b"
+have different ids. Spaces around the marks of a term are ignored: "cat <ph30> Katze <ph31> sleeps" is encoded as
+"cat<ph30> Katze<ph31> sleeps".
 """
 
 from __future__ import annotations
@@ -55,33 +55,34 @@ __all__ = [
 ]
 
 _GUARD = "\U0010fffd"
-"""No vocabulary has it, so nothing merges with it: what follows it is segmented as the inside of a word."""
+"""A character outside every vocabulary, so that nothing merges with it: text after it is segmented as the inside of a
+word."""
 _NUMBERS = {piece: number for number, piece in enumerate(PLACEHOLDERS)}
 _BEGIN, _END = re.compile(f" *{TERM_BEGIN} *"), re.compile(f" *{TERM_END}")
 
 
 class _Spacing(NamedTuple):
-    """What a tokenizer does with spaces."""
+    """How a tokenizer handles spaces."""
 
     keeps: bool
-    """Whether it takes a text as it is; else it begins every text with a space of its own."""
+    """Whether it encodes a text unchanged; otherwise it inserts a space at the beginning."""
     space: list[int]
-    """A bare space."""
+    """The ids of a bare space."""
     guard: list[int]
     """The ids of `_GUARD`."""
     merges: bool
-    """Whether neighboring unknown characters are one unknown id."""
+    """Whether adjacent unknown characters become one unknown id."""
 
 
 class _Segment(NamedTuple):
-    """A text between marks: its number, and how many of its first ids belong to the guard before it."""
+    """A text between marks: its index, and the number of its first ids that belong to the guard."""
 
     number: int
     skipped: int
 
 
 def encode_marked(tokenizer: Tokenizer, text: str) -> list[int]:
-    """The ids of marked text, without an end id. Raises `UserError` for a mark that the vocabulary does not have."""
+    """The ids of marked text, without an end id. Raises `UserError` for a mark outside the vocabulary."""
     return encode_marked_batch(tokenizer, [text])[0]
 
 
@@ -91,9 +92,9 @@ def encode_marked_batch(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list
 
 
 def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-    """The same with a random segmentation of what stands between marks; see `Tokenizer.encode_sampled`.
+    """`encode_marked_batch` with random segmentations between marks; see `Tokenizer.encode_sampled`.
 
-    Raises `UserError` for a mark that the vocabulary does not have, and for sampling that the tokenizer does not know.
+    Raises `UserError` for a mark outside the vocabulary, and for sampling that the tokenizer does not support.
     """
     if isinstance(tokenizer, TaggedTokenizer):
         rows = encode_marked_sampled(tokenizer.tokenizer, texts, amount=amount, seed=seed)
@@ -112,7 +113,7 @@ def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount:
 def encode_mixed(
     tokenizer: Tokenizer, texts: Sequence[str], marked: Sequence[bool], *, amount: float = 0.0, seed: int = 0
 ) -> list[list[int]]:
-    """The ids of texts of which some are `marked`; in the others the characters of marks are ordinary text."""
+    """The ids of texts, of which some are `marked`; in the others, marks are ordinary text."""
     plain = [text for text, is_marked in zip(texts, marked, strict=True) if not is_marked]
     others = [text for text, is_marked in zip(texts, marked, strict=True) if is_marked]
     rows = iter(tokenizer.encode_sampled(plain, amount=amount, seed=seed))
@@ -121,7 +122,7 @@ def encode_mixed(
 
 
 def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """The marked text of `ids`: as `decode`, but with the marks, which plain `decode` skips."""
+    """The marked text of `ids`: like `decode`, but including marks."""
     if isinstance(tokenizer, TaggedTokenizer):
         tokenizer = tokenizer.tokenizer
     keeps = _keeps_spaces(tokenizer)
@@ -137,7 +138,7 @@ def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def knows_marks(tokenizer: Tokenizer) -> bool:
-    """Whether the vocabulary has the reserved tokens for marks."""
+    """Whether the vocabulary contains the reserved tokens for marks."""
     with suppress(UserError):
         require_marks(tokenizer)
         return True
@@ -145,7 +146,7 @@ def knows_marks(tokenizer: Tokenizer) -> bool:
 
 
 def require_marks(tokenizer: Tokenizer) -> None:
-    """Raises `UserError` where the vocabulary lacks the reserved tokens for marks."""
+    """Raises `UserError` if the vocabulary lacks the reserved tokens for marks."""
     try:
         for piece in PLACEHOLDERS:
             tokenizer.reserved_id(piece)
@@ -158,7 +159,7 @@ def require_marks(tokenizer: Tokenizer) -> None:
 
 
 def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str]) -> list[list[int] | _Segment]:
-    """What the ids of a text are put together of. Appends to `segments`."""
+    """The parts of which the ids of a text are composed. Appends to `segments`."""
     text = _END.sub(TERM_END, _BEGIN.sub(f"{TERM_BEGIN} ", text))
     if not spacing.keeps:
         text = normalize(text)
@@ -178,7 +179,7 @@ def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str
 
 
 def _skipped(tokenizer: Tokenizer, spacing: _Spacing, part: str) -> int:
-    """How many ids of the guard stand before those of a part that is glued to a mark."""
+    """The number of guard ids before a part that follows a mark without a space."""
     swallowed = spacing.merges and UNKNOWN in tokenizer.encode(part[0])
     return len(spacing.guard) - swallowed
 
@@ -195,7 +196,7 @@ def _keeps_spaces(tokenizer: Tokenizer) -> bool:
 
 
 def _decoded(tokenizer: Tokenizer, ids: list[int], *, keeps: bool) -> str:
-    """Text between marks, with the spaces at its ends."""
+    """Text between marks, including spaces at its ends."""
     text = tokenizer.decode(ids)
     if keeps or not ids:
         return text

@@ -1,7 +1,7 @@
-"""A tokenizer's folder: the model file in its library's own format, and `tokenizer.yaml` that describes it.
+"""The folder of a tokenizer: the model file in its library's own format, and `tokenizer.yaml`, which describes it.
 
-Nothing in either is executable, and nothing is taken on trust: sizes are bounded before a file is read, no name of a
-file is taken from another, and the SHA-256 of the model file must be the one it was saved with.
+Neither is executable, and both are validated: file sizes are bounded, no file name is taken from a file's content, and
+the SHA-256 of the model file must match the description.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODEL_FILES = {
     "characters": "characters.txt",
     "listed": "listed.json",
 }
-"""For each kind of tokenizer the name of its model file."""
+"""Name of the model file for each kind of tokenizer."""
 
 _MAX_MODEL_BYTES = 16_000_000
 _KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": list, "sha256": str}
@@ -34,18 +34,18 @@ _KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": 
 
 @dataclass(frozen=True)
 class StoredTokenizer:
-    """A tokenizer in its stored form."""
+    """A tokenizer in stored form."""
 
     kind: str
     pieces: int
-    """Without padding, whose id this number is."""
+    """Number of tokens without padding; also the id of padding."""
     reserved: tuple[str, ...]
-    """The pieces that are never split."""
+    """Tokens that are never split."""
     model: bytes
 
 
 def write_stored(stored: StoredTokenizer, folder: Path) -> None:
-    """Write both files. The description comes last: a folder that has it is complete."""
+    """Write both files. The description is written last: a folder that contains it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MODEL_FILES[stored.kind]).write_bytes(stored.model)
     description = {
@@ -61,10 +61,10 @@ def write_stored(stored: StoredTokenizer, folder: Path) -> None:
 
 
 def read_stored(folder: Path) -> StoredTokenizer:
-    """Read and check both files.
+    """Read and validate both files.
 
     Raises:
-        UserError: a file is missing, too large, damaged or of another format, with its name.
+        UserError: a file is missing, too large, damaged or of another format; the message names it.
     """
     path = folder / METADATA_NAME
     description = _describe(path)

@@ -1,8 +1,8 @@
-"""Subword sampling, word by word, from one seeded generator of our own.
+"""Subword sampling, word by word, with a seeded generator.
 
-The libraries draw from generators that cannot be seeded, or whose seed is not valid across processes; a resumed run
-would see other segmentations. Here every draw follows from the seed, in any process. Words are sampled separately,
-because neither kind of vocabulary has pieces that include an inner space.
+The libraries' generators cannot be seeded, or their seed is not valid across processes; a resumed run would get other
+segmentations. Here all draws depend only on the seed, in any process. Words are sampled separately, as tokens of both
+kinds of vocabularies contain no inner spaces.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Word = tuple[int, ...]
 Draw = Callable[[Word], Word]
 
 VARIANTS = 16
-"""BPE: segmentations drawn for each word per call; its occurrences choose among them."""
+"""BPE: number of segmentations drawn for each word per call; its occurrences choose among them."""
 
 N_BEST = 64
-"""Unigram: the n-best segmentations of a word to sample from; all others are very improbable."""
+"""Unigram: number of best segmentations of a word to sample from; all others are very improbable."""
 
 
 def sample_rows(
     rows: Sequence[Sequence[int]], begins: Sequence[bool], alone: Sequence[bool], draw: Draw
 ) -> list[list[int]]:
-    """Each row with each of its words drawn anew.
+    """Resample the segmentation of each word in each row.
 
     Args:
-        begins: for each id, whether its piece begins a word.
-        alone: for each id, whether it is a word of its own that is never split.
+        begins: for each id, whether its token begins a word.
+        alone: for each id, whether it is a word that is never split.
     """
     sampled = []
     for row in rows:
@@ -57,8 +57,8 @@ def sample_rows(
 class BpeDropout:
     """BPE-dropout (Provilkov et al. 2020, algorithm 1).
 
-    Before each merge every possible one is left out with probability p; the first learned of the others is done, and a
-    word is finished when none is left.
+    Before each merge, every possible merge is dropped with probability p; the remaining one that was learned first is
+    applied. A word is finished when no merge remains.
     """
 
     def __init__(self, pieces: Sequence[str], fixed: Sequence[bool]) -> None:
@@ -66,7 +66,7 @@ class BpeDropout:
         self._ids = {piece: number for number, piece in enumerate(pieces) if not fixed[number]}  # in order of learning
 
     def draws(self, amount: float, seed: int) -> Draw:
-        """A draw of one word after another; the same seed draws the same."""
+        """A function that samples a segmentation of a word; equal seeds give equal sequences."""
         random, pool = Random(seed), dict[Word, list[Word | None]]()
 
         def draw(word: Word) -> Word:
@@ -96,14 +96,14 @@ class BpeDropout:
 
 
 class UnigramSampling:
-    """Segmentations drawn by their probability to the power of alpha (Kudo 2018, section 3.2)."""
+    """Sample segmentations with probability proportional to p^alpha (Kudo 2018, section 3.2)."""
 
     def __init__(self, processor: SentencePieceProcessor, pieces: Sequence[str], fixed: Sequence[bool]) -> None:
         self._processor, self._pieces, self._fixed = processor, pieces, fixed
         self._best = lru_cache(maxsize=1 << 18)(self._find)
 
     def draws(self, amount: float, seed: int) -> Draw:
-        """A draw of one word after another; the same seed draws the same."""
+        """A function that samples a segmentation of a word; equal seeds give equal sequences."""
         random, known = Random(seed), dict[Word, tuple[list[Word], list[float]]]()
 
         def draw(word: Word) -> Word:
@@ -120,7 +120,7 @@ class UnigramSampling:
         return draw
 
     def _find(self, word: Word) -> list[tuple[Word, float]]:
-        """The best segmentations with their log-probabilities; a word that is not all plain pieces has only its own."""
+        """The best segmentations with their log-probabilities; words with special tokens have only the given one."""
         text = "".join(self._pieces[number] for number in word)
         if not text.startswith(SPACE) or text == SPACE or any(self._fixed[number] for number in word):
             return [(word, 0.0)]

@@ -1,7 +1,7 @@
-"""Unigram (Kudo 2018) and BPE (Sennrich et al. 2016) vocabularies through the sentencepiece library.
+"""Unigram (Kudo 2018) and BPE (Sennrich et al. 2016) vocabularies with the sentencepiece library.
 
-The model file is a plain sentencepiece model that every other tool reads; padding is the one id it does not know, the
-next after its last piece.
+The model file is a standard sentencepiece model that other tools can read. Padding is not part of it: its id follows
+the last token.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ from limelight.tokens.vocabulary import (
     too_small,
 )
 
-# With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
+# With byte fallback, the rarest characters (one in 10,000) need no token of their own.
 _COVERAGE_WITH_BYTES = 0.9999
 
 # Fields of a sentencepiece model, and one of its normalizer and denormalizer.
 _PIECE, _NORMALIZER, _DENORMALIZER, _RULES = 1, 3, 5, 2
 MAX_REPLACEMENT_LENGTH = 64
-"""Bytes that rules of normalization may put for a character; the longest of NFKC is a greeting of 33."""
+"""Maximum bytes of the replacement of a character in normalization rules; the longest in NFKC has 33."""
 
 _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
 class SentencePieceTokenizer(Pieces):
-    """A `Tokenizer` around a sentencepiece model.
+    """A `Tokenizer` with a sentencepiece model.
 
-    With byte fallback `decode(encode(text)) == normalize(text)` for every text; without, characters that the training
-    text did not have become the unknown piece.
+    With byte fallback `decode(encode(text)) == normalize(text)` for every text; without it, characters outside the
+    training text become the unknown token.
     """
 
     def __init__(self, model: bytes, *, kind: str, reserved: Sequence[str]) -> None:
-        """Wrap a serialized model whose end id is 0 and unknown id 1, as `train_sentencepiece` makes them.
+        """Wrap a serialized model with end id 0 and unknown id 1, as made by `train_sentencepiece`.
 
         Args:
             kind: `bpe` or `unigram`.
-            reserved: the pieces of the model that are never split.
+            reserved: tokens of the model that are never split.
 
         Raises:
-            UserError: `model` is not a sentencepiece model, has other special ids, or lacks a reserved piece.
+            UserError: `model` is not a sentencepiece model, has other special ids, or lacks a reserved token.
         """
         count = count_pieces(model)
         require_count(count)
@@ -100,7 +100,6 @@ class SentencePieceTokenizer(Pieces):
 
     @property
     def kind(self) -> str:
-        """How it splits text."""
         return self._kind
 
     @property
@@ -113,17 +112,16 @@ class SentencePieceTokenizer(Pieces):
         return self._processor.encode(normalize(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text."""
-        # One by one: what the library does for a list begins with some milliseconds for its threads, even for one.
+        # One by one: for a list, the library takes some milliseconds to start threads, even for a single text.
         return [self._processor.encode(normalize(text)) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """A random segmentation of each text: a pure function of its arguments, in any process.
+        """A random segmentation of each text; a pure function of its arguments, in any process.
 
         Args:
-            amount: 0 is `encode_batch`. BPE: the probability with which each merge is left out (BPE-dropout, Provilkov
+            amount: 0 is `encode_batch`. BPE: the probability with which each merge is dropped (BPE-dropout, Provilkov
                 et al. 2020; 0.1 in the paper). Unigram: the exponent alpha of the segmentations' probabilities (Kudo
-                2018, section 3.2; 0.2 there): the larger, the closer to the best one.
+                2018, section 3.2; 0.2 there): the larger, the closer to the best segmentation.
             seed: any integer.
         """
         rows = self.encode_batch(texts)
@@ -132,10 +130,8 @@ class SentencePieceTokenizer(Pieces):
         return sample_rows(rows, self._begins, self._alone, self._sampling.draws(amount, seed))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047.
-
-        Bytes that make up no character are left out.
-        """
+        """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047, incomplete bytes are
+        dropped."""
         require_ids(ids, self.size)
         return self._processor.decode(
             [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
@@ -147,9 +143,9 @@ class SentencePieceTokenizer(Pieces):
 
 
 def count_pieces(model: bytes) -> int:
-    """How many pieces a serialized model lists, at most one above `MAX_PIECES`; known before the library reads it.
+    """The number of tokens in a serialized model, at most `MAX_PIECES` + 1, without loading it into the library.
 
-    Raises `UserError` for other bytes, and for a model whose rules could make pages of a letter.
+    Raises `UserError` for invalid bytes, and for normalization rules that expand a character excessively.
     """
     count = 0
     for field in fields(model):
@@ -168,11 +164,11 @@ def _rules(normalizer: bytes) -> bytes:
 
 
 def _require_short(rules: bytes) -> None:
-    """Compiled rules are the size of a search tree, the tree, and each replacement with a zero at its end."""
+    """Compiled rules consist of the size of a search tree, the tree, and null-terminated replacements."""
     tree = int.from_bytes(rules[:4], "little")
     longest = max(map(len, rules[4 + tree :].split(b"\0")))
     if longest > MAX_REPLACEMENT_LENGTH:
-        raise UserError(f"a sentencepiece model whose rules put {longest:,} bytes for a character; that is no spelling")
+        raise UserError(f"a sentencepiece model with normalization rules that replace a character by {longest:,} bytes")
 
 
 def train_sentencepiece(
@@ -184,16 +180,16 @@ def train_sentencepiece(
     byte_fallback: bool,
     pairs: int,
 ) -> SentencePieceTokenizer:
-    """Learn a vocabulary; the same sentences give the same bytes. It holds `required_characters`.
+    """Learn a vocabulary, deterministically. It contains `required_characters`.
 
     Args:
         sentences: normalized, none empty.
         kind: `bpe` or `unigram`.
-        reserved: the pieces that are never split, which the vocabulary begins with.
-        vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
+        reserved: tokens that are never split; they get the first ids.
+        vocabulary_size: tokens without padding; default: suitable for `pairs`, or as many as the text allows.
 
     Raises:
-        UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
+        UserError: an explicit size that the text cannot fill, or that is too small for its characters.
     """
     coverage = _COVERAGE_WITH_BYTES if byte_fallback else 1.0
     size = vocabulary_size or suggest_vocabulary_size(pairs, count_alphabet(sentences, coverage))
@@ -211,13 +207,13 @@ def train_sentencepiece(
         smallest = int(match[1])
         if vocabulary_size is not None:
             raise too_small(size, smallest) from None
-        # The library counts characters that the suggestion does not: the suggested room comes on top of them.
+        # The library requires characters that the suggestion does not count: add the suggested size to them.
         model = learn(size=smallest + size, exact=False, required=required)
     return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
 
 
 def _largest(learn: Callable[..., bytes], sentences: Sequence[str], size: int, bound: int) -> int:
-    """The largest possible size: of a vocabulary as small as `bound` fewer characters are required."""
+    """The largest possible size, with the characters required for a vocabulary of size `bound`."""
     try:
         learn(size=size, exact=True, required=required_characters(sentences, bound))
     except RuntimeError as error:

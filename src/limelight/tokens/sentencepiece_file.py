@@ -1,7 +1,6 @@
-"""Reading the fields of a sentencepiece model file, replacing its normalization rules, and adding pieces.
+"""Low-level access to sentencepiece model files: read fields, replace normalization rules, add tokens.
 
-The numbers of the fields are those of sentencepiece_model.proto of sentencepiece, whose library reads such files but
-changes none.
+Field numbers are those of sentencepiece_model.proto; sentencepiece's library can read such files but not modify them.
 """
 
 import struct
@@ -20,7 +19,7 @@ _BYTES, _FOUR_BYTES = 2, 5  # the wire types of text, bytes and messages, and of
 
 
 def type_of(model: bytes) -> str:
-    """`unigram`, `bpe`, `word` or `char`. Raises `UserError` for another file."""
+    """`unigram`, `bpe`, `word` or `char`. Raises `UserError` for an invalid model."""
     found = [field.value for field in fields(_message(model, TRAINER)) if field.number == MODEL_TYPE]
     number = found[-1] if found else 1
     if number not in list(TYPES):
@@ -29,7 +28,7 @@ def type_of(model: bytes) -> str:
 
 
 def pieces_in(model: bytes) -> dict[str, bool]:
-    """The pieces in the order of their ids, each with whether it is never split."""
+    """The tokens in the order of their ids, and whether each is never split."""
     found = {}
     for field in fields(model):
         if field.number == PIECE:
@@ -41,7 +40,7 @@ def pieces_in(model: bytes) -> dict[str, bool]:
 
 
 def lowest_score(model: bytes) -> float:
-    """The lowest score of a piece. BPE merges pieces of higher scores first."""
+    """The lowest score of a token. BPE merges tokens with higher scores first."""
     scores = [
         struct.unpack("<f", each.raw[-4:])[0]
         for field in fields(model)
@@ -53,7 +52,7 @@ def lowest_score(model: bytes) -> float:
 
 
 def add_pieces(model: bytes, scored: Iterable[tuple[str, float]]) -> bytes:
-    """The same model with ordinary pieces of these texts and scores after its own."""
+    """The model with ordinary tokens of these texts and scores added at the end."""
     added = (
         _field(PIECE_TEXT, text.encode()) + _varint(PIECE_SCORE << 3 | _FOUR_BYTES) + struct.pack("<f", score)
         for text, score in scored
@@ -62,13 +61,13 @@ def add_pieces(model: bytes, scored: Iterable[tuple[str, float]]) -> bytes:
 
 
 def rules_of(model: bytes) -> tuple[str, bytes]:
-    """The name and the compiled rules of normalization; no rules where text stays as it is."""
+    """The name and the compiled normalization rules; empty rules leave text unchanged."""
     found = {field.number: field.bytes_value() for field in fields(_message(model, NORMALIZER)) if field.number < 3}
     return found.get(RULE_NAME, b"").decode("utf-8", errors="replace"), found.get(RULES, b"")
 
 
 def with_rules(model: bytes, name: str, rules: bytes) -> bytes:
-    """The same model with other rules of normalization."""
+    """The model with other normalization rules."""
     normalizer = with_fields(_message(model, NORMALIZER), {RULE_NAME: name.encode(), RULES: rules})
     return with_fields(model, {NORMALIZER: normalizer})
 
@@ -79,7 +78,7 @@ def _message(model: bytes, number: int) -> bytes:
 
 
 def with_fields(message: bytes, changed: Mapping[int, bytes]) -> bytes:
-    """A message with some of its fields replaced by these, which are text, bytes or messages."""
+    """A message with some of its fields replaced."""
     kept = b"".join(field.raw for field in fields(message) if field.number not in changed)
     return kept + b"".join(_field(number, value) for number, value in changed.items())
 

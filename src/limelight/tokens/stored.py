@@ -1,4 +1,4 @@
-"""The tokenizers of a model, made and kept together."""
+"""Train, save and load the tokenizers of a model."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from limelight.tokens.vocabulary import training_sentences
 from limelight.tokens.wordpiece import WordPieceTokenizer, train_wordpiece
 
 KINDS = ("bpe", "unigram", "wordpiece", "characters")
-"""What can be learned here."""
+"""Kinds of vocabularies that can be trained."""
 
 _JOINT, _SOURCE, _TARGET = "joint", "source", "target"
 
 
 class Tokenizers(NamedTuple):
-    """The tokenizers of both sides: one object twice where the vocabulary is joint."""
+    """The tokenizers of both sides; the same object twice if the vocabulary is joint."""
 
     source: Tokenizer
     target: Tokenizer
 
     @property
     def one_vocabulary(self) -> bool:
-        """Whether each id stands for the same piece on both sides, even where they split texts differently."""
+        """Whether each id stands for the same token on both sides, even if they segment texts differently."""
         if self.source is self.target or self.source.size != self.target.size:
             return self.source is self.target
         return self.source.pieces(range(self.source.size)) == self.target.pieces(range(self.target.size))
@@ -46,25 +46,24 @@ def train_tokenizer(
     sentences: int,
     reserved: Sequence[str] = (),
 ) -> Tokenizer:
-    """Learn a vocabulary from texts (of both sides, where it shall be joint).
+    """Learn a vocabulary from texts (of both sides, if it is joint).
 
     Args:
-        texts: gone through once; of more than a million, a million drawn evenly are held and learned from. All of them
-            count for `characters`.
+        texts: read once; of more than a million texts, a random million is used. `characters` counts all of them.
         kind: `bpe`, `unigram`, `wordpiece` or `characters`.
-        vocabulary_size: pieces without padding; not given, `suggest_vocabulary_size(sentences)`, or fewer where the
-            texts do not have as many. For `characters` a bound: they are as many as the texts have.
-        languages: each gets a tag (`language_tag`) among the reserved pieces.
-        byte_fallback: spell unknown characters in bytes; WordPiece and characters cannot and leave this aside.
-        seed: of the draw from a corpus of more than a million texts.
-        sentences: pairs in the corpus.
-        reserved: pieces that are never split, besides the tags and the placeholders.
+        vocabulary_size: tokens without padding; default: `suggest_vocabulary_size(sentences)`, or fewer if the texts do
+            not have as many. For `characters`, an upper bound.
+        languages: each gets a tag (`language_tag`) among the reserved tokens.
+        byte_fallback: encode unknown characters as bytes; not supported by WordPiece and characters, which ignore it.
+        seed: seed of the random selection from more than a million texts.
+        sentences: number of pairs in the corpus.
+        reserved: tokens that are never split, besides tags and placeholders.
 
     Raises:
-        UserError: unknown kind, no text at all, a size that this text cannot have, a language with an impossible name.
+        UserError: unknown kind, no text, a size that is impossible for this text, an invalid language name.
     """
     if kind not in KINDS:
-        raise UserError(f"tokens.kind is {kind!r}; known are {', '.join(KINDS)}")
+        raise UserError(f"tokens.kind is {kind!r}; choose from {', '.join(KINDS)}")
     pieces = reserved_pieces(languages, reserved)
     if kind == "characters":
         return train_characters(texts, vocabulary_size=vocabulary_size, reserved=pieces)
@@ -82,10 +81,10 @@ def train_tokenizer(
 
 
 def load_tokenizer(folder: str | Path) -> Tokenizer:
-    """Load what `Tokenizer.save` wrote.
+    """Load a tokenizer written by `Tokenizer.save`.
 
     Raises:
-        UserError: a file is missing, damaged, too large or of an unknown format, with its name.
+        UserError: a file is missing, damaged, too large or of an unknown format; the message names it.
     """
     folder = Path(folder)
     stored = read_stored(folder)
@@ -116,16 +115,16 @@ def save_tokenizers(tokenizers: Tokenizers, folder: str | Path) -> None:
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """Every file that `load_tokenizers` may open, whether it is there or not."""
+    """All files that `load_tokenizers` may open, whether they exist or not."""
     names = sorted({METADATA_NAME, *MODEL_FILES.values()})
     return [folder / side / name for side in (_JOINT, _SOURCE, _TARGET) for name in names]
 
 
 def load_tokenizers(folder: str | Path) -> Tokenizers:
-    """Load what `save_tokenizers` wrote.
+    """Load tokenizers written by `save_tokenizers`.
 
     Raises:
-        UserError: there are no tokenizers, or joint and separate ones at once, or one of them cannot be loaded.
+        UserError: there are no tokenizers, or both joint and separate ones, or one of them cannot be loaded.
     """
     folder = Path(folder)
     joint = (folder / _JOINT).is_dir()

@@ -1,4 +1,4 @@
-"""A source tokenizer for one direction of a model that translates in several."""
+"""A source tokenizer that adds the language tag of one direction."""
 
 from __future__ import annotations
 
@@ -10,45 +10,40 @@ from limelight.tokens.tokenizer import Tokenizer, language_tag
 
 
 class TaggedTokenizer:
-    """Encodes as another tokenizer does, with the tag of the target language before every text (Johnson et al. 2017).
+    """A tokenizer that puts the tag of the target language before every text (Johnson et al. 2017).
 
-    The tag is an id: the same characters in a text remain ordinary text.
+    The tag is inserted as an id: the same characters in a text remain ordinary text.
     """
 
     def __init__(self, tokenizer: Tokenizer, language: str) -> None:
-        """Raises `UserError` where the vocabulary has no tag for the language."""
+        """Raises `UserError` if the vocabulary has no tag for the language."""
         self.tokenizer = tokenizer
         self.tag = tokenizer.reserved_id(language_tag(language))
 
     @property
     def kind(self) -> str:
-        """How the vocabulary was made."""
         return self.tokenizer.kind
 
     @property
     def size(self) -> int:
-        """How many ids there are, padding included."""
         return self.tokenizer.size
 
     @property
     def padding(self) -> int:
-        """The id that fills rows."""
         return self.tokenizer.padding
 
     def reserved_id(self, piece: str) -> int:
-        """The id of a reserved token. Raises `UserError` where this vocabulary has none."""
         return self.tokenizer.reserved_id(piece)
 
     def encode(self, text: str) -> list[int]:
-        """The tag, then the best segmentation of `text`, without an end id."""
+        """The tag, followed by the best segmentation of `text`, without an end id."""
         return [self.tag, *self.tokenizer.encode(text)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text."""
         return [[self.tag, *row] for row in self.tokenizer.encode_batch(texts)]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """The tag, then a random segmentation of each text; a pure function of the arguments."""
+        """The tag, followed by a random segmentation, for each text; a pure function of the arguments."""
         return [[self.tag, *row] for row in self.tokenizer.encode_sampled(texts, amount=amount, seed=seed)]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -56,18 +51,17 @@ class TaggedTokenizer:
         return self.tokenizer.decode(ids)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable token for each id."""
         return self.tokenizer.pieces(ids)
 
     def word_of(self, ids: Sequence[int]) -> list[int]:
-        """For each id the number of the word it belongs to; the tag is a word of its own."""
+        """For each id the index of its word; the tag is a word."""
         return self.tokenizer.word_of(ids)
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer below; the direction is a matter of the request."""
+        """Write the underlying tokenizer, without the tag."""
         self.tokenizer.save(folder)
 
 
 def tagged(tokenizers: Tokenizers, language: str) -> Tokenizers:
-    """The tokenizers of a model for translation into `language`. Raises `UserError` where there is no tag for it."""
+    """The tokenizers of a model for translation into `language`. Raises `UserError` if there is no tag for it."""
     return Tokenizers(TaggedTokenizer(tokenizers.source, language), tokenizers.target)

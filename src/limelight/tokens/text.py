@@ -1,7 +1,7 @@
-"""Encoding whole documents, including line ends, which tokenizers of sentences do not preserve.
+"""Encode whole documents including line ends, which most tokenizers do not preserve.
 
-A tokenizer that makes one space of all white space would lose the lines of a document. For those each line is encoded
-alone, and the reserved token `<line>` stands between two of them; a tokenizer of characters spells `\\n` itself.
+Tokenizers that collapse white space would lose the lines of a document: for these, each line is encoded separately,
+with the reserved token `<line>` between lines. A character tokenizer encodes `\\n` itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from limelight.errors import UserError
 from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer
 
 RESERVED = (MASK, LINE)
-"""What a vocabulary of plain text reserves besides the placeholders."""
+"""Tokens that a vocabulary of plain text reserves besides the placeholders."""
 
 _NEVER_ORDINARY = {*PLACEHOLDERS, *RESERVED}
 
@@ -21,7 +21,8 @@ _NEVER_ORDINARY = {*PLACEHOLDERS, *RESERVED}
 def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
     """The ids of a document, without an end id.
 
-    Texts that end in `\\n` can be encoded one by one: their ids together are those of all of them together.
+    Texts that end in `\\n` can be encoded separately: the concatenation of their ids equals the ids of their
+    concatenation.
 
     Raises:
         UserError: the vocabulary has no token for the end of a line.
@@ -30,7 +31,7 @@ def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """`encode_text` of each text; many short ones together are quicker."""
+    """`encode_text` of each text; faster for many short texts."""
     line = line_end(tokenizer)
     if line is None:
         return tokenizer.encode_batch(texts)
@@ -42,8 +43,8 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """The text of `ids`; end and padding are skipped.
 
-    `decode_text(encode_text(text))` is `text` for characters that are all known; for the other tokenizers it is
-    `decode(encode(line))` of each line, and a text that says `<line>` itself has an end of line there.
+    `decode_text(encode_text(text)) == text` for character tokenizers if all characters are known. For other tokenizers
+    it is `decode(encode(line))` of each line, and a literal `<line>` in the text is decoded as a line end.
 
     Raises:
         UserError: the vocabulary has no token for the end of a line.
@@ -61,7 +62,7 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def line_end(tokenizer: Tokenizer) -> int | None:
-    """The id of `<line>`, or None for a tokenizer that keeps line ends itself.
+    """The id of `<line>`, or None for a tokenizer that preserves line ends.
 
     Raises:
         UserError: the vocabulary has no token for the end of a line.
@@ -75,7 +76,7 @@ def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
     """The id of a reserved token.
 
     Raises:
-        UserError: the vocabulary has none, as it was not made for plain text.
+        UserError: the vocabulary was not made for plain text and lacks the token.
     """
     try:
         return tokenizer.reserved_id(piece)
@@ -86,7 +87,7 @@ def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
 
 
 def ordinary_pieces(tokenizer: Tokenizer) -> list[int]:
-    """The ids that stand for text: neither special nor reserved in a vocabulary of plain text."""
+    """The ids of ordinary tokens: neither special nor reserved in a vocabulary of plain text."""
     apart = {END, UNKNOWN, tokenizer.padding}
     pieces = tokenizer.pieces(range(tokenizer.size))
     return [number for number, piece in enumerate(pieces) if number not in apart and piece not in _NEVER_ORDINARY]

@@ -1,7 +1,7 @@
 """The interface of tokenizers: the protocol, the special ids and the reserved tokens.
 
-Special ids follow Marian's convention: end 0, unknown 1, padding the last id. Every other tool can then convert our
-models, and a decoder starts from padding, whose embedding is zero.
+Special ids follow Marian's convention: end 0, unknown 1, padding the last id. So other tools can convert our models,
+and a decoder starts from padding, whose embedding is zero.
 """
 
 from __future__ import annotations
@@ -35,46 +35,44 @@ TERM_BEGIN_PIECE, TERM_END_PIECE = PLACEHOLDERS[30:]
 """They enclose the target form of a term after the source word: `cat <ph30> Katze <ph31>`."""
 
 BACK_TRANSLATED = "<bt>"
-"""Before a source that is a machine translation of its target (Caswell et al. 2019). In vocabularies of runs that learn
-from such text only."""
+"""Precedes a source that is a machine translation of its target (Caswell et al. 2019). Only in vocabularies of runs
+that train on such text."""
 
 MASK = "[MASK]"
 """Replaces a token that a masked model has to predict (Devlin et al. 2019). Only in vocabularies of plain text."""
 
 LINE = "<line>"
-"""An end of line inside a document, where a tokenizer makes one space of all white space. In vocabularies of plain text
-only."""
+"""A line end inside a document, for tokenizers that collapse white space. Only in vocabularies of plain text."""
 
 MAX_PIECES = 500_000
-"""Larger vocabularies are refused: it is twice that of models that translate 200 languages."""
+"""Maximum vocabulary size: twice that of models that translate 200 languages."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _CONTROL = re.compile(rf"<2{_LANGUAGE.pattern}>|<ph\d+>|{BACK_TRANSLATED}")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# White space at which a line may break. No-break spaces are not in it: French typography depends on them.
+# White space at which a line may break. No-break spaces are excluded: French typography depends on them.
 _BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000{SPACE}]+")
 
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Text to ids and back. Texts are normalized first, see `normalize`; a tokenizer of characters takes them as they
-    are."""
+    """Text to ids and back. Texts are normalized first, see `normalize`, except by character tokenizers."""
 
     @property
     def kind(self) -> str:
-        """How it splits text, in a word or two: `bpe`, `unigram`, `wordpiece`, `characters`, `listed (unigram)`."""
+        """The kind of segmentation: `bpe`, `unigram`, `wordpiece`, `characters`, `listed (unigram)`."""
 
     @property
     def size(self) -> int:
-        """How many ids there are, padding included."""
+        """Number of ids, padding included."""
 
     @property
     def padding(self) -> int:
-        """The id that fills rows: the last one, `size - 1`."""
+        """The padding id: the last one, `size - 1`."""
 
     def reserved_id(self, piece: str) -> int:
-        """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
+        """The id of a reserved token. Raises `UserError` if the vocabulary lacks it."""
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
@@ -86,23 +84,23 @@ class Tokenizer(Protocol):
         """A random segmentation of each text; a pure function of its arguments. `amount` 0 is `encode_batch`."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`. End, padding, tags and placeholders are skipped; the unknown id reads as U+2047."""
+        """The text of `ids`. End, padding, tags and placeholders are skipped; the unknown id is decoded as U+2047."""
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable piece for each id; words begin with U+2581."""
+        """A readable token for each id; words begin with U+2581."""
 
     def word_of(self, ids: Sequence[int]) -> list[int]:
-        """For each id the number of the word it belongs to, counted from 0; see `group_words`."""
+        """For each id the index of its word, from 0; see `group_words`."""
 
     def save(self, folder: Path) -> None:
-        """Write all files of the tokenizer into `folder`, which is created if missing."""
+        """Write all files of the tokenizer to `folder`, which is created if missing."""
 
 
 def normalize(text: str) -> str:
     """The normalized text, which is the input of a tokenizer and the result of `decode(encode(text))`.
 
-    Unicode NFC; each run of breakable white space (U+2581, the mark of a space inside tokens, counts as one) becomes
-    one space, ends are trimmed, no-break spaces stay; half surrogates, which no encoding can hold, become U+FFFD.
+    Unicode NFC; each run of breakable white space (including U+2581, the mark of a space inside tokens) becomes one
+    space, and the ends are stripped; no-break spaces are kept; lone surrogates, which cannot be encoded, become U+FFFD.
     Nothing else changes: no case folding, no compatibility forms.
     """
     text = _SURROGATE.sub("\ufffd", text)
@@ -110,7 +108,7 @@ def normalize(text: str) -> str:
 
 
 def language_tag(language: str) -> str:
-    """The reserved piece before a source that selects the target language: `<2de>`.
+    """The reserved token before a source that selects the target language: `<2de>`.
 
     Raises:
         UserError: `language` is not a name of letters, digits, `-` and `_`.
@@ -121,24 +119,24 @@ def language_tag(language: str) -> str:
 
 
 def reserved_pieces(languages: Sequence[str], further: Sequence[str] = ()) -> list[str]:
-    """All pieces that are never split, in the order of their ids (which begin after `UNKNOWN`)."""
+    """All reserved tokens, in the order of their ids (which begin after `UNKNOWN`)."""
     return list(dict.fromkeys([*map(language_tag, languages), *PLACEHOLDERS, *further]))
 
 
 def is_control(piece: str) -> bool:
-    """Whether a reserved piece enters a text as an id alone: tags and placeholders do.
+    """Whether a reserved token can only be inserted as an id: tags and placeholders.
 
-    The same characters in a text are ordinary text. Other reserved pieces, such as `[MASK]`, are found in texts.
+    The same characters in a text are ordinary text. Other reserved tokens, such as `[MASK]`, are recognized in texts.
     """
     return _CONTROL.fullmatch(piece) is not None
 
 
 def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
-    """Number the words that pieces make up, from 0.
+    """The word index of each token, from 0.
 
-    A word begins at a piece with the mark of a space, and at and after each piece that stands `alone` (reserved and
-    special ones); a bare mark before such a piece belongs to it. In a script without spaces between words each piece is
-    a word of its own, but for marks such as vowel signs and for the bytes that spell one character.
+    A word begins at a token with the mark of a space, and at and after each token that is `alone` (reserved and special
+    ones); a bare mark before such a token belongs to it. In a script without spaces between words each token is a word,
+    except marks such as vowel signs and the bytes of one character.
     """
     words: list[int] = []
     word = -1
@@ -156,14 +154,15 @@ def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
 
 
 def _begins_unspaced(before: str, text: str) -> bool:
-    """Whether a word begins with `text`, for it or the piece before it is of a script without spaces between words."""
+    """Whether a word begins at `text` because it or the previous token is in a script without spaces between words."""
     if not text or unicodedata.category(text[0]).startswith("M"):
         return False
     return is_unspaced(text[0]) or is_unspaced(before[-1:])
 
 
 def _spelled(pieces: Sequence[str]) -> list[str]:
-    """The pieces, with a character that is spelled in bytes at the first of them and nothing at the others."""
+    """The tokens with byte sequences decoded: the character at the position of its first byte, empty text at the
+    others."""
     texts = list(pieces)
     for position, piece in enumerate(pieces):
         if texts[position] and (first := byte_of(piece)):
@@ -174,13 +173,13 @@ def _spelled(pieces: Sequence[str]) -> list[str]:
 
 
 def byte_of(piece: str) -> bytes:
-    """The byte of a piece like `<0xE2>`; empty for any other piece."""
+    """The byte of a token like `<0xE2>`; empty for other tokens."""
     match = _BYTE.fullmatch(piece)
     return bytes.fromhex(match[1]) if match else b""
 
 
 def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
-    """The ids whose bytes are part of a whole character."""
+    """The ids whose bytes are part of a complete character."""
     kept, place = list[int](), 0
     while place < len(ids):
         length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[place : place + size]))), 0)
@@ -194,20 +193,20 @@ def _is_character(data: bytes) -> bool:
 
 
 def require_ids(ids: Sequence[int], size: int) -> None:
-    """Raise `ValueError` for an id that is not in the vocabulary, probably of another tokenizer."""
+    """Raise `ValueError` for an id outside the vocabulary, probably from another tokenizer."""
     for identifier in ids:
         if not 0 <= identifier < size:
             raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")
 
 
 class Pieces:
-    """Pieces with the ids 0, 1, ..., and padding after the last of them."""
+    """Base class of tokenizers with tokens 0, 1, ..., and padding after the last one."""
 
     def __init__(self, pieces: Sequence[str], reserved: Sequence[str]) -> None:
-        """Take the pieces without padding, and the pieces that are never split.
+        """Set the tokens without padding, and the reserved tokens.
 
         Raises:
-            UserError: a reserved piece is not among them.
+            UserError: a reserved token is not among the tokens.
         """
         missing = sorted(set(reserved) - set(pieces))
         if missing:
@@ -220,23 +219,22 @@ class Pieces:
         """The bytes of characters with several bytes, by their ids."""
 
     def reserved_id(self, piece: str) -> int:
-        """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
+        """The id of a reserved token. Raises `UserError` if the vocabulary lacks it."""
         if piece not in self._reserved:
             raise UserError(f"this vocabulary has no reserved token {shown(piece)}")
         return self._pieces.index(piece)
 
     @property
     def reserved(self) -> tuple[str, ...]:
-        """The pieces that are never split."""
+        """Tokens that are never split."""
         return self._reserved
 
     @property
     def size(self) -> int:
-        """How many ids there are, padding included."""
         return len(self._pieces)
 
     def whole_characters(self, ids: Sequence[int]) -> list[int]:
-        """The ids without bytes that are not part of a character, as at the end of a text that was cut off."""
+        """The ids without incomplete byte sequences, as at the end of truncated text."""
         if self._bytes.keys().isdisjoint(ids):
             return [int(number) for number in ids]
         kept = list[int]()
@@ -247,20 +245,18 @@ class Pieces:
 
     @property
     def padding(self) -> int:
-        """The id after the last piece."""
         return len(self._pieces) - 1
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable piece for each id; bytes read as `<0xE2>`."""
+        """A readable token for each id; bytes are shown as `<0xE2>`."""
         require_ids(ids, self.size)
         return [self._pieces[number] for number in ids]
 
     def word_of(self, ids: Sequence[int]) -> list[int]:
-        """For each id the number of the word it belongs to; see `group_words`."""
         return group_words(self.pieces(ids), [self._alone[number] for number in ids])
 
 
 def require_count(count: int) -> None:
-    """Raises `UserError` for fewer pieces than the special ones, and for more than any vocabulary has."""
+    """Raises `UserError` for fewer tokens than the special ones, or more than `MAX_PIECES`."""
     if not 2 <= count <= MAX_PIECES:
         raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")

@@ -1,4 +1,4 @@
-"""The size of a vocabulary, and the sentences it is learned from."""
+"""The size of a vocabulary, and the sentences from which it is learned."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from limelight.tokens.tokenizer import MAX_PIECES, normalize
 
 MIN_SIZE, MAX_SIZE = 512, 64_000
 MAX_SENTENCES = 1_000_000
-"""A vocabulary is learned from at most so many sentences; more change it little and cost memory and minutes."""
+"""Maximum number of sentences from which a vocabulary is learned; more hardly change it but cost memory and minutes."""
 
 
 MIN_SEEN, MIN_SEEN_SIGN = 20, 5
-"""Minimum number of occurrences of a character, and of one of `SIGNS`, that has a token of its own in any case."""
+"""Minimum number of occurrences from which a character, or one of `SIGNS`, always gets a token."""
 MAX_SHARE, MAX_UNSEEN = 1 / 4, 1 / 16
 """Maximum shares of a vocabulary for such characters, and for those of ASCII that the text does not have."""
 
 ALPHABET = 128
-"""Characters that a suggested size has room for: those of two languages in one script, with digits and punctuation."""
+"""Number of characters included in a suggested size: two languages in one script, digits and punctuation."""
 
 
 def suggest_vocabulary_size(sentences: int, alphabet: int = 0) -> int:
-    """Pieces for a corpus of `sentences` pairs: a multiple of 8 (matrix products like that), between 512 and 64,000.
+    """Number of tokens for a corpus of `sentences` pairs: a multiple of 8 (for efficient matrix products), between 512
+    and 64,000.
 
-    A piece is needed for each character of `alphabet`. Those beyond `ALPHABET` come on top of the rule, so that as many
-    pieces are left for merges in Chinese as in German.
+    Each character of `alphabet` needs a token. Those beyond `ALPHABET` are added to the rule, so that Chinese has as
+    many tokens for merges as German.
 
-    The rule is `4000 (sentences / 29000)^0.4`: 4,000 pieces at 29 thousand pairs, 12,500 at half a million, 30,000 at
-    4.5 million. It is a line through what small corpora want (Gowda & May 2020; Araabi & Monz 2020; Sennrich & Zhang
-    2019) and what the Transformer's paper took for 4.5 million pairs: the more text, the more often each piece is seen.
+    The rule is `4000 (sentences / 29000)^0.4`: 4,000 tokens at 29 thousand pairs, 12,500 at half a million, 30,000 at
+    4.5 million. It interpolates between findings for small corpora (Gowda & May 2020; Araabi & Monz 2020; Sennrich &
+    Zhang 2019) and the Transformer paper's choice for 4.5 million pairs: the more text, the more often each token is
+    seen.
     """
     wanted = 4000 * (max(sentences, 1) / 29_000) ** 0.4
     beyond = max(0, alphabet - ALPHABET)
@@ -41,7 +43,7 @@ def suggest_vocabulary_size(sentences: int, alphabet: int = 0) -> int:
 
 
 def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
-    """How many of the most frequent characters make up `coverage` of the text; 1 counts all there are."""
+    """Number of the most frequent characters that make up a fraction `coverage` of the text."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(sentence)
@@ -54,10 +56,10 @@ def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
 
 
 def required_characters(sentences: Iterable[str], size: int) -> str:
-    """The characters that a vocabulary of `size` tokens learned from these sentences has to hold.
+    """The characters that a vocabulary of `size` tokens learned from these sentences must contain.
 
-    These are the characters of the text from `MIN_SEEN` occurrences on, `SIGNS` from `MIN_SEEN_SIGN` on, up to
-    `MAX_SHARE` of the vocabulary; and printable ASCII, unless the characters of it that the text does not have are more
+    These are the characters of the text with at least `MIN_SEEN` occurrences, `SIGNS` with at least `MIN_SEEN_SIGN`, up
+    to `MAX_SHARE` of the vocabulary; and printable ASCII, unless those of its characters that the text lacks are more
     than `MAX_UNSEEN` of the vocabulary.
     """
     counts: Counter[str] = Counter()
@@ -73,7 +75,7 @@ def required_characters(sentences: Iterable[str], size: int) -> str:
 
 
 def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
-    """The normalized texts that are not empty, or `MAX_SENTENCES` of them drawn evenly (Vitter 1985, algorithm R).
+    """The normalized texts that are not empty, or a random sample of `MAX_SENTENCES` (Vitter 1985, algorithm R).
 
     Raises:
         UserError: there are none.
@@ -95,12 +97,12 @@ def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
 
 
 def no_text() -> UserError:
-    """The error for a corpus with nothing in it."""
+    """The error for a corpus without text."""
     return UserError("there is no text to learn a vocabulary from: every line of the corpus is empty or was left out")
 
 
 def require_size(size: int, reserved: int) -> None:
-    """Raise `UserError` where no vocabulary of `size` pieces can be made, whatever the corpus."""
+    """Raise `UserError` if no vocabulary of `size` tokens is possible for any corpus."""
     fixed = 2 + reserved
     if not fixed < size <= MAX_PIECES:
         raise UserError(
@@ -118,7 +120,7 @@ def too_large(size: int, largest: int) -> UserError:
 
 
 def too_small(size: int, smallest: int) -> UserError:
-    """The error for a vocabulary that cannot hold the characters of the corpus."""
+    """The error for a vocabulary that is too small for the characters of the corpus."""
     return UserError(
         f"tokens.vocabulary_size is {size:,}, but the characters of this corpus, with bytes and reserved pieces, "
         f"take {smallest:,} already; choose a larger size, or none for the default"

@@ -1,7 +1,7 @@
-"""WordPiece (Schuster & Nakajima 2012): the longest piece that fits, from left to right, through `tokenizers`.
+"""WordPiece (Schuster & Nakajima 2012): greedy longest match from left to right, with the `tokenizers` library.
 
-Spaces are marked as in sentencepiece, so nothing is lost between words; there are no bytes to fall back on, so each
-character the training text did not have becomes the unknown piece, and only that character.
+Spaces are marked as in sentencepiece, so that spacing is preserved. There is no byte fallback: each character outside
+the training text becomes the unknown token, without its neighbors.
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ from limelight.tokens.tokenizer import (
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
 
-# The search for the longest piece takes the square of a word's length, and some scripts write no spaces.
+# Longest-match search is quadratic in the length of a word, and some scripts have no spaces.
 _MAX_WORD_LENGTH = 64
 
 
 MAX_BRACKETS = 100_000
-"""Ours has a hundred, and pieces with one in them; a file that is made of nothing else takes seconds and memory."""
+"""Maximum number of brackets in a file. Ours have a hundred, and tokens that contain one; a file full of them takes
+seconds and memory."""
 
 
 class WordPieceTokenizer(Pieces):
-    """A `Tokenizer` around a WordPiece model.
+    """A `Tokenizer` with a WordPiece model.
 
-    `decode(encode(text)) == normalize(text)` where all characters are known; each other one reads as U+2047.
+    `decode(encode(text)) == normalize(text)` if all characters are known; each unknown one is decoded as U+2047.
     """
 
     def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
-        """Wrap a `tokenizer.json` as `train_wordpiece` makes it.
+        """Wrap a `tokenizer.json` as made by `train_wordpiece`.
 
-        Only the vocabulary is taken from it: text is split by the rules of this module, and no regular expression of an
-        untrusted file is ever run over a text.
+        Only the vocabulary is used: text is segmented by the rules of this module, and regular expressions of an
+        untrusted file are never run.
 
         Raises:
-            UserError: `model` is not such a file, has other special ids, or lacks a reserved piece.
+            UserError: `model` is invalid, has other special ids, or lacks a reserved token.
         """
         pieces = _read_pieces(model)
         require_count(len(pieces))
@@ -66,7 +67,6 @@ class WordPieceTokenizer(Pieces):
 
     @property
     def kind(self) -> str:
-        """How it splits text."""
         return "wordpiece"
 
     def encode(self, text: str) -> list[int]:
@@ -74,12 +74,11 @@ class WordPieceTokenizer(Pieces):
         return self._tokenizer.encode(normalize(text)).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text."""
         encodings = self._tokenizer.encode_batch_fast([normalize(text) for text in texts])
         return [encoding.ids for encoding in encodings]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` where `amount` is 0; WordPiece knows one segmentation only.
+        """`encode_batch` if `amount` is 0; WordPiece has only one segmentation.
 
         Raises:
             UserError: `amount` is not 0.
@@ -92,7 +91,7 @@ class WordPieceTokenizer(Pieces):
         return self.encode_batch(texts)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047."""
         require_ids(ids, self.size)
         skipped = (END, self.padding, *self._control)
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
@@ -104,7 +103,7 @@ class WordPieceTokenizer(Pieces):
 
 
 def _read_pieces(model: bytes) -> list[str]:
-    """The pieces of a `tokenizer.json` in the order of their ids."""
+    """The tokens of a `tokenizer.json` in the order of their ids."""
     if model.count(b"[") + model.count(b"{") > MAX_BRACKETS:
         raise UserError(f"not a tokenizer.json: more than {MAX_BRACKETS:,} lists and mappings")
     try:
@@ -124,15 +123,15 @@ def _read_pieces(model: bytes) -> list[str]:
 def train_wordpiece(
     sentences: Sequence[str], *, vocabulary_size: int | None, reserved: Sequence[str], pairs: int
 ) -> WordPieceTokenizer:
-    """Learn a vocabulary; the same sentences give the same bytes.
+    """Learn a vocabulary, deterministically.
 
     Args:
         sentences: normalized, none empty.
-        reserved: the pieces that are never split, which the vocabulary begins with.
-        vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
+        reserved: tokens that are never split; they get the first ids.
+        vocabulary_size: tokens without padding; default: suitable for `pairs`, or as many as the text allows.
 
     Raises:
-        UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
+        UserError: an explicit size that the text cannot fill, or that is too small for its characters.
     """
     fixed = [END_PIECE, UNKNOWN_PIECE, *reserved]
     size = vocabulary_size or suggest_vocabulary_size(pairs, count_alphabet(sentences))
@@ -147,7 +146,7 @@ def train_wordpiece(
 
 
 def _learn_pieces(sentences: Sequence[str], size: int) -> list[str]:
-    """At most `size` pieces, but all characters of the text."""
+    """At most `size` tokens, but always all characters of the text."""
     learner = Tokenizer(models.WordPiece(unk_token=UNKNOWN_PIECE, continuing_subword_prefix=""))
     learner.pre_tokenizer = pre_tokenizers.Sequence(_splits())
     trainer = trainers.WordPieceTrainer(
@@ -177,7 +176,7 @@ def _assemble(pieces: Sequence[str], reserved: Sequence[str]) -> Tokenizer:
 
 
 def _ranges(codes: Iterable[int]) -> str:
-    """Characters for the brackets of a regular expression, which take no more than 10,000 ranges."""
+    """A character class for a regular expression as ranges; at most 10,000 are allowed."""
     ranges: list[list[int]] = []
     for code in sorted(codes):
         if ranges and code == ranges[-1][1] + 1:
@@ -188,7 +187,7 @@ def _ranges(codes: Iterable[int]) -> str:
 
 
 def _splits() -> list[pre_tokenizers.PreTokenizer]:
-    """Words with their leading space, punctuation apart, and nothing longer than `_MAX_WORD_LENGTH`."""
+    """Split into words with their leading space, separate punctuation, and limit words to `_MAX_WORD_LENGTH`."""
     return [
         pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="first"),
         pre_tokenizers.Punctuation("isolated"),
