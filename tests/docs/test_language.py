@@ -69,6 +69,19 @@ IN_PAGES = {
     r"\b[Tt]he law of batches\b": "batch invariance",
     r"\bstands? (beside|behind)\b": "follow, next to",
 }
+IN_CLEAN_CODE = {
+    r'^\s*"""(Of|Those of|Likewise)\b': "a docstring that names its subject",
+    r'^\s*"""See `[^`]+`\.?"""$': "nothing: an override needs no docstring",
+    r": there (is|are) \{": "choose from",
+    r"(?<!there )(?<!There )\b(is|are) no (?!longer\b|more\b|less\b)[a-z]": "is not a",
+    r"\b(be it that|anew|for who \w+s)\b": "even if; again; for callers that",
+}
+CLEAN = (
+    "*.py", "attention/*.py", "batching/*.py", "config/*.py", "corpus/synthesis/*.py", "evaluation/*.py",
+    "inference/*.py", "interop/*.py", "layers/*.py", "models/**/*.py", "storage/*.py", "tokens/*.py",
+    "training/**/*.py",
+)  # fmt: skip
+"""Files of the package whose English was rewritten as a whole."""
 EXEMPT = ("tests/docs/test_language.py", "tests/text/readers/test_segments.py")
 
 
@@ -107,6 +120,18 @@ def test_code_has_no_retired_words(folder: str, rules: dict[str, str]) -> None:
         for path in sorted((ROOT / folder).rglob("*.py"))
     }
     assert {name: found for name, found in listed.items() if found} == {}
+
+
+def test_an_elliptical_docstring_is_found() -> None:
+    text = '    """Of a state."""\n"""See `Link`."""\nthis is no file\nthere is no file\nunknown x: there are {names}\n'
+    assert [fault.partition(":")[0] for fault in faults(text, IN_CLEAN_CODE)] == ["1", "2", "3", "5"]
+
+
+def test_rewritten_code_has_no_elliptical_docstrings() -> None:
+    files = [path for pattern in CLEAN for path in sorted((ROOT / "src/limelight").glob(pattern))]
+    listed = {str(path): list(faults(path.read_text(encoding="utf-8"), IN_CLEAN_CODE)) for path in files}
+    assert {name: found for name, found in listed.items() if found} == {}
+    assert len(files) > 80
 
 
 def test_documentation_has_no_retired_words() -> None:

@@ -10,7 +10,7 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 
 
 class AugmentationConfig(Section):
-    """The share of pairs that each augmentation changes, drawn anew in every epoch; 0 disables it.
+    """The share of pairs that each augmentation changes, drawn again in every epoch; 0 disables it.
 
     Several can apply to one pair.
     """

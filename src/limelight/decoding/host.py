@@ -1,7 +1,7 @@
-"""The arrays of a search on the host, in numpy.
+"""NumPy arrays of a search on the host.
 
-A step of a search needs about twenty operations on a few hundred numbers, each of which takes one microsecond in numpy
-and five to ten in torch; and a step has to wait for the device once in any case.
+A step of a search needs about twenty operations on a few hundred numbers, each of which takes one microsecond in NumPy
+and five to ten in torch; and a step has to synchronize with the device once in any case.
 """
 
 import numpy as np

@@ -41,7 +41,7 @@ class TokenScores(NamedTuple):
     tokens: tuple[str, ...]
     """The target's tokens; the last one is `</s>`."""
     log_probabilities: tuple[float, ...]
-    """Of each token given the source and the previous tokens, natural logarithm."""
+    """Log-probability of each token given the source and the previous tokens, natural logarithm."""
 
 
 def score_pairs(
@@ -76,7 +76,8 @@ def score_tokens(
 
 
 def _tokenizers(translator: Translator, source_lang: str | None, target_lang: str | None) -> Tokenizers:
-    """Those of the direction: without its tag, a model of several would score a language that nobody has named."""
+    """The tokenizers of the direction. Without its tag, a model of several directions would score in an unspecified
+    language."""
     return translator.tokenizers_of(find_direction(translator.directions, source_lang or "", target_lang or ""))
 
 

@@ -217,7 +217,6 @@ class Carrying:
         return features
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        """Those of the model."""
         return self.model.output_weights()
 
 

@@ -121,7 +121,6 @@ class Compiled:
             return self._forward(batch)
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        """Those of the model."""
         return self._model.output_weights()
 
     def compile(self, batch: Batch) -> None:
