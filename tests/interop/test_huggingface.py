@@ -217,7 +217,7 @@ def test_configurations_that_belong_to_other_files(folder: Path, tmp_path: Path,
 
 def test_start_ids_that_no_list_has_are_told_before_they_are_used(folder: Path, tmp_path: Path) -> None:
     change_config(folder, decoder_start_token_id=-1)
-    with pytest.raises(UserError, match="decoder_start_token_id=-1 is the id of no token"):
+    with pytest.raises(UserError, match="decoder_start_token_id=-1 is not the id of a token"):
         import_huggingface(folder, tmp_path / "back")
 
 

@@ -1,4 +1,4 @@
-"""Word alignments of a run's corpora, beside their token stores: learned once, when the augmentations need them."""
+"""Word alignments of a run's corpora, stored beside their token stores; learned once, if augmentations need them."""
 
 import hashlib
 import json
@@ -33,15 +33,15 @@ from limelight.text.pair import Sides
 
 Say = Callable[[str], None]
 GROUP = 10_000
-"""Pairs that are aligned at a time."""
+"""Number of pairs that are aligned at once."""
 VERSION = 1
-"""Of how links are found; another one makes them anew."""
+"""Version of the alignment method; a change invalidates stored alignments."""
 
 
 def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: Path, say: Say) -> list[AlignmentStore]:
-    """The word alignments of each store, which are made where they are missing or belong to other text.
+    """The word alignments of each store, learned if they are missing or belong to other text.
 
-    Corpora of the same two languages teach one another.
+    Corpora of the same two languages are learned together.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for number, corpus in enumerate(corpora):
@@ -54,7 +54,7 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
 
 
 def _aligned(stores: Sequence[TokenStore], folders: Sequence[Path], say: Say) -> list[AlignmentStore]:
-    """Those of corpora of one direction."""
+    """The word alignments of corpora of one direction."""
     made_of = [described(folder)["fingerprint"] for folder in folders]
     places = [folder.with_name(f"{folder.name}-words") for folder in folders]
     fingerprints = [hashlib.sha256(json.dumps([VERSION, name, made_of]).encode()).hexdigest() for name in made_of]
@@ -79,7 +79,7 @@ def _aligned(stores: Sequence[TokenStore], folders: Sequence[Path], say: Say) ->
 
 
 def _sample(stores: Sequence[TokenStore]) -> list[Words]:
-    """The words of at most `MAX_LEARNED` pairs, drawn evenly from all stores."""
+    """The words of at most `MAX_LEARNED` pairs, evenly spread over all stores."""
     ends = np.cumsum([len(store) for store in stores])
     chosen, found = evenly(int(ends[-1]), MAX_LEARNED), []
     for store, end in zip(stores, ends, strict=True):
@@ -90,7 +90,7 @@ def _sample(stores: Sequence[TokenStore]) -> list[Words]:
 
 
 def _align(store: TokenStore, aligner: WordAligner) -> Iterator[tuple[list[Words], list[list[Link]]]]:
-    """The words and the links of all pairs, some at a time."""
+    """The words and the links of all pairs, in groups."""
     for first in range(0, len(store), GROUP):
         words = _words(store, np.arange(first, min(first + GROUP, len(store))))
         yield words, list(aligner.align([each.lowercased() for each in words]))

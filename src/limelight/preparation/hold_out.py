@@ -1,9 +1,9 @@
-"""Text of a run that training must not lose or see: what the run folder keeps, so that a run can be resumed after its
-files were moved, and validation and test text held out from the training text.
+"""Text of a run that must be kept or excluded from training: copies of validation pairs, so that a run can be resumed
+after its files were moved, and validation and test text held out from the training text.
 
-Sources are chosen by a hash of their text and the seed, so the choice depends neither on the order of the pairs nor on
-the number of files, and a sentence that is a source in several directions is held out for the same purpose in all. No
-text of a held-out pair remains in training, on either side of any corpus.
+Sources are selected by a hash of their text and the seed, so the selection depends neither on the order of the pairs
+nor on the number of files, and a sentence that is a source in several directions is held out for the same purpose in
+all. No text of a held-out pair remains in training, on either side of any corpus.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ HELD_OUT = "held-out"
 MADE_FROM = "made-from.json"
 ROLES = ("valid", "test")
 MAX_SHARE = 0.5
-"""Most of a text is for training."""
+"""Maximum share of a text that may be held out."""
 SPARE = 2
-"""So many times the wanted sources are kept while the text is read: some share their target with another one."""
+"""Factor of additional sources kept while the text is read: some share their target with another one."""
 
 Say = Callable[[str], None]
 Chosen = dict[Direction, dict[str, list[Pair]]]
@@ -36,10 +36,10 @@ Reader = Callable[[Corpus], Iterator[Pair]]
 
 
 def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
-    """The configuration with the files in which `make_hold_out` will write the validation text. A run that exists keeps
+    """The configuration with the files in which `make_hold_out` will write the validation text. An existing run keeps
     its own.
 
-    Raises `UserError` for a run that has other validation text, or no pairs of sentences.
+    Raises `UserError` for a run that has other validation text, or no sentence pairs.
     """
     data = config.data
     if not data.hold_out:
@@ -52,7 +52,7 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
         for direction, path in _paths(data, run, "valid").items()
     )
     if there and there.data.hold_out == data.hold_out and data.valid in ((), planned, there.data.valid):
-        planned = there.data.valid  # it may have been begun in another directory
+        planned = there.data.valid  # the run may have been started in another directory
     if data.valid not in ((), planned):
         raise UserError(
             "--valid and --hold-out: held-out text is the validation text of a run; give one of the two options"
@@ -61,7 +61,7 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
 
 
 def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
-    """Write the held-out text, unless an equal start has done it. `read` returns the cleaned pairs of a corpus.
+    """Write the held-out text, unless an equal start has done so. `read` returns the cleaned pairs of a corpus.
 
     Raises `UserError` if a direction has too few pairs.
     """
@@ -99,7 +99,7 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
 def held_out_texts(data: DataConfig) -> frozenset[int]:
     """The hashes of all held-out texts of a run, for `is_held_out`; empty if there are none.
 
-    Raises `UserError` if the files are gone.
+    Raises `UserError` if the files are missing.
     """
     if not data.hold_out:
         return frozenset()
@@ -113,7 +113,7 @@ def held_out_texts(data: DataConfig) -> frozenset[int]:
 
 
 def held_out_sums(data: DataConfig) -> list[str]:
-    """What the text that remains for training depends on."""
+    """A hash of the held-out text, on which the training text depends."""
     if not data.hold_out:
         return []
     return [hashlib.sha256(json.dumps(sorted(held_out_texts(data))).encode()).hexdigest()]
@@ -125,7 +125,7 @@ def is_held_out(pair: Pair, texts: frozenset[int]) -> bool:
 
 
 def _directions(data: DataConfig) -> list[Direction]:
-    """The directions in which corpora stand; a corpus that is read both ways is one."""
+    """The directions of the corpora; a corpus that is used in both directions counts once."""
     return list(dict.fromkeys(direction_of(corpus) for corpus in data.train if not corpus.tag))
 
 
@@ -136,7 +136,7 @@ def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
 
 
 def _made_from(config: RunConfig) -> str:
-    """What the choice depends on."""
+    """The files and settings on which the selection depends."""
     files = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for each in config.data.train
              for name in each.files]  # fmt: skip
     data = config.data.model_dump(mode="json", exclude={"valid", "inherited", "temperature", "on_doubt"})
@@ -144,13 +144,13 @@ def _made_from(config: RunConfig) -> str:
 
 
 def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) -> dict[str, list[Pair]]:
-    """For each role the pairs with the least hashes of their sources, one of each source, in bounded memory."""
+    """For each role, the pairs with the smallest hashes of their sources, one per source, in bounded memory."""
     heaps: dict[str, list[tuple[int, int, Pair]]] = {role: [] for role in ROLES}
     kept: set[int] = set()
     total = 0
     for total, pair in enumerate(pairs, start=1):
         if any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0"):
-            continue  # a line of a .tsv file cannot hold it
+            continue  # cannot be a line of a .tsv file
         place = _hash(pair.source, f"{seed} ")
         heap = heaps[ROLES[place & 1]]
         if place in kept or (len(heap) == SPARE * count and place > -heap[0][0]):
@@ -181,7 +181,7 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
 
 
 def _hash(text: str, seed: str = "") -> int:
-    """A number for a text; case, white space and Unicode normalization make no difference."""
+    """A hash of a text that ignores case, white space and Unicode normalization."""
     content = f"{seed}{fold(text)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
 
@@ -191,24 +191,24 @@ _VERSION = 1
 
 
 def is_resumed(run: Path) -> bool:
-    """Whether the folder holds a run with its configuration and vocabulary. Before that, what lies there may come from
-    a start with other settings."""
+    """Whether the folder contains a run with configuration and vocabulary. Before that, its content may come from a
+    start with other settings."""
     return (run / CONFIG).exists() and (run / TOKENIZER).exists()
 
 
 def keeps(run: Path, name: str) -> bool:
-    """Whether the folder keeps the text of this name, for example `train-0` or `valid-0`."""
+    """Whether the folder contains the text of this name, for example `train-0` or `valid-0`."""
     return (run / DATA / name / DESCRIPTION).exists() or _pairs_file(run, name).exists()
 
 
 def places_of(files: Sequence[str]) -> list[str]:
-    """The files by their absolute paths: a relative path means another file in another directory."""
+    """The absolute paths of the files, which do not depend on the working directory."""
     return [os.path.abspath(file) for file in files]
 
 
 def files_elsewhere(files: Sequence[str], places: Sequence[str]) -> str:
-    """A sentence about the first file that is not the one read before, as it is gone or another file has its relative
-    path; empty where all are in their `places` (none are known of a store written by an older version)."""
+    """A message about the first file that is missing or has another absolute path than before; empty if all are in
+    their `places` (unknown for stores of older versions)."""
     for number, file in enumerate(files):
         if not Path(file).exists():
             return f"{file} is gone; going on with the text that the run has kept of it"
@@ -221,14 +221,14 @@ def files_elsewhere(files: Sequence[str], places: Sequence[str]) -> str:
 
 
 def store_elsewhere(run: Path, name: str, files: Sequence[str]) -> str:
-    """The same for a store of a resumed run; empty where the run is new or has no such store."""
+    """`files_elsewhere` for a store of a resumed run; empty if the run is new or has no such store."""
     if not (is_resumed(run) and (run / DATA / name / DESCRIPTION).exists()):
         return ""
     return files_elsewhere(files, described(run / DATA / name).get("files", []))
 
 
 def keep_pairs(run: Path, name: str, pairs: Sequence[Pair], *, files: Sequence[str], fingerprint: str) -> None:
-    """Write pairs of validation with the places they stand at, and which files they were read from."""
+    """Write validation pairs with their positions, and the files they come from."""
     rows = [[pair.source, pair.target, pair.file, pair.line] for pair in pairs]
     content = {"version": _VERSION, "fingerprint": fingerprint, "files": places_of(files), "pairs": rows}
     path = _pairs_file(run, name)
@@ -237,9 +237,9 @@ def keep_pairs(run: Path, name: str, pairs: Sequence[Pair], *, files: Sequence[s
 
 
 def kept_pairs(run: Path, name: str) -> tuple[list[Pair], list[str], str]:
-    """The pairs, the absolute paths of their files, and the fingerprint that `keep_pairs` was given.
+    """The pairs, the absolute paths of their files, and the fingerprint, as stored by `keep_pairs`.
 
-    Raises `RunError` when the file is damaged.
+    Raises `RunError` if the file is damaged.
     """
     path = _pairs_file(run, name)
     try:

@@ -1,18 +1,18 @@
-"""Which tokens become which: IBM Model 1, learned from parallel text.
+"""Lexical translation probabilities: IBM Model 1, learned from parallel text.
 
-Every target token is taken to come from one of its sentence's source tokens, or from none of them (here: the source's
-padding id), whichever place it stands in; t(target | source) is learned by expectation and maximization (Brown et al.
-1993, "The Mathematics of Statistical Machine Translation", section 4.1 and equation 17):
+Every target token is assumed to come from one of its sentence's source tokens, or from none (here: the source's padding
+id), independent of positions; t(target | source) is learned by expectation maximization (Brown et al. 1993, "The
+Mathematics of Statistical Machine Translation", section 4.1 and equation 17):
 
-    expectation    the share of source token e in target token f of a pair: t(f | e) / sum of t(f | e') over all its e'
-    maximization   t(f | e) = the shares of e in f, over all pairs / the shares of e in all target tokens
+   expectation    the share of source token e in target token f of a pair: t(f | e) / sum of t(f | e') over all its e'
+   maximization   t(f | e) = the shares of e in f, over all pairs / the shares of e in all target tokens
 
-With a preference for the diagonal, t is multiplied by the probability that the target at place j of n comes from the
-source at place i of m, as in fast_align (Dyer et al. 2013, "A Simple, Fast, and Effective Reparameterization of IBM
+With a preference for the diagonal, t is multiplied by the probability that the target at position j of n comes from the
+source at position i of m, as in fast_align (Dyer et al. 2013, "A Simple, Fast, and Effective Reparameterization of IBM
 Model 2", section 2): p0 for none of them, else (1 - p0) exp(-lambda |i/m - j/n|), normalized over i.
 
-The text becomes a table of all (source, target) that ever meet, and for each meeting the number of its entry. That is
-four bytes for each meeting, and `MAX_COOCCURRENCES` bounds them.
+The text becomes a table of all (source, target) that co-occur, and the index of its entry for each co-occurrence. That
+takes four bytes per co-occurrence, bounded by `MAX_COOCCURRENCES`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,13 +24,13 @@ import numpy.typing as npt
 Ids = npt.NDArray[np.integer]
 
 MAX_PAIRS = 200_000
-"""More pairs say little more about which tokens become which; of a larger corpus so many are drawn evenly."""
+"""Maximum number of pairs, evenly spread over a larger corpus; more change the probabilities little."""
 
 MAX_COOCCURRENCES = 64_000_000
-"""Of a source token with a target token: a quarter of a gigabyte, and half a minute."""
+"""Maximum number of co-occurrences of source and target tokens: a quarter of a gigabyte, and half a minute."""
 
 BLOCK = 4_000_000
-"""Meetings that are worked on at a time."""
+"""Number of co-occurrences that are processed at once."""
 
 
 NO_SOURCE = 0.08
@@ -38,14 +38,14 @@ NO_SOURCE = 0.08
 
 
 class Pieces(NamedTuple):
-    """The ids of a pair, without the end."""
+    """The ids of a pair, without the end token."""
 
     source: Ids
     target: Ids
 
 
 class Lexicon(NamedTuple):
-    """t(target | source) for all that ever met, in the order of the sources and then the targets."""
+    """t(target | source) for all co-occurring tokens, sorted by source, then by target."""
 
     sources: Ids
     targets: Ids
@@ -53,40 +53,41 @@ class Lexicon(NamedTuple):
 
 
 class Meetings(NamedTuple):
-    """All that meet in some pairs, a target position after the other: each source position, and none at the end."""
+    """All co-occurrences in some pairs, one target position after another: each source position, and none at the
+    end."""
 
     keys: Ids
     """`source * classes + target` of each."""
     widths: Ids
-    """How many each target position has."""
+    """Number of co-occurrences of each target position."""
     preferences: npt.NDArray[np.float32] | None
-    """How probable the place of each source is for its target place; None where all are equal."""
+    """Probability of each source position for its target position; None if all are equal."""
 
 
 class _Block(NamedTuple):
-    """The meetings of some pairs."""
+    """The co-occurrences of some pairs."""
 
     entries: Ids
-    """For each meeting its entry in the table."""
+    """For each co-occurrence its index in the table."""
     widths: Ids
     preferences: npt.NDArray[np.float32] | None
 
 
 def evenly(count: int, most: int) -> Ids:
-    """At most `most` of the numbers below `count`, evenly spread."""
+    """At most `most` evenly spread integers below `count`."""
     return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
 
 
 def learn_lexicon(
     pairs: Sequence[Pieces], *, nothing: int, classes: int, iterations: int = 5, diagonal: float = 0.0
 ) -> Lexicon:
-    """Model 1 of these pairs.
+    """Fit Model 1 to these pairs.
 
     Args:
-        nothing: a source id that no source has: it stands for no token at all.
-        classes: all target ids are below it.
-        iterations: of expectation and maximization; they begin with all probabilities equal.
-        diagonal: lambda, how much words at like places are preferred; 0 for plain Model 1.
+        nothing: a source id that does not occur; it stands for no source token.
+        classes: upper bound of all target ids, exclusive.
+        iterations: number of EM iterations, from uniform probabilities.
+        diagonal: lambda, the preference for words at similar relative positions; 0 for plain Model 1.
     """
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
@@ -103,10 +104,7 @@ def learn_lexicon(
 
 
 def most_likely(lexicon: Lexicon, *, sources: int, count: int, fill: int) -> Ids:
-    """(sources, count) the most probable targets of each source, most probable first, of equal ones the lower id.
-
-    Where there are fewer than `count`, `fill` stands.
-    """
+    """(sources, count) the most probable targets of each source, best first, ties by id, padded with `fill`."""
     source, target, probability = (part[lexicon.sources < sources] for part in lexicon)
     order = np.lexsort((target, -probability, source))
     source, target = source[order], target[order]
@@ -118,7 +116,7 @@ def most_likely(lexicon: Lexicon, *, sources: int, count: int, fill: int) -> Ids
 
 
 def most_frequent(pairs: Sequence[Pieces], *, classes: int, count: int) -> Ids:
-    """The most frequent target ids, most frequent first, of equal ones the lower id."""
+    """The most frequent target ids, in descending order, ties by id."""
     counts = np.zeros(classes, dtype=np.int64)
     for first in range(0, len(pairs), 1000):
         counts += np.bincount(np.concatenate([pair.target for pair in pairs[first : first + 1000]]), minlength=classes)
@@ -131,7 +129,7 @@ def _meetings(pair: Pieces) -> int:
 
 
 def _table(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float) -> tuple[Ids, list[_Block]]:
-    """All (source, target) that meet, as `source * classes + target`, and the meetings."""
+    """All co-occurring (source, target) as `source * classes + target`, and the co-occurrences."""
     found, inverses, parts = [], [], []
     for some in in_blocks(pairs):
         keys, widths, preferences = meet(some, nothing, classes, diagonal)
@@ -145,7 +143,7 @@ def _table(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float)
 
 
 def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 0.0) -> Meetings:
-    """The meetings of some pairs; see `learn_lexicon`."""
+    """The co-occurrences of some pairs; see `learn_lexicon`."""
     none = np.array([nothing])
     sources = np.concatenate([part for pair in pairs for part in (pair.source, none)]).astype(np.int64) * classes
     targets = np.concatenate([pair.target for pair in pairs]).astype(np.int64)
@@ -169,9 +167,10 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
 
 
 def distinct(keys: Ids) -> tuple[Ids, npt.NDArray[np.int32]]:
-    """The different keys in their order, and for each key its place among them: `np.unique` with the inverse.
+    """The distinct keys in ascending order, and the index of each key among them: `np.unique` with the inverse.
 
-    Keys are at least 0. Each is sorted as one number with its place, which is several times as fast as `argsort`.
+    Keys are at least 0. Key and position are packed into one number for sorting, which is several times as fast as
+    `argsort`.
     """
     bits = len(keys).bit_length()
     if not len(keys) or int(keys.max()) >> (63 - bits):
@@ -187,12 +186,12 @@ def distinct(keys: Ids) -> tuple[Ids, npt.NDArray[np.int32]]:
 
 
 def _counted(lengths: Ids) -> Ids:
-    """0, 1, ... for each of the lengths, one after the other."""
+    """0, 1, ... for each of the lengths, concatenated."""
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
-    """Pairs, as many at a time as have `BLOCK` meetings."""
+    """Group pairs into blocks of about `BLOCK` co-occurrences."""
     block: list[Pieces] = []
     meetings = 0
     for pair in pairs:
@@ -206,7 +205,7 @@ def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
 
 
 def _shares(block: _Block, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """For each entry of the table, the shares of its source in its target over the meetings of a block."""
+    """For each entry of the table, the sum of its source's shares in its target over the co-occurrences of a block."""
     each = probabilities[block.entries]
     if block.preferences is not None:
         each *= block.preferences

@@ -1,6 +1,5 @@
-"""From files of parallel text to what training reads: a first look at the text, a tokenizer, and a memory-mapped store
-for each corpus.
-"""
+"""From parallel text to training data: a first check of the text, a tokenizer, and a memory-mapped store for each
+corpus."""
 
 import hashlib
 import json
@@ -43,14 +42,14 @@ from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokeni
 from limelight.tokens.marked import encode_mixed, knows_marks
 
 _SHOWN = 70
-"""Characters of each side."""
+"""Maximum characters of each side in a message."""
 
 
 def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None:
-    """Say the first pair that is kept of each corpus, and what is strange about training and validation text.
+    """Report the first pair of each corpus, and problems of training and validation text.
 
-    A resumed run has reported it before. Raises `UserError` for a file that cannot be read at all, and for one that is
-    wrong for the most part, unless `data.on_doubt` is `warn`.
+    A resumed run has reported them before. Raises `UserError` for a file that cannot be read, and for one that is
+    mostly wrong, unless `data.on_doubt` is `warn`.
     """
     if (run / CONFIG).exists():
         return
@@ -75,7 +74,8 @@ def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None
 
 
 def _checked(config: RunConfig, corpus: Corpus) -> SideCheck:
-    """What is wrong with the sides of a corpus. Raises `UserError` if most of it is, and that shall stop a run."""
+    """Problems of the sides of a corpus. Raises `UserError` if most of it is wrong, unless `data.on_doubt` is
+    `warn`."""
     languages = known_languages(corpus)
     pairs = read_pairs(corpus.files, *languages, states=config.data.states, on_bad_line=silently)
     check = check_sides(draw_sample(pairs), " + ".join(corpus.files), *languages)
@@ -89,7 +89,7 @@ def _checked(config: RunConfig, corpus: Corpus) -> SideCheck:
 
 
 def _contradictions(checks: list[tuple[Corpus, SideCheck]]) -> list[str]:
-    """A line for each corpus whose languages are those of an earlier one of the same direction, the other way round."""
+    """A warning for each corpus whose languages are swapped relative to an earlier one of the same direction."""
     found = []
     for number, (corpus, check) in enumerate(checks):
         here = tuple(map(normal_code, check.languages))
@@ -111,38 +111,38 @@ def _short(text: str) -> str:
 Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
-"""Pairs to the rows of both sides."""
+"""Maps pairs to the rows of both sides."""
 NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature", "on_doubt", "hold_out"}
-"""Settings of `data` that do not decide which pairs of a corpus are kept."""
+"""Settings of `data` that do not affect which pairs of a corpus are kept."""
 MISSING = "characters-without-tokens.tsv"
-"""In the data of a run: character, code point, count, first place."""
-GROUP = 10_000  # pairs tokenized at once: enough to be quick, little enough to stay small
+"""A file in the data of a run with character, code point, count and first position."""
+GROUP = 10_000  # pairs tokenized at once: a balance of speed and memory
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A corpus ready to be trained on."""
+    """Prepared training data of pairs."""
 
     tokenizers: Tokenizers
     stores: list[TokenStore]
     valid: list[list[Pair]]
     """The pairs of each corpus of `data.valid`."""
     alignments: Sequence[AlignmentStore | None] = ()
-    """The word alignments of each store, where the augmentations need them."""
+    """The word alignments of each store, if the augmentations need them."""
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
-    """Read, clean, learn the vocabulary, tokenize once; what a former start has made is used again.
+    """Read and clean the text, learn the vocabulary, and tokenize; results of a previous start are reused.
 
-    Raises `UserError` for text that cannot be read, naming file and line, and for a corpus with nothing left in it.
+    Raises `UserError` for text that cannot be read, with file and line, and for a corpus from which nothing is left.
     """
     for corpus in (*config.data.train, *config.data.valid):
         for file in corpus.files:
             require_lasting(Path(file))
-    valid = read_valid(config.data, run, say)  # first: it is read in a moment, and the training text is not
+    valid = read_valid(config.data, run, say)  # first, as it is read much faster than the training text
     valid = [_without_long(pairs, config.data.max_characters, say) for pairs in valid]
     _write_tokenizers(config, run / TOKENIZER, say)
-    tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
+    tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
 
     def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
         marked = [pair.marked for pair in pairs]
@@ -159,10 +159,9 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
 def make_stores(
     config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int, marks: bool = False
 ) -> list[TokenStore]:
-    """A store for each corpus; `encode` makes less than `ids` different numbers. With `marks` it gets marked pairs from
-    files with inline codes.
+    """A store for each corpus; ids from `encode` are below `ids`. With `marks`, inline codes of files become marks.
 
-    Raises `UserError` for a corpus with nothing left in it.
+    Raises `UserError` for a corpus from which nothing is left.
     """
     return [
         _store(config, corpus, encode, run / DATA / f"train-{number}", say, ids=ids, marks=marks)
@@ -171,15 +170,15 @@ def make_stores(
 
 
 def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Path, say: Say) -> None:
-    """Say which validation pairs are in the training text; once, when a run begins."""
+    """Report validation pairs that are also in the training text, once when a run begins."""
     warning = "" if is_resumed(run) else find_overlap(stores, valid).warning("validation")
     if warning:
         say(warning)
 
 
 def read_valid(data: DataConfig, run: Path, say: Say) -> list[list[Pair]]:
-    """The validation pairs of each corpus with both sides present, which the run keeps. A resumed run takes those it
-    has kept where their files are gone."""
+    """The validation pairs of each corpus that are not empty on either side; the run stores a copy. A resumed run uses
+    its copy if the files are gone."""
     corpora = [_valid_corpus(data, number, run, say) for number in range(len(data.valid))]
     if data.valid and not any(corpora):
         raise UserError(f"{data.valid[0].files[0]}: no validation pair has text on both sides")
@@ -208,8 +207,8 @@ def _valid_corpus(data: DataConfig, number: int, run: Path, say: Say) -> list[Pa
 
 
 def _without_long(pairs: list[Pair], max_characters: int, say: Say) -> list[Pair]:
-    """The pairs that are not longer than those of training: to translate one of 20,000 words would hold up the run at
-    every validation. Raises `UserError` where none is left."""
+    """The pairs within the limit of training: translating one of 20,000 words would delay the run at every validation.
+    Raises `UserError` if none is left."""
     longer = [pair for pair in pairs if max(len(pair.source), len(pair.target)) > max_characters]
     if not longer:
         return pairs
@@ -274,25 +273,25 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
 
 
 def further_pieces(data: DataConfig) -> tuple[str, ...]:
-    """Reserved tokens that the source vocabulary of a new run needs besides the tags of languages."""
+    """Reserved tokens that the source vocabulary of a new run needs besides language tags."""
     return (BACK_TRANSLATED,) if any(corpus.tag for corpus in data.train) else ()
 
 
 def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]) -> UserError:
-    """What to raise where no pair is left: what was left out and why, what could not be read by its kind."""
+    """The error for a corpus without pairs: what was left out and why, and what could not be read."""
     files = ", ".join(name for corpus in data.train for name in corpus.files)
     skipped = [f"\n  skipped {count:,}: {kind}" for kind, count in unreadable.most_common()]
     return UserError(f"{files}: there is nothing to train on: {report.summary()}{''.join(skipped)}")
 
 
 def silently(_line: BadLine) -> None:
-    """What was left out is reported once, while the corpus is tokenized."""
+    """Ignore bad lines, which are reported once while the corpus is tokenized."""
 
 
 def _store(
     config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int, marks: bool
 ) -> TokenStore:
-    """The corpus as tokens on the disk, made anew only when text, cleaning or vocabulary have changed."""
+    """The tokenized corpus on disk, created again only if text, cleaning or vocabulary changed."""
     elsewhere = store_elsewhere(folder.parent.parent, folder.name, corpus.files)
     if elsewhere:
         say(elsewhere)
@@ -329,7 +328,7 @@ def _store(
 
 
 def _max_length(config: RunConfig, corpus: Corpus) -> int:
-    """The most tokens of a side, its end counted, that leave room for the tags before each source."""
+    """Maximum tokens of a side, its end included, that leave room for the tags before each source."""
     return config.batching.max_length - has_tags(config.data) - bool(corpus.tag)
 
 
@@ -341,7 +340,7 @@ def _tokenize(
     max_length: int,
     on_too_long: Callable[[Pair], None],
 ) -> int:
-    """Write the pairs that are not too long as tokens and as text; how many those are."""
+    """Write the pairs that are not too long as tokens and as text; returns their number."""
     kept = 0
     while group := list(islice(pairs, GROUP)):
         sources, targets = encode(group)
@@ -363,7 +362,7 @@ def _tokenize(
 
 
 def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
-    """The files of the tokenizers, each with its SHA-256: what tokens on the disk depend on."""
+    """The SHA-256 of each tokenizer file, on which tokens on disk depend."""
     return sorted(
         (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
         for path in folder.rglob("*")
@@ -372,7 +371,7 @@ def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
 
 
 def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
-    """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
+    """A hash of everything a store depends on: file states, cleaning, length limit, vocabulary."""
     cleaning = config.data.model_dump(mode="json", exclude=NO_CLEANING)
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
     parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary, *_languages(corpus)]
@@ -381,19 +380,19 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
 
 
 def _languages(corpus: Corpus) -> tuple[str, ...]:
-    """The languages of a corpus, where they choose what is read from its file."""
+    """The languages of a corpus, if they select what is read from its file."""
     return (corpus.source, corpus.target) if names_languages(corpus.files) else ()
 
 
 def _stats(files: Iterable[str]) -> list[tuple[str, int, int]]:
-    """Name, size and time of change of each file."""
+    """Name, size and modification time of each file."""
     return [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in files]
 
 
 def cleaned(
     data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine, *, marks: bool = False
 ) -> Iterator[Pair]:
-    """All pairs that are worth training on; with `marks`, inline codes of files become marks."""
+    """All pairs that are suitable for training; with `marks`, inline codes of files become marks."""
     texts = held_out_texts(data)
     for corpus in corpora:
         yield from clean(
@@ -408,7 +407,7 @@ def cleaned(
 
 
 def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bool = False) -> Iterator[Pair]:
-    """Segments that are not used are reported in any case."""
+    """The pairs of a corpus. Unused segments are always reported."""
     return read_pairs(
         corpus.files,
         *known_languages(corpus),

@@ -1,4 +1,4 @@
-"""From plain text, and from texts with labels, to what training reads: a vocabulary and files of tokens."""
+"""From plain text, and from labeled texts, to training data: a vocabulary and files of tokens."""
 
 import hashlib
 import json
@@ -44,39 +44,39 @@ from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
 
 TRAIN, VALID = "text-train", "text-valid"
 PAIR = 120
-"""Characters that make as good a pair of sentences as any, where a vocabulary's size is chosen."""
+"""Number of characters that count as one pair when the size of a vocabulary is chosen."""
 SENTENCE = 4_000
-"""Characters of a line that a vocabulary is learned from at a time: the libraries leave out sentences of a megabyte
-and fail at words of one."""
+"""Maximum characters of a line from which a vocabulary is learned at once: the libraries skip sentences of a megabyte
+and fail at words of that size."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedText:
-    """Plain text ready to be trained on."""
+    """Prepared training data of plain text."""
 
     tokenizers: Tokenizers
-    """One vocabulary twice."""
+    """The same vocabulary twice."""
     train: TextStore
     valid: TextStore
-    """`NO_TEXT` where none is given and none held out."""
+    """`NO_TEXT` if no text is given and none is held out."""
 
 
 def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
-    """Read, learn the vocabulary, tokenize once; what a former start has made is used again.
+    """Read the text, learn the vocabulary, and tokenize; results of a previous start are reused.
 
-    Raises `UserError` for text that cannot be read, naming file and line, and where there is nothing to train on or to
+    Raises `UserError` for text that cannot be read, with file and line, and if there is nothing to train on or to
     validate with.
     """
     for name in (*config.data.text, *config.data.valid_text):
         require_lasting(Path(name))
     text = _Text(config)
     _write_tokenizers(config, text, run / TOKENIZER, say)
-    tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
+    tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
     return PreparedText(tokenizers, *_stores(config, text, tokenizers, run, say))
 
 
 class _Text:
-    """The files of a run, each measured once, when that is first needed."""
+    """The files of a run; each is measured once, on first use."""
 
     def __init__(self, config: RunConfig) -> None:
         data = config.data
@@ -90,7 +90,7 @@ class _Text:
         return [name for name, _ in self.held_out]
 
     def extents(self) -> list[Extent]:
-        """What is in each file."""
+        """The extent of each file."""
         if not self._extents:
             silent = _silently if self.skip else None
             self._extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
@@ -109,11 +109,11 @@ class _Text:
 
 
 def _silently(_line: object) -> None:
-    """What was left out is reported once, while the text is tokenized."""
+    """Ignore bad lines, which are reported once while the text is tokenized."""
 
 
 def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) -> None:
-    """Learn the vocabulary, or take over that of the model the run begins with, unless a resumed run has it."""
+    """Learn the vocabulary, or use that of the parent model, unless a resumed run has it."""
     if is_resumed(folder.parent):
         return
     if config.begin_with:
@@ -139,7 +139,7 @@ def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) ->
 
 
 def _require_text(text: _Text) -> None:
-    """Raises `UserError` where every document is blank."""
+    """Raises `UserError` if every document is blank."""
     extents = [extent for extent, (_, share) in zip(text.extents(), text.held_out, strict=True) if share < 1]
     if not any(extent.documents for extent in extents):
         names = ", ".join(name for name, share in text.held_out if share < 1)
@@ -147,7 +147,7 @@ def _require_text(text: _Text) -> None:
 
 
 def _taken_over(begin_with: str) -> Tokenizers:
-    """The tokenizers of a run or model folder. Raises `UserError` for those that were not made for plain text."""
+    """The tokenizers of a run or model folder. Raises `UserError` if they were not made for plain text."""
     folder = find_model(begin_with) / TOKENIZER
     tokenizers = load_tokenizers(folder)
     try:
@@ -160,7 +160,7 @@ def _taken_over(begin_with: str) -> Tokenizers:
 
 
 def _sentences(parts: Iterable[Part], *, lines: bool) -> Iterator[str]:
-    """What a vocabulary is learned from: lines, or whatever there is of characters."""
+    """The text from which a vocabulary is learned: lines, or whole parts for characters."""
     for part in parts:
         if lines:
             yield from chain.from_iterable(map(_divided, part.text.split("\n")))
@@ -169,7 +169,7 @@ def _sentences(parts: Iterable[Part], *, lines: bool) -> Iterator[str]:
 
 
 def _divided(line: str) -> Iterator[str]:
-    """A line in sentences of at most `SENTENCE` characters: each but the first begins with a space, if it has one."""
+    """A line in pieces of at most `SENTENCE` characters, split before a space if there is one."""
     place = 0
     while len(line) - place > SENTENCE:
         space = line.rfind(" ", place + 1, place + SENTENCE)
@@ -180,7 +180,7 @@ def _divided(line: str) -> Iterator[str]:
 
 
 def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, say: Say) -> tuple[TextStore, TextStore]:
-    """The text as tokens on the disk, made anew only when text, its division or the vocabulary have changed."""
+    """The tokenized text on disk, created again only if text, its division or the vocabulary changed."""
     data = config.data
     shares = [share for _, share in text.held_out]
     kinds = [TRAIN, VALID] if any(shares) else [TRAIN]
@@ -203,7 +203,7 @@ def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, s
             writers[part.held_out].append(ids, ends=part.ends, characters=part.characters, utf8_bytes=part.utf8_bytes)
         _require_documents(config, writers)
         stores = [writer.close(fingerprint, places_of(text.names)) for writer in writers]
-    for line in (*_told(text, stores), *filter(None, [skipped.summary()])):
+    for line in (*_summaries(text, stores), *filter(None, [skipped.summary()])):
         say(line)
     return _opened(folders)
 
@@ -220,7 +220,7 @@ def _encoded(parts: Iterator[Part], tokenizer: Tokenizer) -> Iterator[tuple[Part
 
 
 def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """As many parts at a time as make up a long one."""
+    """Groups of parts, each with at least `PAIR` characters."""
     group: list[Part] = []
     size = 0
     for part in parts:
@@ -233,7 +233,7 @@ def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
 
 
 def _require_documents(config: RunConfig, writers: list[TextWriter]) -> None:
-    """Raises `UserError` where nothing is left for training, or nothing for validation."""
+    """Raises `UserError` if nothing is left for training, or nothing for validation."""
     data = config.data
     if not writers[0].documents:
         raise UserError(
@@ -248,8 +248,8 @@ def _require_documents(config: RunConfig, writers: list[TextWriter]) -> None:
         )
 
 
-def _told(text: _Text, stores: list[TextStore]) -> Iterator[str]:
-    """What was made."""
+def _summaries(text: _Text, stores: list[TextStore]) -> Iterator[str]:
+    """Messages about the stores."""
     for store, role in zip(stores, ("to train on", "for validation"), strict=False):
         unknown = f", {store.unknown:,} of them unknown" if store.unknown else ""
         counts = f"{store.documents:,} documents, {store.characters:,} characters, {len(store.ids):,} tokens"
@@ -260,7 +260,7 @@ def _told(text: _Text, stores: list[TextStore]) -> Iterator[str]:
 
 
 def _fingerprint(text: _Text, folder: Path) -> str:
-    """What the stores depend on: the files as they are, how they are read and divided, the vocabulary."""
+    """A hash of everything the stores depend on: file states, how they are read and divided, the vocabulary."""
     files = [(name, share, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name, share in text.held_out]
     vocabulary = vocabulary_sums(folder)
     return hashlib.sha256(json.dumps([files, text.by_line, text.skip, vocabulary]).encode()).hexdigest()
@@ -268,27 +268,28 @@ def _fingerprint(text: _Text, folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PreparedLabels:
-    """Texts and labels ready to be trained on."""
+    """Prepared training data of labeled texts."""
 
     tokenizers: Tokenizers
-    """One vocabulary twice."""
+    """The same vocabulary twice."""
     labels: tuple[str, ...]
     stores: list[TokenStore]
-    """Sources are `begun` rows, targets the number of a label each."""
+    """Sources are `begun` rows, targets the index of a label."""
     valid: list[Pair]
 
 
 def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
-    """Read, clean, find the labels, learn the vocabulary, tokenize once; what a former start has made is used again.
+    """Read and clean the texts, collect the labels, learn the vocabulary, and tokenize; results of a previous start are
+    reused.
 
-    Raises `UserError` for text that cannot be read, for what is no label and for one that validation alone has, naming
-    file and line, and where there is nothing to train on.
+    Raises `UserError` for text that cannot be read, for invalid labels and for labels that only validation text has,
+    with file and line, and if there is nothing to train on.
     """
     for corpus in (*config.data.train, *config.data.valid):
         for file in corpus.files:
             require_lasting(Path(file))
     config = config.model_copy(update={"data": _of_labels(config.data)})
-    # First: it is read in a moment, and the training text is not.
+    # First, as it is read much faster than the training text.
     valid = list(chain.from_iterable(read_valid(config.data, run, say)))
     _write_vocabulary(config, run / TOKENIZER, say)
     tokenizers, labels = load_tokenizers(run / TOKENIZER), read_labels(run / TOKENIZER / LABELS)
@@ -304,13 +305,12 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
 
 
 def _of_labels(data: DataConfig) -> DataConfig:
-    """The same without the checks for translations: a label is always shorter, and may be equal to the text."""
+    """The settings without checks for translations: a label is always shorter, and may equal the text."""
     return data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
 
 
 def _write_vocabulary(config: RunConfig, folder: Path, say: Say) -> None:
-    """Find the labels and learn the vocabulary, or take over that of the model the run begins with, unless a resumed
-    run has them."""
+    """Collect the labels and learn the vocabulary, or use that of the parent model, unless a resumed run has them."""
     if is_resumed(folder.parent):
         return
     counts = _count_labels(config.data)
@@ -341,7 +341,7 @@ def _write_vocabulary(config: RunConfig, folder: Path, say: Say) -> None:
 
 
 def _count_labels(data: DataConfig) -> Counter[str]:
-    """How many texts have each label. Raises `UserError` for what is no label, and where there are not two of them."""
+    """Number of texts with each label. Raises `UserError` for invalid labels, and for fewer than two labels."""
     counts: Counter[str] = Counter()
     report, unreadable = CleanReport(), Counter[str]()
     for pair in cleaned(data, data.train, report, lambda line: unreadable.update([line.kind])):
@@ -359,7 +359,7 @@ def _count_labels(data: DataConfig) -> Counter[str]:
 
 
 def _taken_over_labels(begin_with: str) -> Tokenizers:
-    """The tokenizers of a run or model folder. Raises `UserError` where they are two vocabularies."""
+    """The tokenizers of a run or model folder. Raises `UserError` if there are two vocabularies."""
     tokenizers = load_tokenizers(find_model(begin_with) / TOKENIZER)
     if not tokenizers.one_vocabulary:
         raise UserError(f"{begin_with}: a classifier reads one language, and this model has a vocabulary for each side")
