@@ -94,7 +94,7 @@ def test_validation_text_that_has_changed_is_read_anew_and_said(
     assert "valid.tsv" not in capsys.readouterr().err
     write_pairs(Path(config.data.valid[0].files[0]), 9, first=300)
     train(with_training(config, max_steps=3), tmp_path / "run")
-    assert "valid.tsv: validation text has changed; reading it anew" in capsys.readouterr().err
+    assert "valid.tsv: validation text has changed; reading it again" in capsys.readouterr().err
     assert sha256(tmp_path / "run" / "data" / "valid-0.json") != kept
     assert len(kept_pairs(tmp_path / "run", "valid-0")[0]) == 9
 

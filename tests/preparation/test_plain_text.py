@@ -216,7 +216,9 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("name", ["save_tokenizers", "encode_texts", "_fingerprint", "_require_documents", "_told"])
+@pytest.mark.parametrize(
+    "name", ["save_tokenizers", "encode_texts", "_fingerprint", "_require_documents", "_summaries"]
+)
 def test_killed_while_preparing_the_next_start_prepares(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +231,7 @@ def test_killed_while_preparing_the_next_start_prepares(
         with pytest.raises(Killed):
             prepared(config, run)
     stores = [path.name for path in (run / "data").glob("text-*")]
-    assert sorted(stores) == (["text-train", "text-valid"] if name == "_told" else [])
+    assert sorted(stores) == (["text-train", "text-valid"] if name == "_summaries" else [])
     assert text_of(prepared(config, run)[0], "train") == [TEXT[: int(0.9 * len(TEXT))]]
 
 

@@ -194,7 +194,7 @@ def _valid_corpus(data: DataConfig, number: int, run: Path, say: Say) -> list[Pa
             if elsewhere:
                 say(elsewhere)
             return pairs
-        say(f"{' + '.join(corpus.files)}: validation text has changed; reading it anew")
+        say(f"{' + '.join(corpus.files)}: validation text has changed; reading it again")
     with SkipReport(run / DATA / f"{name}-skipped.txt", say) as skipped:
         found = list(_read(corpus, data, skipped.add))
     if skipped.total:
