@@ -79,7 +79,8 @@ IN_CLEAN_CODE = {
 CLEAN = (
     "*.py", "attention/*.py", "batching/*.py", "config/*.py", "corpus/synthesis/*.py", "evaluation/*.py",
     "inference/*.py", "interop/*.py", "layers/*.py", "models/**/*.py", "preparation/align.py",
-    "preparation/hold_out.py", "preparation/lexicon.py", "preparation/pairs.py", "preparation/plain_text.py", "storage/*.py", "tokens/*.py",
+    "preparation/hold_out.py", "preparation/lexicon.py", "preparation/pairs.py", "preparation/plain_text.py",
+    "storage/*.py", "tokens/*.py",
     "training/**/*.py",
 )  # fmt: skip
 """Files of the package whose English was rewritten as a whole."""
