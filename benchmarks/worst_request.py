@@ -212,9 +212,11 @@ def main() -> None:
         lines = iter(json.loads(line) for line in process.stderr)
         url = next(f"http://127.0.0.1:{line['port']}" for line in lines if line["event"] == "listening")
         next(line for line in lines if line["event"] == "engine_ready")
-        threading.Thread(target=lambda: list(lines), daemon=True).start()
+        reader = threading.Thread(target=lambda: list(lines), daemon=True)
+        reader.start()
         searched(url, process.pid, given.minutes, given.seed)
         process.terminate()
+        reader.join()
 
 
 if __name__ == "__main__":
