@@ -261,6 +261,12 @@ def test_text_that_comes_back_as_it_was_stays_with_a_warning() -> None:
     assert (found.text, found.warnings, found.confidence, len(asked)) == (source, ("copied",), 0.9, 1)
 
 
+def test_an_added_number_is_warned_of_and_left() -> None:
+    found, asked = translated("it has 3 dogs", lambda *_: ["es hat 3 und 4 Hunde", "es hat 3 Hunde"], placeholders=True)
+    assert (found.text, found.warnings) == ("es hat 3 und 4 Hunde", ("number added",))
+    assert len(asked) == 1
+
+
 def test_a_changed_negation_is_warned_of_and_left() -> None:
     found, asked = translated("do not open it", lambda *_: ["öffne es"], direction=Direction("en", "de"))
     assert (found.text, found.warnings, len(asked)) == ("öffne es", ("negation",), 1)

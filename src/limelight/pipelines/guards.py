@@ -67,16 +67,17 @@ SEVERITY = {
     "doubtful": 1,
 }
 """Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
-WARN_ONLY = frozenset({"copied", "negation", "too long", "term lost"})
+WARN_ONLY = frozenset({"copied", "negation", "too long", "number added", "term lost"})
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
-where a negation belongs is not known, and other hypotheses than one that is too long are no better."""
+where a negation belongs is not known, and other hypotheses than one that is too long or has a number more are no
+better."""
 DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
 """Faults that are not reported. Terms that a translation does not use are searched for and reported by
 `pipelines/sentence.py`; here the fault only keeps a translation without them from replacing one that has them."""
 OF_NUMBERS = frozenset({"number lost", "number added", "unit lost"})
-POSSIBLE = frozenset({"uncovered", "quotation lost", "number added", "unit lost", DOUBTFUL})
+POSSIBLE = frozenset({"uncovered", "quotation lost", "unit lost", DOUBTFUL})
 """Faults that a correct translation can have."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
 UNSURE = 0.1
