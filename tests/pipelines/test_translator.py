@@ -394,17 +394,18 @@ def test_what_was_learned_by_heart_is_known_in_every_precision(precision: str | 
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_packed_layers_do_not_see_what_becomes_of_the_weights(precision: str) -> None:
+def test_packed_layers_follow_what_becomes_of_the_weights(precision: str) -> None:
     model = copy.deepcopy(learned_by_heart())
     packed, following = searched_in(precision, model), searched_in(None, model)
+    assert texts_of(packed) == LEARNED
     assert packed.model is model
     assert following.searched is model
     with torch.no_grad():
         for layer in model.modules():
             if isinstance(layer, nn.Linear):
                 layer.weight.zero_()
-    assert texts_of(packed) == LEARNED
     assert texts_of(following) != LEARNED
+    assert texts_of(packed) == texts_of(following)
 
 
 def test_attention_is_that_of_the_model_itself() -> None:
