@@ -21,7 +21,7 @@ from limelight.decoding.settings import SearchSettings
 from limelight.decoding.utf8 import Utf8
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
-from limelight.models.interface import Path, Query, Seq2Seq
+from limelight.models.interface import Query, Seq2Seq
 from tests.models.helpers import make_model, transformer
 
 pytestmark = pytest.mark.skipif(int8_kind() is not CompiledInt8Linear, reason="needs numba and avx2")
@@ -57,7 +57,7 @@ def model_of(name: str, *, sharp: float = 4.0, twins: bool = False) -> Seq2Seq:
         ids = torch.randint(1, model.output_size, (40, 1))
         logits = ready.project(ready.step(ids, ready.start(ready.encode(source, source > 0)))[0])[:, 0]
     more = logits.amax(dim=1) - logits[:, model.end_id]
-    ready.packed.output.packed.biases[model.end_id] += float(more.quantile(0.3))  # so that it ends now and then
+    ready.packed.output.packed.biases[model.end_id] += float(more.quantile(0.5))  # so that it ends now and then
     return ready
 
 
@@ -102,16 +102,17 @@ def step_by_step(
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Path | None]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Hypothesis | None]:
     """What the calls have found so far."""
-    found: list[Path | None] = []
-    original = engines.search_alone
+    found: list[Hypothesis | None] = []
+    original = engines.search_together
 
-    def counting(*given: object) -> Hypothesis | None:
-        found.append(original(*given))
-        return found[-1]
+    def counting(*given: object) -> list[Hypothesis | None]:
+        some = original(*given)
+        found.extend(some)
+        return some
 
-    monkeypatch.setattr(engines, "search_alone", counting)
+    monkeypatch.setattr(engines, "search_together", counting)
     return found
 
 
@@ -131,16 +132,41 @@ def test_random_searches(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls:
     assert_same([decoded(model, [request])[0] for request in requests], expected)
     assert len(calls) == len(requests)
     assert sum(each is None for each in calls) < 10  # by equal sums, of which there are few
-    assert any(each.finished for each in expected)
 
 
 def test_the_batch_changes_nothing(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
-    """Wide beams go alone, and others into lanes, from one queue."""
+    """Those of a width are searched for together, with their own settings and limits, and slots are taken again."""
     numbers = np.random.default_rng(seed)
-    requests = [random_request(numbers, model) for _ in range(30)]
+    requests = [random_request(numbers, model) for _ in range(90)]
     expected = step_by_step(monkeypatch, model, requests)
     assert_same(decoded(model, requests), expected)
-    assert 0 < len(calls) < len(requests)
+    assert len(calls) == len(requests)
+
+
+def test_those_that_are_left_to_the_readable_search_disturb_no_others(seed: int, calls: list) -> None:
+    """A byte of several is left to it once it is in a hypothesis: what has no token is found in the call."""
+    numbers, model = np.random.default_rng(seed), model_of("pre")
+    model.packed.output.packed.biases[model.end_id] = -99  # type: ignore[union-attr]
+    requests = [replace(random_request(numbers, model), settings=SearchSettings()) for _ in range(60)]
+    requests[::2] = [replace(request, max_tokens=0) for request in requests[::2]]
+    values = np.full(model.target_padding + 1, -1)
+    values[[token for each in decoded(model, requests) for token in each.ids]] = 0xC3
+    alone = [decoded(model, [request], Utf8(values))[0] for request in requests]
+    calls.clear()
+    assert_same(decoded(model, requests, Utf8(values)), alone)
+    assert [each is None for each in calls] == [request.limit > 0 for request in requests]
+
+
+def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """A call that fails as a whole leaves each of its requests to the steps."""
+    model, requests = model_of("pre"), [Request([3, 0], 9), Request([4, 0], 9)]
+    expected = decoded(model, requests)
+
+    def failing(queries: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(model, "search", failing)
+    assert_same(decoded(model, requests), expected)
 
 
 def test_equal_sums_are_left_to_the_readable_search(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
@@ -191,15 +217,26 @@ def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
     model = model_of("pre")
     kinds = np.zeros(model.target_padding + 1, dtype=np.uint8)
     query = Query([3, model.end_id], 2, 9, 0.0, 5.0, math.inf, math.inf, kinds)
-    assert model.search(query) is not None
-    for changed in ({"source": [3] * 65}, {"width": 17}, {"limit": 256}, {"source": []}):
-        assert model.search(query._replace(**changed)) is None
+    others = [query._replace(**changed) for changed in ({"source": [3] * 65}, {"limit": 256}, {"source": []})]
+    found = model.search([others[0], query, *others[1:]])
+    assert [each is not None for each in found] == [False, True, False, False]
+    assert model.search([query._replace(width=17)]) == [None]
 
 
 def test_a_request_alone_has_its_outcome_in_one_step(model: Seq2Seq, seed: int) -> None:
     engine = Engine(model)
     number = engine.submit(Request([3, 4, model.end_id], 9))
     assert [outcome.id for outcome in engine.step()] == [number]
+    assert not engine.busy
+
+
+def test_a_call_takes_requests_of_one_width_up_to_a_bound(model: Seq2Seq, seed: int) -> None:
+    engine, source = Engine(model), [*[3] * 9, model.end_id]
+    narrow, wide = (Request(source, 2, SearchSettings(beam_size=beam)) for beam in (1, 4))
+    for request in [wide, narrow, wide] * 20:
+        engine.submit(request)
+    found = [len(engine.step()) for _ in range(3)]
+    assert found == [engines.CALL_TOKENS // 40, 20, 40 - engines.CALL_TOKENS // 40]
     assert not engine.busy
 
 

@@ -1,8 +1,10 @@
-"""A whole search by the model itself, for requests that ask for nothing that its compiled code does not do.
+"""Whole searches by the model itself, for requests that ask for nothing that its compiled code does not do.
 
 The searches of `greedy.py` and `beam.py` say what is found; a model that has code for it finds the same, without
 Python between its steps.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.search import gains
 from limelight.decoding.utf8 import Utf8
-from limelight.models.interface import Query, Seq2Seq
+from limelight.models.interface import Path, Query, Seq2Seq
 
 Kinds = npt.NDArray[np.uint8]
 
@@ -32,16 +34,23 @@ def kinds_of_bytes(model: Seq2Seq, utf8: Utf8 | None) -> Kinds:
     return kinds
 
 
-def search_alone(model: Seq2Seq, request: Request, kinds: Kinds) -> Hypothesis | None:
-    """The result of a plain request; None if the search is left to others."""
-    how = request.settings
-    found = model.search(
-        Query(
-            request.source, how.beam_size, request.limit, how.length_penalty, how.length_offset, how.patience,
-            how.prune, kinds,
-        )
-    )  # fmt: skip
-    if found is None:
-        return None
-    score = found.log_probability / how.penalty.at(float(len(found.ids) + found.finished))
-    return Hypothesis(found.ids, score, found.log_probability, found.finished, gains(found.sums))
+def search_together(model: Seq2Seq, requests: Sequence[Request], kinds: Kinds) -> list[Hypothesis | None]:
+    """The results of plain requests of the same width; None for those whose search is left to others."""
+    queries = []
+    for each in requests:
+        how = each.settings
+        queries.append(
+            Query(
+                each.source, how.beam_size, each.limit, how.length_penalty, how.length_offset, how.patience, how.prune,
+                kinds,
+            )
+        )  # fmt: skip
+    return [
+        None if path is None else _hypothesis(path, request)
+        for path, request in zip(model.search(queries), requests, strict=True)
+    ]
+
+
+def _hypothesis(path: Path, request: Request) -> Hypothesis:
+    score = path.log_probability / request.settings.penalty.at(float(len(path.ids) + path.finished))
+    return Hypothesis(path.ids, score, path.log_probability, path.finished, gains(path.sums))

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from limelight.batching.batch import pad_rows
-from limelight.decoding.alone import is_plain, kinds_of_bytes, search_alone
+from limelight.decoding.alone import is_plain, kinds_of_bytes, search_together
 from limelight.decoding.beam import BeamSearch
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.host import NotANumberError
@@ -55,6 +55,8 @@ class Entry(NamedTuple):
     id: int
     request: Request
     kind: Kind
+    followed: bool = False
+    """Whether its tokens are shown as they come."""
 
 
 class Outcome(NamedTuple):
@@ -231,8 +233,11 @@ SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
 AHEAD = 16
 """Maximum number of waiting requests that do not fit yet and may be overtaken by later ones."""
 
-ROWS_ALONE = 4
-"""So many hypotheses use a model that searches alone as well as a batch does."""
+CALL_TOKENS = 1024
+"""Maximum of source tokens * hypotheses that a model searches for in one call: others wait meanwhile."""
+
+CALL_TOKENS_FOLLOWED = 256
+"""The same while a request is followed, which takes one step between two calls."""
 
 MAX_PASSED = 100
 """After so many requests have overtaken a request, no further one joins before it."""
@@ -244,7 +249,7 @@ class Waiting:
 
     entry: Entry
     plain: bool = False
-    """Whether the model may search for it alone."""
+    """Whether the model may search for it by itself."""
     passed: int = 0
     """The number of later requests that have overtaken it."""
 
@@ -297,7 +302,8 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        waiting = Waiting(Entry(number, request, Kind.of(request)), not followed and is_plain(request))
+        plain = self.model.searches and not followed and is_plain(request)
+        waiting = Waiting(Entry(number, request, Kind.of(request), followed), plain)
         (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
 
@@ -326,7 +332,7 @@ class Engine:
         Returns the outcomes of the requests that have just been decided. A failed request has an `error`: with NaN it
         fails alone; if the model itself raised an exception, with all requests of its lane.
         """
-        outcomes = self._search_alone()
+        outcomes = self._search_together(max_joining)
         joining: dict[Kind, list[Entry]] = {}
         for entry in self._joining(max_rows, max_joining):
             joining.setdefault(entry.kind, []).append(entry)
@@ -377,28 +383,33 @@ class Engine:
         if request.limit > most:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
-    def _search_alone(self) -> list[Outcome]:
-        """The outcome of the first request in the queue, if the model searches for it in one call."""
-        if not self._waiting or not self._goes_alone(self._waiting[0]):
+    def _search_together(self, max_joining: int | None) -> list[Outcome]:
+        """The outcomes of the first plain requests in the queue, of one width, which the model searches for in one
+        call. What it leaves to others will join a lane."""
+        plain = [waiting for waiting in self._waiting if waiting.plain]
+        followed = any(entry.followed for lane in self._lanes.values() for entry in lane.active)
+        taken, tokens = list[Waiting](), 0
+        for waiting in plain:
+            width = waiting.entry.kind.width
+            if width == plain[0].entry.kind.width:
+                tokens += len(waiting.entry.request.source)
+                most = (CALL_TOKENS_FOLLOWED if followed else CALL_TOKENS) // width
+                if taken and tokens > min(most, max_joining or most):
+                    break
+                taken.append(waiting)
+        for waiting in taken:
+            waiting.plain = False
+        if not taken:
             return []
-        waiting = self._waiting[0]
-        entry, waiting.plain = waiting.entry, False
+        entries = [waiting.entry for waiting in taken]
         try:
-            found = search_alone(self.model, entry.request, self._kinds)
-        except Exception as error:
-            self._waiting.popleft()
-            return [Outcome(entry.id, [], error)]
-        if found is None:
+            found = search_together(self.model, [entry.request for entry in entries], self._kinds)
+        except Exception:  # the steps have the same for each that it is about
             return []
-        self._waiting.popleft()
-        return [Outcome(entry.id, [found])]
-
-    def _goes_alone(self, waiting: Waiting) -> bool:
-        """Whether a request is not for a lane: there are no others, or its hypotheses are enough for the model."""
-        if not waiting.plain:
-            return False
-        enough = self.model.searches_alone and waiting.entry.kind.width >= ROWS_ALONE
-        return enough or (len(self._waiting) == 1 and not self._lanes)
+        outcomes = [Outcome(entry.id, [one]) for entry, one in zip(entries, found, strict=True) if one is not None]
+        decided = {outcome.id for outcome in outcomes}
+        self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in decided)
+        return outcomes
 
     def _joining(self, max_rows: int | None, max_joining: int | None) -> list[Entry]:
         """The requests that join now: as many as fit. While others are active, a few alone do not justify a call of the
@@ -412,7 +423,7 @@ class Engine:
         passed: list[Waiting] = []
         tokens = 0
         for waiting in self._waiting:
-            if self._goes_alone(waiting):
+            if waiting.plain:
                 continue
             tokens += len(waiting.entry.request.source)
             if joining and max_joining is not None and tokens > max_joining:

@@ -310,14 +310,14 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         return None
 
     @property
-    def searches_alone(self) -> bool:
-        """Whether `search` is at least as fast as a batch for a beam of few hypotheses."""
+    def searches(self) -> bool:
+        """Whether `search` has results."""
         return False
 
-    def search(self, query: Query) -> Path | None:
-        """Run a whole search for one source. Returns None if the model cannot do so for this query; a search with
-        `step` has the same result."""
-        return None
+    def search(self, queries: Sequence[Query]) -> list[Path | None]:
+        """Run whole searches, all of the same width. The result is None for a query for which the model cannot do so; a
+        search with `step` has the same result."""
+        return [None] * len(queries)
 
 
 @contextmanager

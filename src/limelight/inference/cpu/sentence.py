@@ -1,13 +1,16 @@
-"""The whole search of one sentence as one call of compiled code: encoder, decoder, choice of tokens, bookkeeping.
+"""The whole search of sentences as one call of compiled code: encoder, decoder, choice of tokens, bookkeeping.
 
-For a sentence alone most of the time is not the model's: each of the hundreds of calls of compiled functions, of numpy
-and of torch takes longer to begin than to compute. Here Python is entered once, and its lock is released meanwhile.
+A search in steps makes hundreds of calls of compiled functions, of numpy and of torch: most of the time of a sentence
+alone, and much of that of a batch, is lost between them. Here Python is entered once, and its lock is released.
 
-The layers are those of `int8_layers.py`, and the searches are `decoding/greedy.py` and `decoding/beam.py`, which say
-what is done here, and why; results have the same bits. What is rare is left to them: see `UNDECIDED`.
+Each sentence is encoded when its turn comes. The decoder takes a step for all that have a slot, and the slot of one
+that is decided goes to the next one. The layers are those of `int8_layers.py`. `decoding/greedy.py` and
+`decoding/beam.py` say what is done here, and why; results have the same bits, whatever is searched for beside them.
+What is rare is left to those searches: see `UNDECIDED`.
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -29,8 +32,8 @@ STRAY, HIGH = 1, 2
 
 MAX_WIDTH = 16
 """Of a beam: with more hypotheses little of the time is lost between the calls."""
-MAX_ALONE = 2**23
-"""So many bytes of weights can be read for the few rows of one sentence; of more, each has to serve a batch."""
+MAX_ROWS = 64
+"""So many hypotheses have slots: more do not use the products better."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -38,10 +41,6 @@ Doubles = npt.NDArray[np.float64]
 class Search(NamedTuple):
     """The settings of a search; see `decoding/beam.py`."""
 
-    width: int
-    """1 is greedy search."""
-    start: int
-    end: int
     limit: int
     alpha: float
     offset: float
@@ -50,24 +49,69 @@ class Search(NamedTuple):
     at_limit: float
 
 
+class Tasks(NamedTuple):
+    """What is searched for."""
+
+    sources: Integers
+    """The ids of all sentences, end to end; each has at most `stacks.MAX_TOKENS`, the end included."""
+    firsts: Integers
+    """(sentences + 1,): where each begins."""
+    searches: Doubles
+    """(sentences, fields of `Search`)"""
+    width: int
+    """1 is greedy search."""
+    start: int
+    end: int
+    kinds: npt.NDArray[np.uint8]
+    """(ids,): of the bytes of each token."""
+
+
+class Paths(NamedTuple):
+    """The best hypothesis of each sentence; written to."""
+
+    tokens: Integers
+    """(sentences, limit + 1): its tokens, the end included."""
+    sums: Doubles
+    """Likewise: the log-probability up to each token."""
+    lengths: Integers
+    """(sentences,): how many tokens it has without its end; `UNDECIDED` if the readable search has to find it."""
+    finished: npt.NDArray[np.bool_]
+    totals: Doubles
+    """(sentences,): its log-probability."""
+
+
 class Past(NamedTuple):
-    """What the decoder carries from step to step: see `state.py`. There is one sentence."""
+    """What the decoder carries from step to step: see `state.py`."""
 
     keys: Numbers
-    """(layers, 1, width, room, heads, head_size)"""
+    """(layers, slots, width, room, heads, head_size)"""
     values: Numbers
     ancestors: Integers
-    """(1, width, room)"""
+    """(slots, width, room)"""
     ages: Integers
-    """(1,)"""
+    """(slots,)"""
     memory: Numbers
-    """(layers, source, keys and values of all heads)"""
+    """(layers, slots * longest, keys and values of all heads)"""
     places: Integers
-    """(source,): 0, 1, ..."""
+    """(slots, longest): where the positions of each source stand in `memory`."""
+    lengths: Integers
+    """(slots,): of the sources."""
+
+
+class Rows(NamedTuple):
+    """The active hypotheses of all slots, one after the other."""
+
+    slots: Integers
+    ids: Integers
+    """The last token of each."""
+    before: Numbers
+    """The log-probability of each."""
+    firsts: Integers
+    """(slots + 1,): where those of each slot begin."""
 
 
 class Beam(NamedTuple):
-    """The hypotheses of a beam."""
+    """The hypotheses of a slot; of all slots, with these as first axis."""
 
     log_probabilities: Doubles
     """(width,)"""
@@ -128,52 +172,51 @@ def _encode(network: Network, source: Integers, places: Integers) -> Numbers:
 
 
 @partial(compiled, apart=True)
-def begin(network: Network, source: Integers, width: int, room: int) -> Past:
-    """Read the source, which has at most `stacks.MAX_TOKENS` ids, the end included."""
+def _begin(network: Network, source: Integers, slot: int, past: Past) -> None:
+    """Read a source into a slot."""
     apart()
-    heads, head_size, value_size, _ = network.sizes
-    layers, places = len(network.memory.values), np.arange(len(source))
-    features = _encode(network, source, places)
-    memory = np.empty((layers, len(source), network.memory.outputs), np.float32)
-    for layer in range(layers):
-        multiply(features, weights_at(network.memory, layer), memory[layer])
-    keys = np.empty((layers, 1, width, room, heads, head_size), np.float32)
-    values = np.empty((layers, 1, width, room, heads, value_size), np.float32)
-    ancestors, ages = np.zeros((1, width, room), np.int64), np.zeros(1, np.int64)
-    return Past(keys, values, ancestors, ages, memory, places)
+    count, first = len(source), past.places[slot, 0]
+    features = _encode(network, source, np.arange(count))
+    for layer in range(len(past.memory)):
+        multiply(features, weights_at(network.memory, layer), past.memory[layer, first : first + count])
+    past.lengths[slot], past.ages[slot] = count, 0
 
 
 @expanded
-def _step(network: Network, ids: Integers, rows: int, past: Past) -> Numbers:
-    """The output of the decoder for one more position of the first hypotheses: (rows, model)."""
+def _step(network: Network, rows: Rows, past: Past) -> Numbers:
+    """The output of the decoder for one more position of these hypotheses: (rows, model)."""
     heads, head_size, value_size, activation = network.sizes
-    age, inner, outer = past.ages[0], heads * head_size, heads * value_size
-    hidden = np.empty((rows, network.target.embedding.shape[1]), np.float32)
-    for row in range(rows):
-        _embed(network.target, ids[row], age, hidden[row])
-    joint, queries = np.empty((rows, 2 * inner + outer), np.float32), np.empty((rows, inner), np.float32)
-    context = np.empty((rows, outer), np.float32)
-    sizes, firsts = (heads, head_size, value_size, inner + outer, inner + outer, 0, inner), np.array([0, rows])
+    count, inner, outer = len(rows.ids), heads * head_size, heads * value_size
+    hidden = np.empty((count, network.target.embedding.shape[1]), np.float32)
+    for row in range(count):
+        _embed(network.target, rows.ids[row], past.ages[rows.slots[row]], hidden[row])
+    joint, queries = np.empty((count, 2 * inner + outer), np.float32), np.empty((count, inner), np.float32)
+    context = np.empty((count, outer), np.float32)
+    sizes = heads, head_size, value_size, inner + outer, inner + outer, 0, inner
     attention, cross, feed = network.decoder_attention, network.cross_attention, network.decoder_network
     for layer in range(len(attention.first.values)):
         norm = norm_at(attention.norm, layer)
         project_in(hidden, norm, weights_at(attention.first, layer), joint)
         if len(network.target.turns):
-            for row in range(rows):
+            for row in range(count):
+                age = past.ages[rows.slots[row]]
                 rotate(joint[row : row + 1], network.target.turns[age : age + 1], heads)
-        attend_past(joint, firsts, past.keys[layer], past.values[layer], past.ancestors, past.ages, context)
+        attend_past(joint, rows.firsts, past.keys[layer], past.values[layer], past.ancestors, past.ages, context)
         project_out(context, weights_at(attention.last, layer), norm, hidden)
         norm = norm_at(cross.norm, layer)
         project_in(hidden, norm, weights_at(cross.first, layer), queries)
         memory = past.memory[layer]
-        for row in range(rows):
-            attend_places(queries, row * inner, memory, memory, past.places, sizes, context, row * outer)
+        for row in range(count):
+            slot = rows.slots[row]
+            places = past.places[slot, : past.lengths[slot]]
+            attend_places(queries, row * inner, memory, memory, places, sizes, context, row * outer)
         project_out(context, weights_at(cross.last, layer), norm, hidden)
         first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
         feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)
     if network.target.norm.first:
         normalize(hidden, network.target.norm, hidden)
-    past.ages[0] += 1
+    for slot in range(len(past.ages)):
+        past.ages[slot] += 1
     return hidden
 
 
@@ -201,7 +244,7 @@ def _prune(search: Search, beam: Beam, position: int, scores: Doubles) -> None:
 
 @expanded
 def _finish(
-    search: Search, beam: Beam, position: int, number: int, score: float, tokens: Integers, sums: Doubles
+    search: Search, beam: Beam, position: int, number: int, score: float, end: int, tokens: Integers, sums: Doubles
 ) -> None:
     """(3) Keep a hypothesis that ends, the end of a parent, if it is the best so far."""
     final = score / _penalty(search, position + 1.0)
@@ -210,37 +253,37 @@ def _finish(
         side = position % 2
         for place in range(position):
             tokens[place], sums[place] = beam.tokens[side, number, place], beam.sums[side, number, place]
-        tokens[position], sums[position] = search.end, score
+        tokens[position], sums[position] = end, score
     beam.best[0] += 1
 
 
 @expanded
 def _advance(
-    search: Search, beam: Beam, position: int, found: Candidates, ancestors: Integers, ages: Integers,
+    search: Search, beam: Beam, position: int, found: Candidates, end: int, ancestors: Integers, ages: Integers,
     tokens: Integers, sums: Doubles,
 ) -> tuple[int, bool]:  # fmt: skip
     """One step of `BeamSearch.advance` after its ranking: returns the length of the best finished hypothesis if it has
     changed, else `UNDECIDED`, and whether the search is decided."""
     scores, parents, ids = found
-    width, length = search.width, UNDECIDED
+    width, length = len(beam.ids), UNDECIDED
     if search.prune < np.inf:
         _prune(search, beam, position, scores)
     for number in range(width):
-        if ids[number] == search.end and scores[number] > -np.inf:
+        if ids[number] == end and scores[number] > -np.inf:
             before = beam.best[2]
-            _finish(search, beam, position, parents[number], scores[number], tokens, sums)
+            _finish(search, beam, position, parents[number], scores[number], end, tokens, sums)
             length = position if beam.best[0] == 1 or beam.best[2] != before else length
     order, count = np.empty(width, np.int64), 0
     for ending in (False, True):
         for number in range(len(ids)):
-            if count < width and (ids[number] == search.end) == ending:
+            if count < width and (ids[number] == end) == ending:
                 order[count], count = number, count + 1
     at_limit = position == search.limit
     if not at_limit:
         old, new, kept = position % 2, (position + 1) % 2, np.empty((1, width), np.int64)
         for place in range(width):
             number = order[place]
-            parent, score = parents[number], -np.inf if ids[number] == search.end else scores[number]
+            parent, score = parents[number], -np.inf if ids[number] == end else scores[number]
             kept[0, place] = parent
             for each in range(position):
                 beam.tokens[new, place, each] = beam.tokens[old, parent, each]
@@ -252,108 +295,225 @@ def _advance(
     return length, at_limit or (beam.best[0] > 0 and gains_nothing)
 
 
+@compiled
+def _active(beam: Beam, slot: int) -> int:
+    """How many hypotheses of a slot go on; the first one always does."""
+    count = 0
+    for score in beam.log_probabilities[slot]:
+        count += score > -np.inf
+    return max(1, count)
+
+
 @expanded
-def _rank(
-    network: Network, search: Search, past: Past, beam: Beam, surveyed: Surveyed, best: Found, found: Candidates
-) -> bool:
-    """(1) and (2): what the hypotheses are continued with, best first; returns whether that is certain."""
-    (scores, parents, ids), output, rows = found, network.output, 0
-    for score in beam.log_probabilities:
-        rows += score > -np.inf
-    rows = max(1, rows)
-    given, surveyed = to_bytes(_step(network, beam.ids, rows, past), output), (surveyed[0][:rows], surveyed[1][:rows])
+def _gather(beam: Beam, taken: Integers) -> Rows:
+    """The active hypotheses of the slots that are `taken` (not negative)."""
+    firsts = np.zeros(len(taken) + 1, np.int64)
+    for slot in range(len(taken)):
+        firsts[slot + 1] = firsts[slot] + (_active(beam, slot) if taken[slot] >= 0 else 0)
+    count = firsts[-1]
+    slots, ids, before = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.float32)
+    for slot in range(len(taken)):
+        for number in range(firsts[slot + 1] - firsts[slot]):
+            row = firsts[slot] + number
+            slots[row], ids[row] = slot, beam.ids[slot, number]
+            before[row] = np.float32(beam.log_probabilities[slot, number])
+    return Rows(slots, ids, before, firsts)
+
+
+@expanded
+def _rank(network: Network, rows: Rows, past: Past, surveyed: Surveyed, best: Found) -> bool:
+    """What the hypotheses of each slot are continued with, best first; returns False if predictions are NaN."""
+    output, count, sound = network.output, len(rows.ids), True
+    given, surveyed = to_bytes(_step(network, rows, past), output), (surveyed[0][:count], surveyed[1][:count])
     survey(given, output, surveyed)
-    certain = True
-    for row in range(rows):
-        certain &= not math.isnan(surveyed[1][row])
-    if not certain:
-        rows = 0  # nothing is found, and nothing is looked for
+    for row in range(count):
+        sound &= not math.isnan(surveyed[1][row])
     sums, gained, indices = best
-    if search.width == 1:
-        find_most_probable(given, output, surveyed, indices[0], gained[0])
-    else:
-        for number in range(sums.shape[1]):
-            sums[0, number] = gained[0, number] = -np.inf
-            indices[0, number] = 0
-        before, firsts = np.empty(rows, np.float32), np.array([0, rows])
-        for row in range(rows):
-            before[row] = np.float32(beam.log_probabilities[row])
-        find_best(given, output, surveyed, before, firsts, best)
+    if sound and sums.shape[1] == 1:
+        find_most_probable(given, output, surveyed, rows.ids, rows.before)
+        for row in range(count):
+            indices[rows.slots[row], 0], gained[rows.slots[row], 0] = rows.ids[row], rows.before[row]
+    elif sound:
+        for slot in range(sums.shape[0]):
+            for number in range(sums.shape[1]):
+                sums[slot, number] = gained[slot, number] = -np.inf
+                indices[slot, number] = 0
+        find_best(given, output, surveyed, rows.before, rows.firsts, best)
+    return sound
+
+
+@expanded
+def _choose(
+    tasks: Tasks, beam: Beam, sums: Numbers, gained: Numbers, indices: Integers, classes: int, found: Candidates
+) -> bool:
+    """(1) and (2): what the hypotheses of a slot are continued with, best first; returns whether that is certain."""
+    scores, parents, ids = found
+    certain = True
     for number in range(len(ids)):
-        parents[number], ids[number] = indices[0, number] // output.outputs, indices[0, number] % output.outputs
-        scores[number] = np.float64(gained[0, number]) + beam.log_probabilities[parents[number]]
-        if search.width > 1 and sums[0, number] > -np.inf:
-            certain &= sums[0, number] != sums[0, number + 1]
+        parents[number], ids[number] = indices[number] // classes, indices[number] % classes
+        scores[number] = np.float64(gained[number]) + beam.log_probabilities[parents[number]]
+        if tasks.width > 1 and sums[number] > -np.inf:
+            certain &= sums[number] != sums[number + 1]
+        certain &= tasks.kinds[ids[number]] & STRAY == 0
+    for token in beam.ids:
+        certain &= tasks.kinds[token] & HIGH == 0
     return certain
 
 
+@expanded
+def _advance_greedy(
+    search: Search, beam: Beam, position: int, found: Candidates, end: int, tokens: Integers, sums: Doubles
+) -> tuple[int, bool]:
+    """The same for greedy search."""
+    (scores, _, ids), length = found, UNDECIDED
+    ends = ids[0] == end
+    tokens[position], sums[position] = ids[0], scores[0]
+    if ends:
+        beam.best[0], beam.best[2], length = 1, scores[0], position
+    elif position < search.limit:
+        beam.log_probabilities[0], beam.ids[0] = scores[0], ids[0]
+    return length, ends or position == search.limit
+
+
+@expanded
+def _leave(search: Search, beam: Beam, sentence: int, paths: Paths) -> None:
+    """Write down what has been found for a sentence. The tokens of a hypothesis that has ended are there already."""
+    paths.finished[sentence] = beam.best[0] > 0
+    paths.totals[sentence] = beam.best[2] if beam.best[0] > 0 else beam.log_probabilities[0]
+    if beam.best[0] == 0:
+        paths.lengths[sentence] = search.limit
+        if len(beam.ids) > 1:
+            side = search.limit % 2
+            for place in range(search.limit):
+                paths.tokens[sentence, place] = beam.tokens[side, 0, place]
+                paths.sums[sentence, place] = beam.sums[side, 0, place]
+
+
+@compiled
+def _search_of(tasks: Tasks, sentence: int) -> Search:
+    """The settings of a sentence."""
+    given = tasks.searches[sentence]
+    return Search(int(given[0]), given[1], given[2], given[3], given[4], given[5])
+
+
+@compiled
+def _slot_of(beam: Beam, slot: int) -> Beam:
+    """The hypotheses of a slot."""
+    return Beam(beam.log_probabilities[slot], beam.ids[slot], beam.tokens[slot], beam.sums[slot], beam.best[slot])
+
+
+@expanded
+def _enter(network: Network, tasks: Tasks, past: Past, beam: Beam, slot: int, sentence: int) -> None:
+    """Begin the search of a sentence in a slot."""
+    _begin(network, tasks.sources[tasks.firsts[sentence] : tasks.firsts[sentence + 1]], slot, past)
+    for number in range(tasks.width):
+        beam.log_probabilities[slot, number], beam.ids[slot, number] = -np.inf if number else 0.0, tasks.start
+    for number in range(3):
+        beam.best[slot, number] = 0.0
+
+
+@expanded
+def _room(network: Network, tasks: Tasks, slots: int, room: int) -> tuple[Past, Beam]:
+    """Slots."""
+    heads, head_size, value_size, _ = network.sizes
+    layers, width, longest = len(network.memory.values), tasks.width, 0
+    for sentence in range(len(tasks.searches)):
+        longest = max(longest, tasks.firsts[sentence + 1] - tasks.firsts[sentence])
+    past = Past(
+        np.empty((layers, slots, width, room, heads, head_size), np.float32),
+        np.empty((layers, slots, width, room, heads, value_size), np.float32),
+        np.zeros((slots, width, room), np.int64),
+        np.zeros(slots, np.int64),
+        np.empty((layers, slots * longest, network.memory.outputs), np.float32),
+        np.arange(slots * longest).reshape(slots, longest),
+        np.zeros(slots, np.int64),
+    )
+    tokens, sums = np.zeros((slots, 2, width, room), np.int64), np.zeros((slots, 2, width, room))
+    beam = Beam(np.zeros((slots, width)), np.zeros((slots, width), np.int64), tokens, sums, np.zeros((slots, 3)))
+    return past, beam
+
+
 @partial(compiled, apart=True)
-def search_sentence(
-    network: Network, search: Search, past: Past, kinds: npt.NDArray[np.uint8], tokens: Integers, sums: Doubles
-) -> tuple[int, bool, float]:
-    """The best hypothesis: how many tokens it has without its end, whether it has ended, and its log-probability.
-
-    Args:
-        past: of `begin`.
-        kinds: (ids,): of the bytes of each token.
-        tokens, sums: (limit + 1,): the tokens, the end included, and the log-probability up to each; written to.
-
-    Returns `UNDECIDED` in place of the length if the readable search has to find it.
-    """
+def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -> None:
+    """The best hypothesis of each sentence, so many of which are decoded at a time."""
     apart()
-    width, is_beam, output = search.width, search.width > 1, network.output
-    room, rank, length = (2, width, search.limit + 1), 2 * width + 1 if is_beam else 1, UNDECIDED
-    beam = Beam(np.full(width, -np.inf), np.full(width, search.start), np.zeros(room, np.int64), np.zeros(room),
-                np.zeros(3))  # fmt: skip
-    beam.log_probabilities[0] = 0.0
-    surveyed = np.empty((width, -(-len(output.values) // TILE)), np.float32), np.empty(width, np.float32)
-    best = np.empty((1, rank), np.float32), np.empty((1, rank), np.float32), np.empty((1, rank), np.int64)
-    count = rank - is_beam
+    past, beam = _room(network, tasks, slots, paths.tokens.shape[1])
+    width, coming, sound = tasks.width, 0, True
+    rank, most = 2 * width + 1 if width > 1 else 1, slots * width
+    surveyed = np.empty((most, -(-len(network.output.values) // TILE)), np.float32), np.empty(most, np.float32)
+    best = np.empty((slots, rank), np.float32), np.empty((slots, rank), np.float32), np.empty((slots, rank), np.int64)
+    count = 2 * width if width > 1 else 1
     found = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
-    for position in range(search.limit + 1):
-        sound = _rank(network, search, past, beam, surveyed, best, found)
-        for number in range(count):
-            sound &= kinds[found[2][number]] & STRAY == 0
-        for token in beam.ids:
-            sound &= kinds[token] & HIGH == 0
-        if not sound:
-            return UNDECIDED, False, 0.0
-        if is_beam:
-            ended, decided = _advance(search, beam, position, found, past.ancestors, past.ages, tokens, sums)
-            length = ended if ended != UNDECIDED else length
+    taken, left = np.full(slots, -1), len(tasks.searches)
+    while left > 0 and sound:
+        for slot in range(slots):
+            if taken[slot] < 0 and coming < len(tasks.searches):
+                _enter(network, tasks, past, beam, slot, coming)
+                taken[slot], coming = coming, coming + 1
+        sound = _rank(network, _gather(beam, taken), past, surveyed, best)
+        for slot in range(slots):
+            sentence = taken[slot]
+            if sentence < 0 or not sound:
+                continue
+            search, own, position = _search_of(tasks, sentence), _slot_of(beam, slot), past.ages[slot] - 1
+            certain = _choose(tasks, own, best[0][slot], best[1][slot], best[2][slot], network.output.outputs, found)
+            tokens, sums, length, decided = paths.tokens[sentence], paths.sums[sentence], UNDECIDED, True
+            if certain and width > 1:
+                ancestors, ages = past.ancestors[slot : slot + 1], past.ages[slot : slot + 1]
+                length, decided = _advance(search, own, position, found, tasks.end, ancestors, ages, tokens, sums)
+            elif certain:
+                length, decided = _advance_greedy(search, own, position, found, tasks.end, tokens, sums)
+            if length != UNDECIDED:
+                paths.lengths[sentence] = length
             if decided:
-                break
-        else:
-            ends = found[2][0] == search.end
-            if position == search.limit and not ends:
-                return position, False, beam.log_probabilities[0]
-            beam.log_probabilities[0], beam.ids[0] = found[0][0], found[2][0]
-            tokens[position], sums[position] = beam.ids[0], found[0][0]
-            if ends:
-                return position, True, found[0][0]
-    if length != UNDECIDED:
-        return length, True, beam.best[2]
-    side = search.limit % 2
-    for place in range(search.limit):
-        tokens[place], sums[place] = beam.tokens[side, 0, place], beam.sums[side, 0, place]
-    return search.limit, False, beam.log_probabilities[0]
+                taken[slot], left = -1, left - 1
+                if certain:
+                    _leave(search, own, sentence, paths)
+                else:
+                    paths.lengths[sentence] = UNDECIDED
+    for slot in range(slots):
+        if taken[slot] >= 0:
+            paths.lengths[taken[slot]] = UNDECIDED
 
 
-def search_for(query: Query, network: Network, *, start: int, end: int) -> Path | None:
-    """The answer to a query; None if it is left to the readable searches: for long sentences and wide beams, so that a
-    call does not last, and where the call is `UNDECIDED`."""
+def search_for(queries: Sequence[Query], network: Network, *, start: int, end: int) -> list[Path | None]:
+    """The answers to queries of the same width; None for those that are left to the readable searches: for long
+    sentences and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     room = min([MAX_TOKENS, *(len(side.positions) for side in network[:2] if len(side.positions))])
-    if not 0 < len(query.source) <= min(SHORT, room) or query.limit >= room or query.width > MAX_WIDTH:
-        return None
-    at_limit = float(((query.offset + query.limit + 1) / (query.offset + 1)) ** query.alpha)
-    search = Search(
-        query.width, start, end, query.limit, float(query.alpha), float(query.offset),
-        float(query.patience * query.width), float(query.prune), at_limit,
+    longest = min(SHORT, room)
+    asked = [
+        number
+        for number, each in enumerate(queries)
+        if 0 < len(each.source) <= longest and each.limit < room and each.width <= MAX_WIDTH
+    ]
+    answers: list[Path | None] = [None] * len(queries)
+    if not asked:
+        return answers
+    given = [queries[number] for number in asked]
+    width, most = given[0].width, max(each.limit for each in given) + 1
+    firsts = np.cumsum([0, *(len(each.source) for each in given)])
+    sources = np.array([token for each in given for token in each.source], dtype=np.int64)
+    searches = np.array([_settings(each) for each in given])
+    tasks = Tasks(sources, firsts, searches, width, start, end, given[0].kinds)
+    paths = Paths(
+        np.zeros((len(given), most), np.int64), np.zeros((len(given), most)), np.full(len(given), UNDECIDED),
+        np.zeros(len(given), np.bool_), np.zeros(len(given)),
     )  # fmt: skip
-    tokens, sums = np.zeros(query.limit + 1, dtype=np.int64), np.zeros(query.limit + 1)
-    source = np.array(query.source, dtype=np.int64)
-    past = begin(network, source, query.width, query.limit + 1)
-    length, finished, total = search_sentence(network, search, past, query.kinds, tokens, sums)
+    search_sentences(network, tasks, min(len(given), max(1, MAX_ROWS // width)), paths)
+    for row, number in enumerate(asked):
+        answers[number] = _answer(paths, row)
+    return answers
+
+
+def _settings(query: Query) -> tuple[float, ...]:
+    """The fields of `Search`."""
+    at_limit = ((query.offset + query.limit + 1) / (query.offset + 1)) ** query.alpha
+    return query.limit, query.alpha, query.offset, query.patience * query.width, query.prune, at_limit
+
+
+def _answer(paths: Paths, row: int) -> Path | None:
+    length, finished = int(paths.lengths[row]), bool(paths.finished[row])
     if length == UNDECIDED:
         return None
-    return Path(tuple(tokens[:length].tolist()), tuple(sums[: length + finished].tolist()), total, finished)
+    ids, sums = paths.tokens[row, :length].tolist(), paths.sums[row, : length + finished].tolist()
+    return Path(tuple(ids), tuple(sums), float(paths.totals[row]), finished)

@@ -115,13 +115,6 @@ def stack_transformer(packed: Transformer, turns: Numbers | None) -> Network | N
         return None
 
 
-def bytes_of_step(network: Network) -> int:
-    """The size of the weights that the decoder reads for one token."""
-    kinds = network.decoder_attention, network.cross_attention, network.decoder_network
-    stacks = [stack for kind in kinds for stack in (kind.first, kind.last)]
-    return sum(stack.values.nbytes for stack in (*stacks, network.output))
-
-
 def _attentions(layers: Sequence[EncoderLayer] | Sequence[DecoderLayer]) -> Sublayers:
     attentions = [cast(Any, layer.attention) for layer in layers]
     return _stack(

@@ -4,6 +4,7 @@ It is batch-invariant: sentences are encoded end to end, without padding, and no
 on the others, so that its translation and its scores are the same alone and in any batch.
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -17,8 +18,8 @@ from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8_layers import Int8Layers
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.linear import CompiledInt8Linear
-from limelight.inference.cpu.sentence import MAX_ALONE, search_for
-from limelight.inference.cpu.stacks import MAX_TOKENS, bytes_of_step, stack_transformer
+from limelight.inference.cpu.sentence import search_for
+from limelight.inference.cpu.stacks import MAX_TOKENS, stack_transformer
 from limelight.inference.cpu.state import CompiledState, changed
 from limelight.inference.transformer import PackedSelfAttention
 from limelight.layers.embedding import RotaryPositions
@@ -195,11 +196,13 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         return Int8Ranking(features, output.packed) if isinstance(output, CompiledInt8Linear) else None
 
     @property
-    def searches_alone(self) -> bool:
-        return self.network is not None and bytes_of_step(self.network) <= MAX_ALONE
+    def searches(self) -> bool:
+        return self.network is not None
 
-    def search(self, query: Query) -> Path | None:
-        return None if self.network is None else search_for(query, self.network, start=self.start_id, end=self.end_id)
+    def search(self, queries: Sequence[Query]) -> list[Path | None]:
+        if self.network is None:
+            return super().search(queries)
+        return search_for(queries, self.network, start=self.start_id, end=self.end_id)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         return self.packed.project(features)
