@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-serve check format lock sbom
+.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-serve check check-page format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -61,10 +61,20 @@ check: .venv/.ready-dev ## format, lint and types, without changing anything
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-page; \
+	else echo "npm is not there: the JavaScript of the page is not checked"; fi
+
+PAGE_TOOLS := .venv/page/node_modules/.bin
+PRETTIER := $(PAGE_TOOLS)/prettier --log-level warn --print-width 120 src/limelight/page/*.js
+
+check-page: .venv/.ready-page ## format and lint of the page's JavaScript (needs npm)
+	@$(PRETTIER) --check
+	@$(PAGE_TOOLS)/oxlint --deny-warnings src/limelight/page
 
 format: .venv/.ready-dev ## put every file into the common form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory .venv/.ready-page && $(PRETTIER) --write; fi
 
 lock: .venv/.ready-dev ## write the versions installed in .venv into the requirement files
 	@$(BIN)/python .ci/lock.py
@@ -87,6 +97,10 @@ sbom: .venv/.ready ## write limelight.cdx.json: the packages of requirements.txt
 .venv/.ready-browser: requirements-browser.txt .venv/.ready-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
 	@npm install --silent --no-audit --no-fund --prefix .venv/axe axe-core@4.10.3
+	@touch $@
+
+.venv/.ready-page: .venv/.ready
+	@npm install --silent --no-audit --no-fund --prefix .venv/page prettier@3.10.1 oxlint@1.94.0
 	@touch $@
 
 .venv/.ready-ray: requirements-ray.txt .venv/.ready-dev

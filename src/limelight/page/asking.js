@@ -3,7 +3,21 @@
 import { hear, questionOf, remembered, request } from "./server.js";
 
 const PAUSE = 350; // milliseconds without a key before the model is asked
-const QUESTION = ["text", "before", "from", "to", "model", "beam", "prefix", "off", "temperature", "snapshot", "hold", "seed", "sentence"];
+const QUESTION = [
+  "text",
+  "before",
+  "from",
+  "to",
+  "model",
+  "beam",
+  "prefix",
+  "off",
+  "temperature",
+  "snapshot",
+  "hold",
+  "seed",
+  "sentence",
+];
 const AGAIN = 2000; // milliseconds until a service that cannot be reached is asked again
 
 /** What the chosen model does: `translate`, `generate` or `fill`. */
@@ -49,17 +63,22 @@ export function followQuestion(context, tell) {
 
 async function askTranslation(context, signal) {
   const { store } = context;
-  const forced = JSON.stringify(questionOf(store)) !== JSON.stringify(questionOf(store, true)) || Boolean(store.get("before"));
+  const forced =
+    JSON.stringify(questionOf(store)) !== JSON.stringify(questionOf(store, true)) || Boolean(store.get("before"));
   const whole = questionOf(store, true);
   const paragraph = await paragraphOf(context, whole, signal, forced);
   const part = partOf(context, paragraph, whole.text);
-  const earlier = store.get("before") && store.get("before") !== whole.text ? await paragraphOf(context, { ...whole, text: store.get("before") }, signal, true) : paragraph;
+  const earlier =
+    store.get("before") && store.get("before") !== whole.text
+      ? await paragraphOf(context, { ...whole, text: store.get("before") }, signal, true)
+      : paragraph;
   const question = { ...questionOf(store), text: part };
   const plain = { ...whole, text: part };
   const compared = { ...plain, text: partOf(context, earlier, store.get("before") || whole.text) };
   const changed = JSON.stringify(question) !== JSON.stringify(compared);
   const said = changed || question.snapshot ? null : saidOf(context, paragraph);
-  if (question.snapshot && store.get("hold")) question.target = (await remembered("page/explain", served(plain), "document")).translation.ids;
+  if (question.snapshot && store.get("hold"))
+    question.target = (await remembered("page/explain", served(plain), "document")).translation.ids;
   const { document } = await request("page/explain", question, signal);
   if (JSON.stringify(context.baseline?.question) !== JSON.stringify(compared)) {
     const before = changed ? (await request("page/explain", compared, signal)).document : document;
@@ -89,7 +108,7 @@ async function nowOf({ baseline }, question, { translation }, signal) {
   return (await request("page/explain", asked, signal)).document.translation.log_probability;
 }
 
-const served = ({ snapshot, ...question }) => question;
+const served = ({ snapshot: _, ...question }) => question;
 
 /** The translation of a text as everybody else gets it, split into sentences; it grows on the page unless it is `quiet`. */
 async function paragraphOf(context, { text, source_lang, target_lang, model, beam_size }, signal, quiet) {
@@ -99,7 +118,7 @@ async function paragraphOf(context, { text, source_lang, target_lang, model, bea
   let found = { sentences: [], confidence: null };
   await hear("translate", asked, signal, (name, data) => {
     if (signal.aborted) return;
-    if (name === "partial") quiet || context.grow(data.translation);
+    if (name === "partial" && !quiet) context.grow(data.translation);
     else if (name === "done") {
       const { confidence, sentences } = data.translations[0];
       found = { confidence, sentences: sentences.filter(({ source }) => source.trim()) };
@@ -116,7 +135,8 @@ async function askWriting(context, signal) {
   await hear("page/write", { model, text, sampling }, signal, (name, data) => {
     if (signal.aborted) return;
     if (name === "partial") context.grow(text + data.text);
-    else if (name === "done") context.show({ ...data.document, question: { model, text: text + data.document.written.text } });
+    else if (name === "done")
+      context.show({ ...data.document, question: { model, text: text + data.document.written.text } });
   });
 }
 

@@ -30,25 +30,40 @@ function line(curve, name, x) {
   const values = points.map((each) => each[name]);
   const [low, high] = [name === "bleu" ? 0 : Math.min(...values), Math.max(...values)];
   const y = (value) => TOP + (1 - (high > low ? (value - low) / (high - low) : 0.5)) * (HEIGHT - TOP - BOTTOM);
-  const path = points.map((each, place) => `${place ? "L" : "M"}${x(each.update).toFixed(1)} ${y(each[name]).toFixed(1)}`).join("");
-  const dots = points.map((each) => vector("circle", { class: `dot ${name}`, cx: x(each.update).toFixed(1), cy: y(each[name]).toFixed(1), r: 2.5 }));
+  const path = points
+    .map((each, place) => `${place ? "L" : "M"}${x(each.update).toFixed(1)} ${y(each[name]).toFixed(1)}`)
+    .join("");
+  const dots = points.map((each) =>
+    vector("circle", { class: `dot ${name}`, cx: x(each.update).toFixed(1), cy: y(each[name]).toFixed(1), r: 2.5 }),
+  );
   const label = `${{ loss: "loss", bleu: "BLEU" }[name]} ${values[0].toFixed(name === "bleu" ? 0 : 2)} → ${values.at(-1).toFixed(name === "bleu" ? 0 : 2)}`;
   const place = name === "loss" ? { x: LEFT, "text-anchor": "start" } : { x: WIDTH - RIGHT, "text-anchor": "end" };
-  return [vector("path", { class: `curve-line ${name}`, d: path }), ...dots, vector("text", { class: `curve-name ${name}`, y: 15, ...place }, label)];
+  return [
+    vector("path", { class: `curve-line ${name}`, d: path }),
+    ...dots,
+    vector("text", { class: `curve-name ${name}`, y: 15, ...place }, label),
+  ];
 }
 
 function axis(x, updates, update) {
   const y = HEIGHT - BOTTOM + 8;
-  const ticks = updates.map((each) => vector("line", { class: `tick ${each === update ? "now" : ""}`, x1: x(each), x2: x(each), y1: y, y2: y + 8 }));
+  const ticks = updates.map((each) =>
+    vector("line", { class: `tick ${each === update ? "now" : ""}`, x1: x(each), x2: x(each), y1: y, y2: y + 8 }),
+  );
   return vector("g", {}, vector("line", { class: "tick", x1: LEFT, x2: WIDTH - RIGHT, y1: y + 4, y2: y + 4 }), ticks);
 }
 
 function mark(x, update) {
-  return update ? vector("line", { class: "curve-now", x1: x(update), x2: x(update), y1: TOP, y2: HEIGHT - BOTTOM + 16 }) : null;
+  return update
+    ? vector("line", { class: "curve-now", x1: x(update), x2: x(update), y1: TOP, y2: HEIGHT - BOTTOM + 16 })
+    : null;
 }
 
 function spoken(curve) {
-  const parts = [["loss", "Loss"], ["bleu", "BLEU"]].flatMap(([name, title]) => {
+  const parts = [
+    ["loss", "Loss"],
+    ["bleu", "BLEU"],
+  ].flatMap(([name, title]) => {
     const values = curve.map((each) => each[name]).filter((value) => value !== undefined);
     return values.length ? [`${title} from ${values[0].toFixed(2)} to ${values.at(-1).toFixed(2)}`] : [];
   });

@@ -16,7 +16,8 @@ export function drawing(root) {
     if (style.display === "none" || style.visibility === "hidden" || !box.width || !box.height) return;
     [width, height] = [Math.max(width, box.x + box.width), Math.max(height, box.y + box.height)];
     if (node.matches("svg")) return void drawn.push(picture(node, box));
-    if (node.matches("canvas")) return void drawn.push(vector("image", { ...box, href: enlarged(node, box), preserveAspectRatio: "none" }));
+    if (node.matches("canvas"))
+      return void drawn.push(vector("image", { ...box, href: enlarged(node, box), preserveAspectRatio: "none" }));
     if (node.type !== "range") drawn.push(...ground(node, style, box));
     if (node.matches("input, textarea, select")) return void drawn.push(...field(node, style, box));
     node.childNodes.forEach(walk);
@@ -24,13 +25,20 @@ export function drawing(root) {
   walk(root);
   const size = { width: Math.ceil(width), height: Math.ceil(height) };
   const behind = getComputedStyle(document.documentElement).getPropertyValue("--ground").trim();
-  const whole = vector("svg", { xmlns: "http://www.w3.org/2000/svg", ...size, viewBox: `0 0 ${size.width} ${size.height}` }, vector("rect", { ...size, fill: behind }), drawn);
+  const whole = vector(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", ...size, viewBox: `0 0 ${size.width} ${size.height}` },
+    vector("rect", { ...size, fill: behind }),
+    drawn,
+  );
   return { svg: new XMLSerializer().serializeToString(whole), ...size };
 }
 
 /** The background of a box and its edge. */
 function ground(node, style, box) {
-  const hatched = node.matches(".swatch") ? getComputedStyle(document.documentElement).getPropertyValue("--hatch").trim() : "";
+  const hatched = node.matches(".swatch")
+    ? getComputedStyle(document.documentElement).getPropertyValue("--hatch").trim()
+    : "";
   const fill = hatched || plain(style.backgroundColor);
   const thick = Number.parseFloat(style.borderTopWidth) || 0;
   const stroke = thick && style.borderTopStyle !== "none" ? plain(style.borderTopColor) : "none";
@@ -53,8 +61,17 @@ function words(node, place) {
 }
 
 function text(content, style, { x, y, height }) {
-  const font = { "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-style": style.fontStyle };
-  return vector("text", { x, y: y + height / 2, fill: plain(style.color), ...font, "dominant-baseline": "central" }, content);
+  const font = {
+    "font-family": style.fontFamily,
+    "font-size": style.fontSize,
+    "font-weight": style.fontWeight,
+    "font-style": style.fontStyle,
+  };
+  return vector(
+    "text",
+    { x, y: y + height / 2, fill: plain(style.color), ...font, "dominant-baseline": "central" },
+    content,
+  );
 }
 
 /** What a field holds; a slider as its rail and its knob. */
@@ -63,7 +80,10 @@ function field(node, style, box) {
   if (node.type === "range") {
     const share = (node.value - node.min) / Math.max(node.max - node.min, 1e-9);
     const color = plain(style.color);
-    return [vector("line", { x1: box.x, x2: box.x + box.width, y1: middle, y2: middle, stroke: color }), vector("circle", { cx: box.x + share * box.width, cy: middle, r: 6, fill: color })];
+    return [
+      vector("line", { x1: box.x, x2: box.x + box.width, y1: middle, y2: middle, stroke: color }),
+      vector("circle", { cx: box.x + share * box.width, cy: middle, r: 6, fill: color }),
+    ];
   }
   const content = node.matches("select") ? (node.selectedOptions[0]?.textContent ?? "") : node.value;
   return node.type === "checkbox" ? [] : [text(content, style, { ...box, x: box.x + 10 })];
@@ -76,7 +96,16 @@ function picture(node, box) {
   copy.querySelectorAll("*").forEach((each, number) => {
     const style = getComputedStyle(originals[number]);
     for (const name of ["fill", "stroke", "stop-color"]) each.setAttribute(name, plain(style.getPropertyValue(name)));
-    for (const name of ["stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "stop-opacity", "font-family", "font-size"]) each.setAttribute(name, style.getPropertyValue(name));
+    for (const name of [
+      "stroke-width",
+      "stroke-dasharray",
+      "stroke-opacity",
+      "opacity",
+      "stop-opacity",
+      "font-family",
+      "font-size",
+    ])
+      each.setAttribute(name, style.getPropertyValue(name));
     each.removeAttribute("class");
   });
   copy.removeAttribute("class");
@@ -87,7 +116,10 @@ function picture(node, box) {
 /** A canvas of a few pixels is made large without being blurred. */
 function enlarged(canvas, { width, height }) {
   const large = document.createElement("canvas");
-  [large.width, large.height] = [Math.max(canvas.width, Math.round(width)), Math.max(canvas.height, Math.round(height))];
+  [large.width, large.height] = [
+    Math.max(canvas.width, Math.round(width)),
+    Math.max(canvas.height, Math.round(height)),
+  ];
   const context = large.getContext("2d");
   context.imageSmoothingEnabled = false;
   context.drawImage(canvas, 0, 0, large.width, large.height);
@@ -96,8 +128,13 @@ function enlarged(canvas, { width, height }) {
 
 function ramp(node, box) {
   const style = getComputedStyle(document.documentElement);
-  const stops = [0, 1, 2, 3, 4].map((stop) => vector("stop", { offset: stop / 4, "stop-color": style.getPropertyValue(`--heat-${stop}`).trim() }));
-  return [vector("linearGradient", { id: "ramp" }, stops), vector("rect", { ...box, rx: box.height / 2, fill: "url(#ramp)" })];
+  const stops = [0, 1, 2, 3, 4].map((stop) =>
+    vector("stop", { offset: stop / 4, "stop-color": style.getPropertyValue(`--heat-${stop}`).trim() }),
+  );
+  return [
+    vector("linearGradient", { id: "ramp" }, stops),
+    vector("rect", { ...box, rx: box.height / 2, fill: "url(#ramp)" }),
+  ];
 }
 
 const known = new Map();
@@ -115,5 +152,7 @@ function mixed(color) {
   pixel.fillRect(0, 0, 1, 1);
   const [red, green, blue, opacity] = pixel.getImageData(0, 0, 1, 1).data;
   if (!opacity) return "none";
-  return opacity === 255 ? `rgb(${red},${green},${blue})` : `rgba(${red},${green},${blue},${(opacity / 255).toFixed(3)})`;
+  return opacity === 255
+    ? `rgb(${red},${green},${blue})`
+    : `rgba(${red},${green},${blue},${(opacity / 255).toFixed(3)})`;
 }

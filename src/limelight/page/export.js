@@ -12,9 +12,13 @@ export function exportMenu(context, stage) {
   const drawn = (action) => () => stage.picture && action(); // a model without attention has no picture
   const entries = {
     "Stage as SVG": drawn(() => save("stage.svg", "image/svg+xml", stageSvg(stage))),
-    "Stage as PNG": drawn(async () => saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board.clientWidth, stage.board.clientHeight))),
+    "Stage as PNG": drawn(async () =>
+      saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board.clientWidth, stage.board.clientHeight)),
+    ),
     "This view as SVG": view(({ name, svg }) => save(`${name}.svg`, "image/svg+xml", svg)),
-    "This view as PNG": view(async ({ name, svg, width, height }) => saveBlob(`${name}.png`, await rasterized(svg, width, height))),
+    "This view as PNG": view(async ({ name, svg, width, height }) =>
+      saveBlob(`${name}.png`, await rasterized(svg, width, height)),
+    ),
     "Weights as CSV": drawn(async () => save("weights.csv", "text/csv", table(await shown(context)))),
     "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
   };
@@ -22,7 +26,12 @@ export function exportMenu(context, stage) {
   const buttons = Object.entries(entries).map(([name, action]) =>
     element("button", { type: "button", click: () => void action() }, name),
   );
-  return element("details", { class: "menu" }, element("summary", {}, "Save"), element("div", { class: "entries" }, buttons));
+  return element(
+    "details",
+    { class: "menu" },
+    element("summary", {}, "Save"),
+    element("div", { class: "entries" }, buttons),
+  );
 }
 
 /** With the open view as a drawing, under its name. */
@@ -59,15 +68,36 @@ export function stageSvg({ board, light, boxes, picture }) {
     path.setAttribute("stroke", color("--amber"));
     path.setAttribute("fill", "none");
   }
-  const texts = [["columns", picture.columns], ["rows", picture.rows]].flatMap(([side, labels]) =>
+  const texts = [
+    ["columns", picture.columns],
+    ["rows", picture.rows],
+  ].flatMap(([side, labels]) =>
     labels.map((label, place) => {
       const box = boxes[side][place];
       const text = { end: "end", start: "start" }[label.role] ?? label.text;
-      return vector("text", { x: box.x + box.width / 2, y: box.y + box.height / 2, fill: color("--text"), "font-size": 18, "font-family": "Georgia, serif", "text-anchor": "middle", "dominant-baseline": "central" }, text);
+      return vector(
+        "text",
+        {
+          x: box.x + box.width / 2,
+          y: box.y + box.height / 2,
+          fill: color("--text"),
+          "font-size": 18,
+          "font-family": "Georgia, serif",
+          "text-anchor": "middle",
+          "dominant-baseline": "central",
+        },
+        text,
+      );
     }),
   );
   const ground = vector("rect", { width, height, fill: color("--stage") });
-  const whole = vector("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` }, ground, ...lights.childNodes, texts);
+  const whole = vector(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
+    ground,
+    ...lights.childNodes,
+    texts,
+  );
   return new XMLSerializer().serializeToString(whole);
 }
 
@@ -83,11 +113,15 @@ async function rasterized(svg, width, height) {
 /** With the models, or the snapshots, where that view is open. */
 async function savePage(context) {
   const { document, store } = context;
-  const others = store.get("view") === "models" ? beside(context).filter((name) => name !== document.question.model) : [];
+  const others =
+    store.get("view") === "models" ? beside(context).filter((name) => name !== document.question.model) : [];
   const training = store.get("view") === "training" && hasSnapshots(context);
   const { snapshot, target, ...question } = document.question;
   const asked = training ? question : { ...question, ...(snapshot ? { snapshot } : {}), ...(target ? { target } : {}) };
-  saveBlob("limelight.html", await requestFile("page/file", { ...asked, beside: others, training, theme: store.get("theme") || "dark" }));
+  saveBlob(
+    "limelight.html",
+    await requestFile("page/file", { ...asked, beside: others, training, theme: store.get("theme") || "dark" }),
+  );
 }
 
 const save = (name, type, text) => saveBlob(name, new Blob([text], { type }));

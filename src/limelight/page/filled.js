@@ -8,12 +8,21 @@ const MASK = "[MASK]";
 export function createFilled(context) {
   const text = element("p", { class: "sentence" });
   const masks = element("div", { class: "masks" });
-  const root = element("div", { class: "panel" }, element("h2", { class: "opened" }, "What may stand at each mask"), text, masks);
+  const root = element(
+    "div",
+    { class: "panel" },
+    element("h2", { class: "opened" }, "What may stand at each mask"),
+    text,
+    masks,
+  );
   const draw = () => {
     const { filled } = context.document;
     if (!filled) return;
     fill(text, filled.text);
-    fill(masks, filled.masks.map((guesses, place) => column(context, guesses, place)));
+    fill(
+      masks,
+      filled.masks.map((guesses, place) => column(context, guesses, place)),
+    );
   };
   context.store.on(["document"], draw);
   draw();
@@ -28,7 +37,10 @@ function column(context, guesses, place) {
 function candidate(context, { text, probability }, place) {
   const filled = element("span", { class: "filled", "aria-hidden": "true" });
   filled.style.width = `${(100 * probability).toFixed(2)}%`;
-  const inside = [element("span", { class: "name" }, text), element("span", { class: "share" }, filled, element("span", { class: "value" }, probability.toFixed(3)))];
+  const inside = [
+    element("span", { class: "name" }, text),
+    element("span", { class: "share" }, filled, element("span", { class: "value" }, probability.toFixed(3))),
+  ];
   if (!context.source.live) return element("span", { class: "candidate" }, inside);
   const put = () => context.store.set({ text: replaced(context.store.get("text"), place, text) });
   return element("button", { type: "button", class: "candidate", click: put }, inside);

@@ -8,8 +8,17 @@ import { hasContributions } from "./shown.js";
 export function createHeader(context, stage) {
   const { store } = context;
   const model = element("span", { class: "model" });
-  const words = element("button", { type: "button", class: "quiet", click: () => store.set({ words: store.get("words") ? 0 : 1, row: -1, column: -1 }) });
-  const contributions = element("button", { type: "button", class: "quiet", title: "Weights times the norms of the vectors that are read", click: () => store.set({ measure: store.get("measure") ? "" : "contributions" }) });
+  const words = element("button", {
+    type: "button",
+    class: "quiet",
+    click: () => store.set({ words: store.get("words") ? 0 : 1, row: -1, column: -1 }),
+  });
+  const contributions = element("button", {
+    type: "button",
+    class: "quiet",
+    title: "Weights times the norms of the vectors that are read",
+    click: () => store.set({ measure: store.get("measure") ? "" : "contributions" }),
+  });
   const theme = element("button", { type: "button", class: "quiet", click: () => changeTheme(store) });
   const show = () => {
     const name = context.document.model.split("/").filter(Boolean).pop() ?? "";
@@ -23,7 +32,11 @@ export function createHeader(context, stage) {
     fill(theme, themeOf(store) === "dark" ? "Light theme" : "Dark theme");
   };
   store.on(["document", "words", "measure"], show);
-  const link = element("button", { type: "button", class: "quiet", hidden: !context.source.live, click: () => void copyLink(link) }, "Copy link");
+  const link = element(
+    "button",
+    { type: "button", class: "quiet", hidden: !context.source.live, click: () => void copyLink(link) },
+    "Copy link",
+  );
   const tour = element("button", { type: "button", class: "quiet", click: () => store.set({ tour: 1 }) }, "Tour");
   const mark = element("h1", { class: "mark" }, element("span", { class: "lamp", "aria-hidden": "true" }), "Limelight");
   const tools = element("div", { class: "tools" }, tour, words, contributions, theme, link, exportMenu(context, stage));
@@ -43,7 +56,12 @@ export function followTheme(store) {
 
 /** What the address says, or the file, or what was chosen here before, or what the system prefers. */
 function themeOf(store) {
-  return store.get("theme") || given || remembered() || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark");
+  return (
+    store.get("theme") ||
+    given ||
+    remembered() ||
+    (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark")
+  );
 }
 
 const given = document.documentElement.dataset.theme;
@@ -69,7 +87,10 @@ function remembered() {
 
 /** Copy the address, which says all that is shown; the button says that it is done. */
 async function copyLink(button) {
-  const done = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  const done = await navigator.clipboard?.writeText(location.href).then(
+    () => true,
+    () => false,
+  );
   fill(button, done ? "Copied" : "Copy it from the address bar");
   setTimeout(() => fill(button, "Copy link"), 2000);
 }

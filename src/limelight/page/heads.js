@@ -11,7 +11,12 @@ export function createHeads(context) {
   const { store } = context;
   const kinds = element("div", { class: "choices", role: "group", "aria-label": "Kind of attention" });
   const grid = element("div", { class: "grid" });
-  const root = element("div", { class: "heads" }, element("div", { class: "panel" }, kinds, grid), createOpened(context));
+  const root = element(
+    "div",
+    { class: "heads" },
+    element("div", { class: "panel" }, kinds, grid),
+    createOpened(context),
+  );
   const view = { context, kinds, grid, canvases: createThumbnails(context) };
   grid.addEventListener("keydown", (event) => {
     if (event.key === "x" && document.activeElement.dataset.place) flip(context, document.activeElement.dataset.place);
@@ -24,7 +29,7 @@ export function createHeads(context) {
 }
 
 function drawGrid(view) {
-  const { context, grid, kinds } = view;
+  const { context, grid } = view;
   const kind = kindShown(context);
   drawKinds(view, kind);
   if (!kind) return fill(grid);
@@ -47,7 +52,10 @@ function drawKinds({ context, kinds }, shown) {
   const there = context.document.kinds;
   if ([...kinds.children].map((each) => each.dataset.kind).join() !== there.map((kind) => kind.name).join()) {
     const choose = (kind) => context.store.set({ kind, layer: -1, head: -1, row: -1, column: -1 });
-    fill(kinds, there.map(({ name }) => element("button", { type: "button", "data-kind": name, click: () => choose(name) })));
+    fill(
+      kinds,
+      there.map(({ name }) => element("button", { type: "button", "data-kind": name, click: () => choose(name) })),
+    );
   }
   there.forEach((kind, place) => {
     fill(kinds.children[place], titleOf(context, kind));

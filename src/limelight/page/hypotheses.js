@@ -4,12 +4,16 @@ const MOST = 2;
 
 /** The tokens from the start to a node; without the end, which nobody can go on from. */
 export function tokensOf(nodes, node) {
-  return chain(nodes, node).filter((each) => each.role !== "end").map((each) => each.token);
+  return chain(nodes, node)
+    .filter((each) => each.role !== "end")
+    .map((each) => each.token);
 }
 
 /** The text from the start to a node. */
 export function said(nodes, node) {
-  const texts = chain(nodes, node).filter((each) => each.role !== "end").map((each) => (each.begins ? " " : "") + each.text);
+  const texts = chain(nodes, node)
+    .filter((each) => each.role !== "end")
+    .map((each) => (each.begins ? " " : "") + each.text);
   return texts.join("").trim();
 }
 
@@ -17,11 +21,14 @@ export function said(nodes, node) {
 export function alternatives({ translation, beam }) {
   if (!translation || !beam) return [];
   const { nodes } = beam;
-  const ended = nodes.filter((each) => each.state === "ended" && !each.best).sort((one, other) => other.score - one.score);
+  const ended = nodes
+    .filter((each) => each.state === "ended" && !each.best)
+    .sort((one, other) => other.score - one.score);
   const found = new Map();
   for (const node of ended) {
     const text = said(nodes, node);
-    if (text && text !== translation.text && !found.has(text)) found.set(text, { text, tokens: tokensOf(nodes, node), score: node.score });
+    if (text && text !== translation.text && !found.has(text))
+      found.set(text, { text, tokens: tokensOf(nodes, node), score: node.score });
   }
   return [...found.values()].slice(0, MOST);
 }

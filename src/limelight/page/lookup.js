@@ -31,7 +31,14 @@ async function refresh(view) {
   if (!found) {
     fill(view.title, "One look-up in numbers");
     const alone = context.source.live && !context.document.translation;
-    fill(view.formula, alone ? "Look-ups are shown of models that translate." : context.source.live ? "" : "This file does not hold the numbers of this head. A served page shows those of every head.");
+    fill(
+      view.formula,
+      alone
+        ? "Look-ups are shown of models that translate."
+        : context.source.live
+          ? ""
+          : "This file does not hold the numbers of this head. A served page shows those of every head.",
+    );
     fill(view.body);
     fill(view.reading);
     return;
@@ -46,7 +53,10 @@ function placeOf(context) {
   const chosen = selected(context, kind);
   const { layer, head } = chosen.layer < 0 ? clearest(kind) : chosen;
   const rows = context.document.sides[kind.rows].tokens.length;
-  const row = Math.min(Math.max(kind.rows === "source" ? context.store.get("row") : context.store.get("step"), 0), rows - 1);
+  const row = Math.min(
+    Math.max(kind.rows === "source" ? context.store.get("row") : context.store.get("step"), 0),
+    rows - 1,
+  );
   return { kind, layer, head, row };
 }
 
@@ -54,16 +64,30 @@ function draw(view, { kind, layer, head, row }, found) {
   const { sides } = view.context.document;
   const tell = (text) => fill(view.reading, text);
   const numbers = Object.fromEntries(
-    Object.entries(found).filter(([, value]) => value?.data !== undefined).map(([name, value]) => [name, decode(value).values]),
+    Object.entries(found)
+      .filter(([, value]) => value?.data !== undefined)
+      .map(([name, value]) => [name, decode(value).values]),
   );
   const size = numbers.query.length;
   const additive = numbers.products === undefined;
-  fill(view.title, `${spoken(sides[kind.rows].tokens[row])}: ${titleOf(view.context, kind).toLowerCase()}, ${nameOf(layer, head)}`);
+  fill(
+    view.title,
+    `${spoken(sides[kind.rows].tokens[row])}: ${titleOf(view.context, kind).toLowerCase()}, ${nameOf(layer, head)}`,
+  );
   fill(view.formula, found.formula, additive ? "" : `   d = ${size}`);
-  const compared = additive ? rowsOf(numbers.mixed, sides[kind.columns].tokens.length) : rowsOf(numbers.keys, sides[kind.columns].tokens.length);
+  const compared = additive
+    ? rowsOf(numbers.mixed, sides[kind.columns].tokens.length)
+    : rowsOf(numbers.keys, sides[kind.columns].tokens.length);
   const values = rowsOf(numbers.values, sides[kind.columns].tokens.length);
   const peaks = { key: peakOf(...compared), value: peakOf(...values), query: peakOf(numbers.query) };
-  const heads = ["", additive ? "tanh" : "k", additive ? "" : "q · k", found.scale === 1 ? "score" : "× 1/√d", "softmax", "v"];
+  const heads = [
+    "",
+    additive ? "tanh" : "k",
+    additive ? "" : "q · k",
+    found.scale === 1 ? "score" : "× 1/√d",
+    "softmax",
+    "v",
+  ];
   const lines = sides[kind.columns].tokens.map((token, column) => {
     const hidden = !found.permitted[column];
     return element(
@@ -77,9 +101,41 @@ function draw(view, { kind, layer, head, row }, found) {
       element("td", {}, strip("v", values[column], peaks.value, tell)),
     );
   });
-  const query = element("p", { class: "vector" }, element("span", {}, "q"), strip("q", numbers.query, peaks.query, tell));
-  const sum = element("p", { class: "vector" }, element("span", {}, "Σ weight · v"), strip("sum", numbers.context, peakOf(numbers.context), tell));
-  fill(view.body, query, element("table", { class: "numbers" }, element("thead", {}, element("tr", {}, heads.map((name, place) => (name ? element("th", { scope: "col", class: place === 2 || place === 3 ? "number" : null }, name) : element("td", {}))))), element("tbody", {}, lines)), sum);
+  const query = element(
+    "p",
+    { class: "vector" },
+    element("span", {}, "q"),
+    strip("q", numbers.query, peaks.query, tell),
+  );
+  const sum = element(
+    "p",
+    { class: "vector" },
+    element("span", {}, "Σ weight · v"),
+    strip("sum", numbers.context, peakOf(numbers.context), tell),
+  );
+  fill(
+    view.body,
+    query,
+    element(
+      "table",
+      { class: "numbers" },
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          heads.map((name, place) =>
+            name
+              ? element("th", { scope: "col", class: place === 2 || place === 3 ? "number" : null }, name)
+              : element("td", {}),
+          ),
+        ),
+      ),
+      element("tbody", {}, lines),
+    ),
+    sum,
+  );
   fill(view.reading, "Point at a strip for its numbers: warm above zero, cool below.");
 }
 

@@ -63,14 +63,28 @@ function build(context) {
     heads: { title: "Heads", make: createHeads, there: () => context.document.kinds.length > 0 },
     steps: { title: "Steps", make: createSteps, there: () => Boolean(context.document.steps?.length) },
     beam: { title: "Beam", make: createTree, there: () => Boolean(context.document.beam) },
-    influence: { title: "Influence", make: createInfluence, there: () => (live ? Boolean(context.document.translation) : Boolean(context.document.measures)) },
-    layers: { title: "Layers", make: createLayers, there: () => (live ? hasContributions(context) : Boolean(context.document.layers?.encoder)) },
+    influence: {
+      title: "Influence",
+      make: createInfluence,
+      there: () => (live ? Boolean(context.document.translation) : Boolean(context.document.measures)),
+    },
+    layers: {
+      title: "Layers",
+      make: createLayers,
+      there: () => (live ? hasContributions(context) : Boolean(context.document.layers?.encoder)),
+    },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
     models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
     training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },
     whatif: { title: "What if", make: createWhatIf, there: () => live && Boolean(context.document.translation) },
   });
-  const main = element("main", {}, translate?.root, element("div", { class: "front" }, stage, createTour(context)), tabs);
+  const main = element(
+    "main",
+    {},
+    translate?.root,
+    element("div", { class: "front" }, stage, createTour(context)),
+    tabs,
+  );
   fill(document.getElementById("page"), createHeader(context, parts), main);
   if (!live) followSnapshots(context);
   /** Whether an answer is on its way, for screen readers too. */

@@ -18,7 +18,7 @@ export function mergeWords(weights, rowWords, columnWords) {
   const rows = Math.max(-1, ...rowWords) + 1;
   const columns = Math.max(-1, ...columnWords) + 1;
   const values = new Float32Array(rows * columns);
-  const sizes = new Array(rows).fill(0);
+  const sizes = Array.from({ length: rows }, () => 0);
   for (const word of rowWords) sizes[word] += 1;
   for (let row = 0; row < weights.rows; row += 1) {
     for (let column = 0; column < weights.columns; column += 1) {

@@ -9,7 +9,8 @@ export function contributed(weights, norms) {
     let sum = 0;
     for (let column = 0; column < weights.columns; column += 1) sum += weights.at(row, column) * norms[column];
     if (!sum) continue;
-    for (let column = 0; column < weights.columns; column += 1) values[row * weights.columns + column] = (weights.at(row, column) * norms[column]) / sum;
+    for (let column = 0; column < weights.columns; column += 1)
+      values[row * weights.columns + column] = (weights.at(row, column) * norms[column]) / sum;
   }
   return matrix(weights.rows, weights.columns, values);
 }
@@ -28,7 +29,8 @@ export function lostByWord(packed, words) {
   const count = Math.max(-1, ...words.slice(0, tokens)) + 1;
   const sums = new Float32Array(count * columns);
   for (let token = 0; token < tokens; token += 1) {
-    for (let column = 0; column < columns; column += 1) sums[words[token] * columns + column] += values[token * columns + column];
+    for (let column = 0; column < columns; column += 1)
+      sums[words[token] * columns + column] += values[token * columns + column];
   }
   return matrix(count, columns, sums);
 }
@@ -53,7 +55,9 @@ export function tau(one, other) {
 /** The mean of `tau` over the rows of two matrices, for these columns; null where no row has an order. */
 export function correlation(weights, lost, columns) {
   const pick = (from, row) => columns.map((column) => from.at(row, column));
-  const found = Array.from({ length: lost.rows }, (_, row) => tau(pick(weights, row), pick(lost, row))).filter((each) => each !== null);
+  const found = Array.from({ length: lost.rows }, (_, row) => tau(pick(weights, row), pick(lost, row))).filter(
+    (each) => each !== null,
+  );
   return found.length ? found.reduce((sum, each) => sum + each, 0) / found.length : null;
 }
 

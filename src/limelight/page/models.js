@@ -31,7 +31,8 @@ export function createModels(context) {
 export function comparable({ store, source, models, base }) {
   if (!source.live) return base.beside ? [base, ...base.beside].map(({ model }) => model) : [];
   const [from, to] = [store.get("from"), store.get("to")];
-  const fits = ({ directions }) => !directions.length || directions.some((each) => each.source === from && each.target === to);
+  const fits = ({ directions }) =>
+    !directions.length || directions.some((each) => each.source === from && each.target === to);
   return models.filter((each) => each.use === "translate" && fits(each)).map(({ name }) => name);
 }
 
@@ -51,19 +52,22 @@ async function draw(view) {
   for (const name of view.made.keys()) if (!names.includes(name)) view.made.delete(name);
   for (const name of names) if (!view.made.has(name)) view.made.set(name, createPanel(context, name));
   const roots = names.map((name) => view.made.get(name).root);
-  if (roots.length !== panels.children.length || roots.some((root, place) => root !== panels.children[place])) fill(panels, roots);
+  if (roots.length !== panels.children.length || roots.some((root, place) => root !== panels.children[place]))
+    fill(panels, roots);
   panels.style.setProperty("--models", String(names.length));
   chips.hidden = comparable(context).length <= BESIDE;
   if (!context.document.translation) return;
-  await Promise.all(names.map(async (name) => {
-    const panel = view.made.get(name);
-    try {
-      const document = await documentOf(context, name);
-      if (asked === view.asked) await panel.show(document);
-    } catch (error) {
-      panel.fail(error.message);
-    }
-  }));
+  await Promise.all(
+    names.map(async (name) => {
+      const panel = view.made.get(name);
+      try {
+        const document = await documentOf(context, name);
+        if (asked === view.asked) await panel.show(document);
+      } catch (error) {
+        panel.fail(error.message);
+      }
+    }),
+  );
 }
 
 function drawChips({ context, chips }, names) {
@@ -73,7 +77,10 @@ function drawChips({ context, chips }, names) {
   };
   const there = comparable(context);
   if ([...chips.children].map((each) => each.textContent).join() !== there.join()) {
-    fill(chips, there.map((name) => element("button", { type: "button", click: () => toggle(name) }, name)));
+    fill(
+      chips,
+      there.map((name) => element("button", { type: "button", click: () => toggle(name) }, name)),
+    );
   }
   there.forEach((name, place) => chips.children[place].setAttribute("aria-pressed", String(names.includes(name))));
 }
@@ -81,7 +88,7 @@ function drawChips({ context, chips }, names) {
 /** The sentence that is shown, by this model as it is. */
 async function documentOf(context, name) {
   if (!context.source.live) return [context.base, ...context.base.beside].find(({ model }) => model === name);
-  const { snapshot, ...plain } = questionOf(context.store, true);
+  const { snapshot: _, ...plain } = questionOf(context.store, true);
   const question = { ...plain, model: name, text: context.document.question.text };
   return { ...(await remembered("page/explain", question, "document")), question };
 }
@@ -92,14 +99,25 @@ function createPanel(context, name) {
   const choice = element("select", { hidden: true, "aria-label": `Head of ${name}`, change: () => void redraw() });
   const picture = createPicture(() => {});
   picture.root.hidden = true;
-  const root = element("section", { class: "panel", "aria-label": name }, element("h2", { class: "opened" }, name), text, choice, picture.root);
+  const root = element(
+    "section",
+    { class: "panel", "aria-label": name },
+    element("h2", { class: "opened" }, name),
+    text,
+    choice,
+    picture.root,
+  );
   let document = null;
   const redraw = async () => {
     if (!document) return;
     const [layer, head] = (choice.value || "-1/-1").split("/").map(Number);
     const chosen = { kind: "cross", layer, head, words: context.store.get("words") };
     const one = document;
-    const found = await shown({ document: one, source: context.sourceOf(() => one), store: { get: (key) => chosen[key] } });
+    const found = await shown({
+      document: one,
+      source: context.sourceOf(() => one),
+      store: { get: (key) => chosen[key] },
+    });
     if (found && one === document) picture.draw(found);
   };
   return {
@@ -123,6 +141,8 @@ function createPanel(context, name) {
 }
 
 function options(kind) {
-  const heads = kind.descriptions.flatMap((layer, number) => layer.map(({ text }, head) => [`${number}/${head}`, `${nameOf(number, head)} · ${text}`]));
+  const heads = kind.descriptions.flatMap((layer, number) =>
+    layer.map(({ text }, head) => [`${number}/${head}`, `${nameOf(number, head)} · ${text}`]),
+  );
   return [["-1/-1", nameOf(-1, -1)], ...heads].map(([value, title]) => element("option", { value }, title));
 }

@@ -8,12 +8,26 @@ import { shown, whatOf } from "./shown.js";
 export function createOpened(context) {
   const { store } = context;
   const title = element("h2", { class: "opened" });
-  const mean = element("button", { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) }, "Mean of all");
-  const picture = createPicture((row) => store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }));
-  const root = element("div", { class: "panel" }, element("div", { class: "bar" }, title, mean), picture.root, legend());
+  const mean = element(
+    "button",
+    { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) },
+    "Mean of all",
+  );
+  const picture = createPicture((row) =>
+    store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }),
+  );
+  const root = element(
+    "div",
+    { class: "panel" },
+    element("div", { class: "bar" }, title, mean),
+    picture.root,
+    legend(),
+  );
   const view = { context, root, title, mean, picture, asked: 0, width: 0 };
   // The stage comes first: this waits for the next frame.
-  store.on(["document", "kind", "layer", "head", "words", "measure", "theme"], () => requestAnimationFrame(() => void draw(view)));
+  store.on(["document", "kind", "layer", "head", "words", "measure", "theme"], () =>
+    requestAnimationFrame(() => void draw(view)),
+  );
   new ResizeObserver(() => view.width !== root.clientWidth && void draw(view)).observe(root);
   return root;
 }

@@ -45,7 +45,10 @@ function draw(view, picture) {
   cells(context, plan, picture);
   if (plan.cell > 9) lines(context, plan, picture, style);
   write(context, plan, picture, style);
-  view.canvas.setAttribute("aria-label", `Matrix of ${rows.length} rows and ${columns.length} columns; arrows move, Enter pins a row`);
+  view.canvas.setAttribute(
+    "aria-label",
+    `Matrix of ${rows.length} rows and ${columns.length} columns; arrows move, Enter pins a row`,
+  );
   look(view, null);
 }
 
@@ -62,12 +65,15 @@ function cells(context, plan, { weights, kind }) {
 /** Gaps between large cells, and hatching where they are masked. */
 function lines(context, plan, { weights, kind }, style) {
   context.fillStyle = style.getPropertyValue("--panel");
-  for (let row = 1; row <= weights.rows; row += 1) context.fillRect(plan.left, plan.top + row * plan.cell - 1, plan.cell * weights.columns, 1);
-  for (let column = 1; column <= weights.columns; column += 1) context.fillRect(plan.left + column * plan.cell - 1, plan.top, 1, plan.cell * weights.rows);
+  for (let row = 1; row <= weights.rows; row += 1)
+    context.fillRect(plan.left, plan.top + row * plan.cell - 1, plan.cell * weights.columns, 1);
+  for (let column = 1; column <= weights.columns; column += 1)
+    context.fillRect(plan.left + column * plan.cell - 1, plan.top, 1, plan.cell * weights.rows);
   if (!kind.causal) return;
   const color = style.getPropertyValue("--hatch");
   for (let row = 0; row < weights.rows; row += 1) {
-    for (let column = row + 1; column < weights.columns; column += 1) hatch(context, plan.left + column * plan.cell, plan.top + row * plan.cell, plan.cell - 1, color);
+    for (let column = row + 1; column < weights.columns; column += 1)
+      hatch(context, plan.left + column * plan.cell, plan.top + row * plan.cell, plan.cell - 1, color);
   }
 }
 
@@ -78,7 +84,14 @@ function planned(rows, columns, room) {
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
   const readable = cell >= LABEL - 1;
   const top = readable ? Math.round(longest(columns) * LABEL * 0.68) + 10 : 4;
-  return { left: readable ? left : 4, top, cell, readable, width: (readable ? left : 4) + cell * columns.length, height: top + cell * rows.length };
+  return {
+    left: readable ? left : 4,
+    top,
+    cell,
+    readable,
+    width: (readable ? left : 4) + cell * columns.length,
+    height: top + cell * rows.length,
+  };
 }
 
 function write(context, plan, { rows, columns }, style) {
@@ -124,17 +137,23 @@ function look(view, cell) {
   context.strokeRect(left - 0.5, top + cell.row * size - 0.5, size * picture.columns.length, size);
   context.strokeRect(left + cell.column * size - 0.5, top - 0.5, size, size * picture.rows.length);
   const [row, column] = [picture.rows[cell.row], picture.columns[cell.column]];
-  if (picture.reading) return fill(reading, `${picture.reading(row, column)} ${twoDigits(picture.weights.at(cell.row, cell.column))}.`);
+  if (picture.reading)
+    return fill(reading, `${picture.reading(row, column)} ${twoDigits(picture.weights.at(cell.row, cell.column))}.`);
   const pair = `${spoken(row)} to ${spoken(column)}`;
   const hidden = picture.kind.causal && cell.column > cell.row;
-  return fill(reading, hidden ? `${pair}: masked, it comes later` : `${pair}: ${twoDigits(picture.weights.at(cell.row, cell.column))}`);
+  return fill(
+    reading,
+    hidden ? `${pair}: masked, it comes later` : `${pair}: ${twoDigits(picture.weights.at(cell.row, cell.column))}`,
+  );
 }
 
 function cellAt({ canvas, plan, picture }, event) {
   const box = canvas.getBoundingClientRect();
   const column = Math.floor((event.clientX - box.left - plan.left) / plan.cell);
   const row = Math.floor((event.clientY - box.top - plan.top) / plan.cell);
-  return row >= 0 && column >= 0 && row < picture.rows.length && column < picture.columns.length ? { row, column } : null;
+  return row >= 0 && column >= 0 && row < picture.rows.length && column < picture.columns.length
+    ? { row, column }
+    : null;
 }
 
 function walk(view, event, chosen) {

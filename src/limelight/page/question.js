@@ -13,7 +13,10 @@ export function readOff(text) {
 /** The reverse, in the order of the names. */
 export function writeOff(off) {
   const named = Object.entries(off).filter(([, heads]) => heads.length);
-  return named.sort().map(([name, heads]) => `${name}:${[...heads].sort((one, other) => one - other).join(".")}`).join(";");
+  return named
+    .sort()
+    .map(([name, heads]) => `${name}:${[...heads].sort((one, other) => one - other).join(".")}`)
+    .join(";");
 }
 
 /** `decoder.0.cross:1=0.5` as `{"decoder.0.cross": {1: 0.5}}`. */
@@ -41,7 +44,11 @@ export const readIds = (text) => text.split(".").filter(Boolean).map(Number).fil
 
 /** The name of the attention of a kind in a layer, as `keep_heads` in Python has it. */
 export function attentionName(kind, layer) {
-  return { cross: `decoder.${layer}.cross`, encoder_self: `encoder.${layer}.self`, decoder_self: `decoder.${layer}.self` }[kind];
+  return {
+    cross: `decoder.${layer}.cross`,
+    encoder_self: `encoder.${layer}.self`,
+    decoder_self: `decoder.${layer}.self`,
+  }[kind];
 }
 
 /** Whether a head is switched off in this document. */

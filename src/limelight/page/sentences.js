@@ -5,7 +5,8 @@ import { twoDigits } from "./scale.js";
 
 /** What the numbers that are shown do not say. */
 export function caveat(measure) {
-  if (measure === "contributions") return "Contributions are weights times the size of what is read: what attention adds, not why a word was chosen.";
+  if (measure === "contributions")
+    return "Contributions are weights times the size of what is read: what attention adds, not why a word was chosen.";
   return "Weights show what the model read, not why it chose a word.";
 }
 

@@ -48,7 +48,9 @@ async function answered(path, body, signal) {
   });
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
-  throw Object.assign(new Error(error?.message ?? `the service answered ${response.status}`), { code: error?.code ?? "" });
+  throw Object.assign(new Error(error?.message ?? `the service answered ${response.status}`), {
+    code: error?.code ?? "",
+  });
 }
 
 /** What the store asks: with `plain` without forced words and switches. */
@@ -85,16 +87,21 @@ export function remembered(path, body, name) {
 export function serverSource(get) {
   // Of that document, whatever has been typed since.
   const looked = () => ({ ...get().question, prefix: [], target: get().translation.ids });
-  const head = (place) => (get().translation ? remembered("page/head", { ...looked(), ...place }, "matrix") : remembered("page/text_head", { ...get().question, ...place }, "matrix"));
+  const head = (place) =>
+    get().translation
+      ? remembered("page/head", { ...looked(), ...place }, "matrix")
+      : remembered("page/text_head", { ...get().question, ...place }, "matrix");
   return {
     live: true,
     async matrix(kind, layer, number) {
-      const packed = layer < 0 ? get().kinds.find((each) => each.name === kind).mean : await head({ kind, layer, head: number });
+      const packed =
+        layer < 0 ? get().kinds.find((each) => each.name === kind).mean : await head({ kind, layer, head: number });
       const { shape, values } = decode(packed);
       return matrix(shape[0], shape[1], values);
     },
     measures: () => remembered("page/measures", looked(), "measures"),
     layers: () => remembered("page/layers", looked(), "layers"),
-    lookUp: async (kind, layer, number, row) => (get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null),
+    lookUp: async (kind, layer, number, row) =>
+      get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null,
   };
 }

@@ -50,17 +50,22 @@ export async function shownOf(context, kind, place) {
 async function matrixOf(context, kind, { layer, head, measure }) {
   const weights = await context.source.matrix(kind.name, layer, head);
   // Nobody uses what a head attends to that is switched off.
-  if (layer >= 0 && isOff(context.document, kind.name, layer, head)) return matrix(weights.rows, weights.columns, new Float32Array(weights.rows * weights.columns));
+  if (layer >= 0 && isOff(context.document, kind.name, layer, head))
+    return matrix(weights.rows, weights.columns, new Float32Array(weights.rows * weights.columns));
   if (measure !== "contributions" || !hasContributions(context)) return weights;
   const { contributions } = await context.source.measures();
   const { norms, mean } = contributions[kind.name];
-  return layer < 0 ? matrix(weights.rows, weights.columns, decode(mean).values) : contributed(weights, normsOf(norms, layer, head));
+  return layer < 0
+    ? matrix(weights.rows, weights.columns, decode(mean).values)
+    : contributed(weights, normsOf(norms, layer, head));
 }
 
 /** Whether there are contributions: of Transformers that translate. */
 export function hasContributions({ document, source }) {
   const kinds = document.kinds.map(({ name }) => name);
-  return source.live ? Boolean(document.translation) && kinds.includes("cross") && kinds.includes("decoder_self") : Boolean(document.measures?.contributions);
+  return source.live
+    ? Boolean(document.translation) && kinds.includes("cross") && kinds.includes("decoder_self")
+    : Boolean(document.measures?.contributions);
 }
 
 /** The selected layer and head where this kind has them; -1 and -1 for the mean. */
@@ -79,11 +84,21 @@ export function nameOf(layer, head) {
 
 /** What is on show by its name: contributions are named, and so is what is switched off. */
 export function whatOf(context, kind, { layer, head }) {
-  const contributions = context.store.get("measure") === "contributions" && hasContributions(context) ? "contributions, " : "";
-  if (layer >= 0) return `${contributions}${nameOf(layer, head)}${isOff(context.document, kind.name, layer, head) ? ", switched off" : ""}`;
+  const contributions =
+    context.store.get("measure") === "contributions" && hasContributions(context) ? "contributions, " : "";
+  if (layer >= 0)
+    return `${contributions}${nameOf(layer, head)}${isOff(context.document, kind.name, layer, head) ? ", switched off" : ""}`;
   const all = kind.layers * kind.heads;
-  const on = all - kind.descriptions.reduce((sum, heads, each) => sum + heads.filter((_, number) => isOff(context.document, kind.name, each, number)).length, 0);
-  return contributions + (on === all ? nameOf(-1, -1) : on ? `mean of the ${on} heads of ${all} that are on` : "all heads are switched off");
+  const on =
+    all -
+    kind.descriptions.reduce(
+      (sum, heads, each) => sum + heads.filter((_, number) => isOff(context.document, kind.name, each, number)).length,
+      0,
+    );
+  return (
+    contributions +
+    (on === all ? nameOf(-1, -1) : on ? `mean of the ${on} heads of ${all} that are on` : "all heads are switched off")
+  );
 }
 
 /** The head whose description has the largest number, those that align first. */

@@ -22,7 +22,21 @@ export function createStage(context) {
   const title = element("p", { class: "stage-title" });
   const board = element("div", { class: "board" }, light, top, bottom);
   const root = element("section", { class: "stage", "aria-label": "Stage" }, title, board, caption);
-  const stage = { context, board, top, bottom, light, lines, cones, caption, title, picture: null, boxes: null, pointed: null, looks: new WeakMap() };
+  const stage = {
+    context,
+    board,
+    top,
+    bottom,
+    light,
+    lines,
+    cones,
+    caption,
+    title,
+    picture: null,
+    boxes: null,
+    pointed: null,
+    looks: new WeakMap(),
+  };
 
   store.on(["kind", "layer", "head", "words", "measure", "document"], () => void refresh(stage));
   store.on(["row", "column"], () => lit(stage));
@@ -31,7 +45,12 @@ export function createStage(context) {
   for (const group of [top, bottom]) {
     group.addEventListener("keydown", (event) => {
       if (event.key === "Escape") store.set({ row: -1, column: -1 });
-      else rove([...group.children].filter((child) => child.tagName === "BUTTON"), event, board.matches(".across") ? 1 : 0);
+      else
+        rove(
+          [...group.children].filter((child) => child.tagName === "BUTTON"),
+          event,
+          board.matches(".across") ? 1 : 0,
+        );
     });
   }
   void refresh(stage);
@@ -204,7 +223,10 @@ function cast(values, boxes, { row, column, across }) {
 function mark(stage, values, row, column) {
   const { context, top, bottom } = stage;
   const named = values ? largest(values, NAMED, 0.05) : [];
-  for (const [group, own, others] of [[top, column, row >= 0], [bottom, row, column >= 0]]) {
+  for (const [group, own, others] of [
+    [top, column, row >= 0],
+    [bottom, row, column >= 0],
+  ]) {
     const pinned = context.store.get(group === top ? "column" : "row");
     buttons(group).forEach((button, place) => {
       const weight = others ? values[place] : 0;

@@ -7,11 +7,25 @@ import { kindShown, wordsOf } from "./shown.js";
 /** The view as an element. */
 export function createSteps(context) {
   const { store } = context;
-  const slider = element("input", { type: "range", min: 0, step: 1, "aria-label": "Step", input: () => walk(context, Number(slider.value)) });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    step: 1,
+    "aria-label": "Step",
+    input: () => walk(context, Number(slider.value)),
+  });
   const so_far = element("p", { class: "so-far" });
   const list = element("ol", { class: "candidates" });
   const note = element("p", { class: "legend" });
-  const left = element("div", { class: "panel" }, element("h2", { class: "opened" }, "What could come next"), slider, so_far, list, note);
+  const left = element(
+    "div",
+    { class: "panel" },
+    element("h2", { class: "opened" }, "What could come next"),
+    slider,
+    so_far,
+    list,
+    note,
+  );
   const view = { context, slider, so_far, list, note };
   store.on(["document", "step"], () => draw(view));
   draw(view);
@@ -21,7 +35,8 @@ export function createSteps(context) {
 /** Go to a step; the stage shows the token of it. */
 export function walk(context, step) {
   const kind = kindShown(context);
-  const row = kind && kind.rows !== "source" ? (context.store.get("words") ? wordsOf(context, kind.rows)[step] : step) : -1;
+  const row =
+    kind && kind.rows !== "source" ? (context.store.get("words") ? wordsOf(context, kind.rows)[step] : step) : -1;
   context.store.set({ step, row: row ?? -1, column: -1 });
 }
 
@@ -34,12 +49,30 @@ function draw({ context, slider, so_far, list, note }) {
   const { chosen, rank, candidates } = steps[step];
   const name = chosen.role === "end" ? "the end" : `“${chosen.text}”`;
   slider.setAttribute("aria-valuetext", `Step ${step} of ${steps.length - 1}: ${name}`);
-  const before = sides.target.tokens.slice(0, step).map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text);
-  fill(so_far, before.join("").trim() || "At the beginning:", " ", element("strong", {}, chosen.role === "end" ? "∎" : chosen.text));
+  const before = sides.target.tokens
+    .slice(0, step)
+    .map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text);
+  fill(
+    so_far,
+    before.join("").trim() || "At the beginning:",
+    " ",
+    element("strong", {}, chosen.role === "end" ? "∎" : chosen.text),
+  );
   const shown = candidates.some((each) => each.id === chosen.id) ? candidates : [...candidates, chosen];
-  keepFocus(list, () => fill(list, shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id)))));
+  keepFocus(list, () =>
+    fill(
+      list,
+      shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id))),
+    ),
+  );
   const searched = Boolean(context.document.translation); // nothing is forced in a text that is read
-  const place = !searched ? (rank ? `${rank} others were more probable here.` : "It was the most probable.") : rank ? `${rank} others were more probable here; the beam chose it for the sentence as a whole.` : "It was the most probable.";
+  const place = !searched
+    ? rank
+      ? `${rank} others were more probable here.`
+      : "It was the most probable."
+    : rank
+      ? `${rank} others were more probable here; the beam chose it for the sentence as a whole.`
+      : "It was the most probable.";
   fill(note, context.source.live && searched ? `${place} Choose another one to force it.` : place);
 }
 
@@ -47,9 +80,17 @@ function candidate(context, step, each, chosen) {
   const text = each.role === "end" ? "the end" : `${each.begins ? "" : "‑"}${each.text}`;
   const filled = element("span", { class: "filled", "aria-hidden": "true" });
   filled.style.width = `${(100 * each.probability).toFixed(2)}%`;
-  const inside = [element("span", { class: "name" }, text), element("span", { class: "share" }, filled, element("span", { class: "value" }, each.probability.toFixed(3)))];
+  const inside = [
+    element("span", { class: "name" }, text),
+    element("span", { class: "share" }, filled, element("span", { class: "value" }, each.probability.toFixed(3))),
+  ];
   const state = { class: `candidate ${chosen ? "chosen" : ""}` };
-  if (!context.source.live || !context.document.translation || each.role === "end") return element("span", state, inside);
+  if (!context.source.live || !context.document.translation || each.role === "end")
+    return element("span", state, inside);
   const force = () => context.ask({ prefix: [...context.document.translation.ids.slice(0, step), each.id] });
-  return element("button", { ...state, type: "button", "data-key": each.id, "aria-pressed": String(chosen), click: force }, inside);
+  return element(
+    "button",
+    { ...state, type: "button", "data-key": each.id, "aria-pressed": String(chosen), click: force },
+    inside,
+  );
 }

@@ -39,7 +39,8 @@ export function createStore(given = {}) {
       const changed = Object.keys(changes).filter((name) => values[name] !== changes[name]);
       if (!changed.length) return;
       Object.assign(values, changes);
-      for (const { names, action } of [...watchers]) if (names.some((name) => changed.includes(name))) action(changed);
+      for (const { names, action } of watchers.slice())
+        if (names.some((name) => changed.includes(name))) action(changed);
     },
     on: (names, action) => watchers.push({ names, action }),
     all: () => ({ ...values }),

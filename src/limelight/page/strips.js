@@ -6,7 +6,13 @@ const HEIGHT = 14;
 
 /** A canvas for `values`; `tell(text)` is called with the number that is pointed at. Strips share a `peak`. */
 export function strip(name, values, peak, tell) {
-  const canvas = element("canvas", { class: "strip", width: values.length, height: 1, role: "img", "aria-label": described(name, values) });
+  const canvas = element("canvas", {
+    class: "strip",
+    width: values.length,
+    height: 1,
+    role: "img",
+    "aria-label": described(name, values),
+  });
   canvas.style.height = `${HEIGHT}px`;
   const context = canvas.getContext("2d");
   const style = getComputedStyle(document.documentElement);

@@ -6,9 +6,21 @@ import { element, fill, rove } from "./dom.js";
 export function createTabs(context, views) {
   const { store } = context;
   const tabs = Object.entries(views).map(([name, { title }]) =>
-    element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, click: () => store.set({ view: name }) }, title),
+    element(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${name}`,
+        "aria-controls": `view-${name}`,
+        click: () => store.set({ view: name }),
+      },
+      title,
+    ),
   );
-  const panels = Object.entries(views).map(([name]) => element("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }));
+  const panels = Object.entries(views).map(([name]) =>
+    element("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }),
+  );
   const bar = element("div", { class: "views", role: "tablist", "aria-label": "Views" }, tabs);
   bar.addEventListener("keydown", (event) => {
     const there = tabs.filter((tab) => !tab.hidden);

@@ -24,7 +24,10 @@ export function createThumbnails(context) {
     const there = kept.get(kind.name);
     if (there) return there;
     const made = prepared(context, kind);
-    kept.set(kind.name, made.map(({ canvas }) => canvas));
+    kept.set(
+      kind.name,
+      made.map(({ canvas }) => canvas),
+    );
     waiting = [...made.map(({ paintOne }) => paintOne), ...waiting]; // what is looked at comes first
     frame ||= requestAnimationFrame(draw);
     return kept.get(kind.name);

@@ -59,10 +59,31 @@ export function createTour(context) {
   const formula = element("p", { class: "formula" });
   const section = element("p", { class: "legend" });
   const place = element("p", { class: "legend" });
-  const back = element("button", { type: "button", class: "quiet", click: () => store.set({ tour: store.get("tour") - 1 }) }, "Back");
-  const next = element("button", { type: "button", class: "primary", click: () => store.set({ tour: (store.get("tour") + 1) % (STATIONS.length + 1) }) });
-  const leave = element("button", { type: "button", class: "quiet", click: () => store.set({ tour: 0 }) }, "Leave the tour");
-  const root = element("aside", { class: "tour panel", "aria-label": "Tour" }, place, title, text, formula, section, element("div", { class: "tools" }, back, next, leave));
+  const back = element(
+    "button",
+    { type: "button", class: "quiet", click: () => store.set({ tour: store.get("tour") - 1 }) },
+    "Back",
+  );
+  const next = element("button", {
+    type: "button",
+    class: "primary",
+    click: () => store.set({ tour: (store.get("tour") + 1) % (STATIONS.length + 1) }),
+  });
+  const leave = element(
+    "button",
+    { type: "button", class: "quiet", click: () => store.set({ tour: 0 }) },
+    "Leave the tour",
+  );
+  const root = element(
+    "aside",
+    { class: "tour panel", "aria-label": "Tour" },
+    place,
+    title,
+    text,
+    formula,
+    section,
+    element("div", { class: "tools" }, back, next, leave),
+  );
   const draw = (changed) => {
     const number = store.get("tour");
     const station = STATIONS[number - 1];

@@ -11,15 +11,34 @@ const PAUSE = 500; // milliseconds that a snapshot is shown while they play
 /** The view as an element. Which snapshot is shown is in the store, so all views show it. */
 export function createTraining(context) {
   const { store } = context;
-  const slider = element("input", { type: "range", min: 0, step: 1, "aria-label": "Snapshot", input: () => go(Number(slider.value)) });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    step: 1,
+    "aria-label": "Snapshot",
+    input: () => go(Number(slider.value)),
+  });
   const place = element("p", { class: "so-far" });
   const text = element("p", { class: "sentence", "aria-live": "polite" });
-  const hold = element("input", { type: "checkbox", id: "hold", change: () => store.set({ hold: hold.checked ? 1 : 0 }) });
+  const hold = element("input", {
+    type: "checkbox",
+    id: "hold",
+    change: () => store.set({ hold: hold.checked ? 1 : 0 }),
+  });
   const held = element("label", { class: "check", for: "hold" }, hold, "Read the final translation at each snapshot");
   const play = element("button", { type: "button", class: "quiet", click: () => toggle() });
   const curve = createCurve((update) => go(nearest(stops(), update)));
   const bar = element("div", { class: "bar" }, element("h2", { class: "opened" }, "Over training"), play);
-  const panel = element("div", { class: "panel" }, bar, curve.root, slider, place, text, context.source.live ? held : null);
+  const panel = element(
+    "div",
+    { class: "panel" },
+    bar,
+    curve.root,
+    slider,
+    place,
+    text,
+    context.source.live ? held : null,
+  );
   const view = { told: { updates: [], curve: [] }, timer: null };
 
   const stops = () => [...view.told.updates, 0]; // 0 is the model that is served
@@ -91,8 +110,20 @@ export function followSnapshots(context) {
 /** What was measured at the validation that is next to an update. */
 function measured(curve, update) {
   if (!curve.length || !update) return "";
-  const { update: at, loss, bleu } = curve[nearest(curve.map((each) => each.update), update)];
-  const figures = [loss === undefined ? "" : `loss ${loss.toFixed(2)}`, bleu === undefined ? "" : `BLEU ${bleu.toFixed(1)}`];
+  const {
+    update: at,
+    loss,
+    bleu,
+  } = curve[
+    nearest(
+      curve.map((each) => each.update),
+      update,
+    )
+  ];
+  const figures = [
+    loss === undefined ? "" : `loss ${loss.toFixed(2)}`,
+    bleu === undefined ? "" : `BLEU ${bleu.toFixed(1)}`,
+  ];
   return ` · ${figures.filter(Boolean).join(", ")}${at === update ? "" : ` (measured at ${at.toLocaleString("en")})`}`;
 }
 

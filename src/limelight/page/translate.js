@@ -6,9 +6,24 @@ import { alternatives } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
 
 const EXAMPLES = {
-  en: ["My sister drinks a cup of tea every evening.", "The old man gave the book to his neighbor.", "She did not see the dog because it was dark.", "We have been waiting for the train for two hours."],
-  de: ["Meine Schwester trinkt jeden Abend eine Tasse Tee.", "Der alte Mann gab seinem Nachbarn das Buch.", "Sie sah den Hund nicht, weil es dunkel war.", "Wir warten seit zwei Stunden auf den Zug."],
-  fr: ["Ma sœur boit une tasse de thé tous les soirs.", "Le vieil homme a donné le livre à son voisin.", "Elle n'a pas vu le chien parce qu'il faisait nuit.", "Nous attendons le train depuis deux heures."],
+  en: [
+    "My sister drinks a cup of tea every evening.",
+    "The old man gave the book to his neighbor.",
+    "She did not see the dog because it was dark.",
+    "We have been waiting for the train for two hours.",
+  ],
+  de: [
+    "Meine Schwester trinkt jeden Abend eine Tasse Tee.",
+    "Der alte Mann gab seinem Nachbarn das Buch.",
+    "Sie sah den Hund nicht, weil es dunkel war.",
+    "Wir warten seit zwei Stunden auf den Zug.",
+  ],
+  fr: [
+    "Ma sœur boit une tasse de thé tous les soirs.",
+    "Le vieil homme a donné le livre à son voisin.",
+    "Elle n'a pas vu le chien parce qu'il faisait nuit.",
+    "Nous attendons le train depuis deux heures.",
+  ],
 };
 const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
 const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
@@ -19,7 +34,14 @@ const AGAIN = 1000; // milliseconds until a model that is loading is asked for a
 /** The form as an element, and `tell(text)` for what the service says. */
 export function createTranslate(context) {
   const { store } = context;
-  const input = element("textarea", { rows: 2, maxlength: 2000, spellcheck: "false", dir: "auto", placeholder: "Type a sentence", input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }) });
+  const input = element("textarea", {
+    rows: 2,
+    maxlength: 2000,
+    spellcheck: "false",
+    dir: "auto",
+    placeholder: "Type a sentence",
+    input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }),
+  });
   const examples = element("div", { class: "others examples", hidden: true });
   const ways = element("select", { "aria-label": "Direction", change: () => choose(context, ways.value, input) });
   const status = element("p", { class: "status", role: "status" });
@@ -28,7 +50,12 @@ export function createTranslate(context) {
   const loading = element("progress", { "aria-label": "The model is loading", hidden: true });
   const sure = element("p", { class: "confidence" });
   const others = element("div", { class: "others" });
-  const more = element("div", { class: "tools" }, quiet("Write more", () => store.set({ text: written(context) })), quiet("Another one", () => store.set({ seed: store.get("seed") + 1 })));
+  const more = element(
+    "div",
+    { class: "tools" },
+    quiet("Write more", () => store.set({ text: written(context) })),
+    quiet("Another one", () => store.set({ seed: store.get("seed") + 1 })),
+  );
   const draw = () => {
     drawOutput(context, { input, output, sure, others, more });
     drawExamples(context, examples, input);
@@ -43,8 +70,19 @@ export function createTranslate(context) {
   store.on(["text"], () => {
     if (input.value !== store.get("text")) input.value = store.get("text");
   });
-  const key = element("input", { type: "password", "aria-label": "Key of this service", autocomplete: "off", placeholder: "Key" });
-  const form = element("form", { hidden: true }, element("input", { type: "text", autocomplete: "username", hidden: true }), key, element("button", { type: "submit", class: "quiet" }, "Use this key"));
+  const key = element("input", {
+    type: "password",
+    "aria-label": "Key of this service",
+    autocomplete: "off",
+    placeholder: "Key",
+  });
+  const form = element(
+    "form",
+    { hidden: true },
+    element("input", { type: "text", autocomplete: "username", hidden: true }),
+    key,
+    element("button", { type: "submit", class: "quiet" }, "Use this key"),
+  );
   const tell = (text, code = "") => {
     form.hidden = !["no_key", "invalid_key"].includes(code);
     output.classList.toggle("stale", code === "lost");
@@ -58,7 +96,21 @@ export function createTranslate(context) {
   });
   draw();
   void begin();
-  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, sure, others, examples, more, loading, status, notice, form);
+  const root = element(
+    "section",
+    { class: "translate", "aria-label": "Translate" },
+    ways,
+    input,
+    output,
+    sure,
+    others,
+    examples,
+    more,
+    loading,
+    status,
+    notice,
+    form,
+  );
   return { root, tell };
 }
 
@@ -78,11 +130,19 @@ function drawOutput(context, { input, output, sure, others, more }) {
   }
   drawOthers(context, others);
   const said = document.said;
-  const confident = said?.words.length && said.words.map(({ text }) => text).join(" ") === document.translation?.text.split(/\s+/).join(" ");
+  const confident =
+    said?.words.length &&
+    said.words.map(({ text }) => text).join(" ") === document.translation?.text.split(/\s+/).join(" ");
   sure.hidden = !confident;
   if (confident) {
-    fill(output, said.words.flatMap((word) => [confidentWord(word), " "]));
-    fill(sure, `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it`);
+    fill(
+      output,
+      said.words.flatMap((word) => [confidentWord(word), " "]),
+    );
+    fill(
+      sure,
+      `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it`,
+    );
   } else if (document.written) {
     fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
   } else return fill(output, document.filled?.text ?? document.translation?.text ?? "");
@@ -95,15 +155,40 @@ function drawParagraph(context, output, sure) {
   const at = Math.min(store.get("sentence"), sentences.length - 1);
   const choose = (place) => store.set({ sentence: place, prefix: "", row: -1, column: -1, step: 0 });
   const text = (each, place) => (place === at ? document.translation?.text : each.text) || "no words";
-  keepFocus(output, () => fill(output, sentences.flatMap((each, place) => [element("button", { type: "button", class: "part", "data-key": place, "aria-pressed": String(place === at), title: each.source, click: () => choose(place) }, text(each, place)), " "])));
+  keepFocus(output, () =>
+    fill(
+      output,
+      sentences.flatMap((each, place) => [
+        element(
+          "button",
+          {
+            type: "button",
+            class: "part",
+            "data-key": place,
+            "aria-pressed": String(place === at),
+            title: each.source,
+            click: () => choose(place),
+          },
+          text(each, place),
+        ),
+        " ",
+      ]),
+    ),
+  );
   sure.hidden = false;
-  return fill(sure, `A text is translated sentence by sentence. On the stage: sentence ${at + 1} of ${sentences.length}. Choose another one.`);
+  return fill(
+    sure,
+    `A text is translated sentence by sentence. On the stage: sentence ${at + 1} of ${sentences.length}. Choose another one.`,
+  );
 }
 
 /** Sentences to try, of the language that is translated from. */
 function drawExamples(context, examples, input) {
   const { store } = context;
-  const there = useOf(context) === "translate" ? (EXAMPLES[store.get("from")] ?? []).filter((text) => text !== store.get("text")).slice(0, 3) : [];
+  const there =
+    useOf(context) === "translate"
+      ? (EXAMPLES[store.get("from")] ?? []).filter((text) => text !== store.get("text")).slice(0, 3)
+      : [];
   const typed = store.get("text") && !Object.values(EXAMPLES).flat().includes(store.get("text"));
   examples.hidden = !there.length || Boolean(typed);
   const take = (text) => {
@@ -111,20 +196,34 @@ function drawExamples(context, examples, input) {
     input.focus();
   };
   if (examples.hidden) return fill(examples);
-  return fill(examples, element("span", {}, "Try: "), there.map((text) => element("button", { type: "button", click: () => take(text) }, text)));
+  return fill(
+    examples,
+    element("span", {}, "Try: "),
+    there.map((text) => element("button", { type: "button", click: () => take(text) }, text)),
+  );
 }
 
 /** What the beam would have said next; a click goes on with it. */
 function drawOthers(context, others) {
   const found = alternatives(context.document);
   others.hidden = !found.length;
-  const choices = found.map(({ text, tokens, score }) => element("button", { type: "button", title: `score ${score.toFixed(3)}`, click: () => context.ask({ prefix: tokens }) }, text));
+  const choices = found.map(({ text, tokens, score }) =>
+    element(
+      "button",
+      { type: "button", title: `score ${score.toFixed(3)}`, click: () => context.ask({ prefix: tokens }) },
+      text,
+    ),
+  );
   fill(others, element("span", {}, "Or: "), choices);
 }
 
 /** A word with a line as strong as its confidence; one that is doubtful has a dotted line. */
 function confidentWord({ text, confidence }) {
-  const word = element("span", { class: `certain ${confidence < 0.5 ? "doubtful" : ""}`, title: `confidence ${confidence.toFixed(2)}` }, text);
+  const word = element(
+    "span",
+    { class: `certain ${confidence < 0.5 ? "doubtful" : ""}`, title: `confidence ${confidence.toFixed(2)}` },
+    text,
+  );
   word.style.setProperty("--sure", confidence.toFixed(3));
   return word;
 }
@@ -135,7 +234,9 @@ async function load(context, view) {
   try {
     const { models } = await request("models");
     const wanted = { name: store.get("model"), source: store.get("from"), target: store.get("to") };
-    const needed = models.filter(({ name }) => !models.some((each) => each.name === wanted.name) || name === wanted.name);
+    const needed = models.filter(
+      ({ name }) => !models.some((each) => each.name === wanted.name) || name === wanted.name,
+    );
     loading.hidden = needed.some(({ ready }) => ready);
     if (!loading.hidden) {
       // Its directions are not known before it is there.
@@ -143,7 +244,13 @@ async function load(context, view) {
       return tell("The model is loading. The page begins as soon as it is ready.");
     }
     context.models = models;
-    const found = models.flatMap(({ name, directions }) => (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({ name, source, target })));
+    const found = models.flatMap(({ name, directions }) =>
+      (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({
+        name,
+        source,
+        target,
+      })),
+    );
     fill(ways, models.flatMap(options(models.length > 1)));
     ways.hidden = found.length < 2;
     input.value = store.get("text");
@@ -174,11 +281,19 @@ function missing({ name, source, target }, models, store) {
 }
 
 /** What can be chosen of a model: its directions, or what else it does. */
-const options = (several) => ({ name, use, directions }) => {
-  const does = { generate: "Write on", fill: "Fill in" }[use];
-  const ways = directions.length ? directions : [{ source: "", target: "" }];
-  return ways.map(({ source, target }) => element("option", { value: JSON.stringify([name, source, target]) }, `${does ?? `${source || "source"} → ${target || "target"}`}${several ? ` · ${name}` : ""}`));
-};
+const options =
+  (several) =>
+  ({ name, use, directions }) => {
+    const does = { generate: "Write on", fill: "Fill in" }[use];
+    const ways = directions.length ? directions : [{ source: "", target: "" }];
+    return ways.map(({ source, target }) =>
+      element(
+        "option",
+        { value: JSON.stringify([name, source, target]) },
+        `${does ?? `${source || "source"} → ${target || "target"}`}${several ? ` · ${name}` : ""}`,
+      ),
+    );
+  };
 
 const example = (context) => TEXTS[useOf(context)] ?? EXAMPLES[context.store.get("from")]?.[0] ?? "";
 

@@ -10,7 +10,18 @@ const HEIGHT = 32;
 export function createTree(context) {
   const board = element("div", { class: "tree" });
   const reason = element("p", { class: "reading", "aria-live": "polite" });
-  const root = element("div", { class: "panel" }, element("h2", { class: "opened" }, "The beam"), element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hypotheses of the beam, step by step" }, board), reason, states());
+  const root = element(
+    "div",
+    { class: "panel" },
+    element("h2", { class: "opened" }, "The beam"),
+    element(
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hypotheses of the beam, step by step" },
+      board,
+    ),
+    reason,
+    states(),
+  );
   context.store.on(["document"], () => draw(context, board, reason));
   draw(context, board, reason);
   return root;
@@ -30,9 +41,19 @@ function draw(context, board, reason) {
   const [width, height] = [columns * WIDTH, rows * HEIGHT + 8];
   board.style.width = `${width}px`;
   board.style.height = `${height}px`;
-  const edges = beam.nodes.filter((node) => node.parent !== null).map((node) => edge(places.get(node.parent), places.get(node.id), node, best.has(node.id)));
-  const nodes = beam.nodes.map((node) => button(context, beam.nodes, node, places.get(node.id), { best: best.has(node.id), reason }));
-  keepFocus(board, () => fill(board, vector("svg", { class: "edges", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, edges), nodes));
+  const edges = beam.nodes
+    .filter((node) => node.parent !== null)
+    .map((node) => edge(places.get(node.parent), places.get(node.id), node, best.has(node.id)));
+  const nodes = beam.nodes.map((node) =>
+    button(context, beam.nodes, node, places.get(node.id), { best: best.has(node.id), reason }),
+  );
+  keepFocus(board, () =>
+    fill(
+      board,
+      vector("svg", { class: "edges", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, edges),
+      nodes,
+    ),
+  );
   fill(reason, `Up to ${beam.beam_size} hypotheses go on at each step. Point at one for what became of it.`);
 }
 
@@ -68,18 +89,44 @@ function edge(from, to, node, best) {
 
 function button(context, nodes, node, { x, y }, { best, reason }) {
   const text = node.role === "start" ? "start" : node.role === "end" ? "end" : `${node.begins ? "" : "‑"}${node.text}`;
-  const sure = node.role === "start" ? "" : ` · probability ${node.probability.toFixed(3)} · sum ${node.log_probability.toFixed(2)}`;
+  const sure =
+    node.role === "start"
+      ? ""
+      : ` · probability ${node.probability.toFixed(3)} · sum ${node.log_probability.toFixed(2)}`;
   const became = node.state === "continued" ? "" : `${node.state}: `;
   const tell = () => fill(reason, `“${said(nodes, node)}”${sure}. ${became}${node.reason ?? ""}`);
   const again = context.source.live && node.role === undefined;
   const go = () => again && context.ask({ prefix: tokensOf(nodes, node) });
-  const made = element("button", { type: "button", class: `node ${node.state} ${best ? "best" : ""}`, "data-key": tokensOf(nodes, node).join("."), "aria-label": `${text}, ${node.state}${best ? ", in the translation" : ""}`, pointerenter: tell, focus: tell, click: go }, text);
+  const made = element(
+    "button",
+    {
+      type: "button",
+      class: `node ${node.state} ${best ? "best" : ""}`,
+      "data-key": tokensOf(nodes, node).join("."),
+      "aria-label": `${text}, ${node.state}${best ? ", in the translation" : ""}`,
+      pointerenter: tell,
+      focus: tell,
+      click: go,
+    },
+    text,
+  );
   made.style.left = `${x}px`;
   made.style.top = `${y}px`;
   return made;
 }
 
 function states() {
-  const names = { best: "the translation", continued: "went on", ended: "ended", outscored: "outscored", pruned: "pruned", stopped: "stopped" };
-  return element("p", { class: "legend" }, Object.entries(names).map(([state, name]) => element("span", { class: `key ${state}` }, name)));
+  const names = {
+    best: "the translation",
+    continued: "went on",
+    ended: "ended",
+    outscored: "outscored",
+    pruned: "pruned",
+    stopped: "stopped",
+  };
+  return element(
+    "p",
+    { class: "legend" },
+    Object.entries(names).map(([state, name]) => element("span", { class: `key ${state}` }, name)),
+  );
 }
