@@ -108,7 +108,10 @@ async function nowOf({ baseline }, question, { translation }, signal) {
   return (await request("page/explain", asked, signal)).document.translation.log_probability;
 }
 
-const served = ({ snapshot: _, ...question }) => question;
+function served(question) {
+  const { snapshot: _, ...others } = question;
+  return others;
+}
 
 /** The translation of a text as everybody else gets it, split into sentences; it grows on the page unless it is `quiet`. */
 async function paragraphOf(context, { text, source_lang, target_lang, model, beam_size }, signal, quiet) {
