@@ -1,4 +1,6 @@
-"""A model of two directions that reads words backwards, and words for it: small, and its translations have ends."""
+"""Models of two directions: one reads words backwards, and words for it, one connects three languages. They are small,
+and their translations have ends.
+"""
 
 import random
 from pathlib import Path
@@ -48,6 +50,35 @@ def reversing_run(folder: Path, *, both: bool) -> Path:
         ),
         training=TrainingConfig(
             max_steps=120, schedule="constant", optimizer="muon", learning_rate=1e-2, warmup=20, average=1,
+            device="cpu", precision="fp32",
+        ),
+    )  # fmt: skip
+    train(config, folder / "run", quiet=True)
+    return folder / "run"
+
+
+def connecting_run(folder: Path, *, steps: int = 120) -> Path:
+    """Translates de-en, which reads words backwards, and en-fr, which writes them in capitals: not de-fr."""
+    known = words(3000, seed=5)
+    backwards, capitals = folder / "de-en.tsv", folder / "en-fr.tsv"
+    backwards.write_text("".join(f"{word}\t{word[::-1]}\n" for word in known), encoding="utf-8")
+    capitals.write_text("".join(f"{word}\t{word.upper()}\n" for word in known), encoding="utf-8")
+    config = RunConfig(
+        data=DataConfig(
+            train=(
+                Corpus(files=(str(backwards),), source="de", target="en"),
+                Corpus(files=(str(capitals),), source="en", target="fr"),
+            ),
+            drop_identical=False,
+            drop_duplicates=False,
+        ),
+        tokens=TokensConfig(kind="characters"),
+        batching=BatchingConfig(tokens=300),
+        model=TransformerConfig(
+            encoder_layers=2, decoder_layers=2, d_model=48, heads=4, d_ff=96, dropout=0.0, norm="pre"
+        ),
+        training=TrainingConfig(
+            max_steps=steps, schedule="cosine", optimizer="muon", learning_rate=5e-3, warmup=20, average=1,
             device="cpu", precision="fp32",
         ),
     )  # fmt: skip

@@ -101,7 +101,8 @@ def test_a_text_in_an_unknown_language_is_refused_with_its_name() -> None:
     ):
         translator.require_language("¿Dónde está la estación?", "en")
     with pytest.raises(UserError, match=r"looks like French \(fr\), and this model translates to de from en; give"):
-        translator.require_language("le chien court à travers cela", "de")
+        translator.require_language("le chien court à travers cela", "de", pivot=False)
+    translator.require_language("le chien court à travers cela", "de")  # through English
     translator.require_language("der Hund läuft durch das", "de")
     translator.require_language("der Hund läuft durch das", "en")
 

@@ -89,7 +89,7 @@ class Silent(Engine):
     def __init__(self) -> None:
         self.numbers: list[int] = []
 
-    def submit(self, request: Request, *, first: bool = False) -> int:
+    def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
         self.numbers.append(len(self.numbers))
         return len(self.numbers) - 1
 

@@ -114,7 +114,9 @@ def worker_of(one: Translator, send: Heard) -> Worker:
     """A worker that has reported that it is there."""
     directions = [list(each) for each in one.directions]
     worker = Worker(one, send)
-    send(Report(0, "loaded", {"directions": directions, "decoding": one.config.model_dump(mode="json")}))
+    pivots = [[pair.source, between, pair.target] for pair, between in one.pivots.items()]
+    told = {"directions": directions, "pivots": pivots, "decoding": one.config.model_dump(mode="json")}
+    send(Report(0, "loaded", told))
     return worker
 
 

@@ -219,9 +219,9 @@ def test_own_names_models(service: Running) -> None:
     answer = service.get("/api/v1/models").value
     assert answer["format"] == 1
     assert [(each["name"], each["directions"]) for each in answer["models"]] == [
-        ("one", [{"source": "en", "target": "de"}]),
-        ("two", [{"source": "en", "target": "pt"}]),
-        ("back", [{"source": "de", "target": "en"}]),
+        ("one", [{"source": "en", "target": "de", "through": ""}]),
+        ("two", [{"source": "en", "target": "pt", "through": ""}]),
+        ("back", [{"source": "de", "target": "en", "through": ""}]),
     ]
     missing = service.post("/api/v1/translate", {"text": "a", "model": "../../etc/passwd"})
     assert (missing.status, missing.value["error"]["code"]) == (404, "model_not_found")

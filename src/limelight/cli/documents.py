@@ -181,7 +181,8 @@ def translate_documents(
         return [stays.get(place) or next(found) for place in range(len(texts))]
 
     def detect(text: str) -> str:
-        chosen = choose_direction(translator.directions, translator.detector, text, *direction)
+        pivots = translator.pivots if asked["pivot"] else ()
+        chosen = choose_direction(translator.directions, translator.detector, text, *direction, pivots)
         if compares and chosen.direction is not None:
             language = other_language(translator.directions, translator.detector, text, chosen.direction)
             if unchanged(text, language, chosen.direction) is not None:

@@ -12,11 +12,12 @@ import typer
 
 from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT, bundled_models
+from limelight.text.language_names import language_name
 
 if TYPE_CHECKING:
     import torch
 
-    from limelight.config import RunConfig
+    from limelight.config import Direction, RunConfig
     from limelight.pipelines.classifier import Classifier
     from limelight.pipelines.generator import TextGenerator
     from limelight.pipelines.mask_filler import MaskFiller
@@ -85,42 +86,66 @@ def lasting() -> Iterator[None]:
 
 @lasting()
 def find_models(
-    folders: list[str] | None, *, source: str = "", target: str = "", translates: bool = False, bundled: bool = False
+    folders: list[str] | None,
+    *,
+    source: str = "",
+    target: str = "",
+    translates: bool = False,
+    pivot: bool = False,
+    bundled: bool = False,
 ) -> tuple[list[str], list[RunConfig]]:
     """The folders of `--model` and their configurations, before weights are read.
 
     If none is named and `bundled` is set, the bundled model is used and reported.
 
     Raises `UserError` if no model is named or bundled, if a folder has no model, or, with `translates`, if the model
-    does not translate from `source` to `target`, or its direction is ambiguous.
+    does not translate from `source` to `target`, with `pivot` also through another language, or its direction is
+    ambiguous.
     """
     if not folders and bundled and DEFAULT in bundled_models():
         typer.echo(f"limelight: no --model is given: {DEFAULT}, which comes with limelight", err=True)
         folders = [DEFAULT]
     if not folders or "" in folders:
         raise UserError("missing model: give --model RUN, the folder that `limelight train --out RUN` wrote")
-    from limelight.config import load_config
+    from limelight.config import directions_of, load_config
     from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
     for folder, config in zip(folders, configs, strict=True) if translates else ():
         try:
-            _require_direction(folder, config, source, target, detects=len(folders) == 1)
+            direction = _require_direction(folder, config, (source, target), pivot=pivot, detects=len(folders) == 1)
         except UserError as error:
             raise UserError(f"{folder}: {error}") from None
+        if direction is not None and folder == folders[0]:
+            _say_if_through(direction, directions_of(config.data))
     return folders, configs
 
 
-def _require_direction(folder: str, config: RunConfig, source: str, target: str, *, detects: bool) -> None:
-    """Raise `UserError` if a model has no such direction, or several without a detector for their source languages."""
-    from limelight.config import directions_of, find_direction, fitting_directions
+def _require_direction(
+    folder: str, config: RunConfig, asked: tuple[str, str], *, pivot: bool, detects: bool
+) -> Direction | None:
+    """The direction from and to the languages that are asked for; None if it depends on the text.
+
+    Raises `UserError` if a model has no such direction, or several without a detector for their source languages.
+    """
+    from limelight.config import directions_of, find_connection, find_pivots, fitting_directions
     from limelight.storage.layout import DETECTOR, find_model
 
     directions = directions_of(config.data)
-    sources = {direction.source for direction in fitting_directions(directions, source, target)}
-    told_apart = detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists()
-    if not told_apart:
-        find_direction(directions, source, target)
+    pivots = find_pivots(directions) if pivot and asked[1] else {}
+    sources = {direction.source for direction in fitting_directions([*directions, *pivots], *asked)}
+    told_apart = detects and not asked[0] and len(sources) > 1 and (find_model(folder) / DETECTOR).exists()
+    return None if told_apart else find_connection(directions, *asked, pivots)
+
+
+def _say_if_through(direction: Direction, directions: Sequence[Direction]) -> None:
+    """Print through which language a model translates, if it has no direct direction."""
+    from limelight.config import find_pivots, legs_of
+
+    first, *others = legs_of(direction, find_pivots(directions))
+    if others:
+        between = language_name(first.target)
+        typer.echo(f"limelight: this model translates {direction} through {between}; --no-pivot refuses that", err=True)
 
 
 def made_with(

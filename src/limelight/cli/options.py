@@ -259,6 +259,14 @@ NoGuards = Annotated[
     bool,
     typer.Option("--no-guards", help="Return the result of the first search: no checks, no second search.", metavar=""),
 ]
+NoPivot = Annotated[
+    bool,
+    typer.Option(
+        "--no-pivot",
+        help="Refuse languages that the model only connects through another one, instead of translating twice.",
+        metavar="",
+    ),
+]
 NBest = Annotated[
     int,
     typer.Option(

@@ -68,6 +68,7 @@ def serve(
     in_process: serving_options.InProcess = False,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
+    no_pivot: options.NoPivot = False,
     device: options.Device = None,
     keys: serving_options.KeyFile = None,
     no_keys: serving_options.NoKeys = False,
@@ -107,18 +108,13 @@ def serve(
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
         typer.echo(GREETING.format(host=host, port=port))
     limits = {name: given[option] for name, option in LIMITS.items()}
-    computing = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
-    ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
-    access: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "keys": keys,
-        "cors": tuple(cors or ()),
-        "proxies": trust_proxy,
+    computing = {name: given[name] for name in ("device", "precision", "threads", "shortlist")} | {
+        "pivot": not no_pivot
     }
-    access["hosts"] = tuple(allowed_host or ())
-    own = {"engines": engines, "in_process": in_process, "quiet": quiet, "glossaries": glossaries}
-    _run(models, limits, computing, **own, **access, **ending)
+    ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
+    access = {"host": host, "port": port, "keys": keys, "hosts": tuple(allowed_host or ())}
+    own: dict[str, Any] = {"engines": engines, "in_process": in_process, "quiet": quiet, "glossaries": glossaries}
+    _run(models, limits, computing, **own, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
 
 
 def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:

@@ -53,6 +53,7 @@ def translate(
     as_json: options.AsJsonLines = False,
     lines: options.Lines = False,
     no_guards: options.NoGuards = False,
+    no_pivot: options.NoPivot = False,
     beam: options.Beam = None,
     n_best: options.NBest = 1,
     length_penalty: options.LengthPenalty = None,
@@ -92,15 +93,14 @@ def translate(
     file, text = (None, None) if given.is_corpus else file_or_text(given.argument, text)
     search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    asked: dict[str, Any] = {
-        "source_lang": source, "target_lang": target, "beam_size": beam, "length_penalty": length_penalty,
-        "length_offset": length_offset, "patience": patience, "prune": prune, "max_length_factor": max_length_factor,
-        "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram, "batch_tokens": batch_tokens,
-        "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "n_best": n_best,
-        "lines": lines, "must_include": must_include, "must_not_include": must_not_include,
-    } | {"protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
+    asked: dict[str, Any] = {"source_lang": source, "target_lang": target, "beam_size": beam, "n_best": n_best,
+        "length_penalty": length_penalty, "length_offset": length_offset, "patience": patience, "prune": prune,
+        "max_length_factor": max_length_factor, "max_length_extra": max_length_extra, "lines": lines,
+        "no_repeat_ngram": no_repeat_ngram, "must_include": must_include, "must_not_include": must_not_include,
+        "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "pivot": not no_pivot,
+        "batch_tokens": batch_tokens, "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
-    folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
+    folders, _ = find_models(model, source=source, target=target, translates=True, pivot=not no_pivot, bundled=True)
     all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, glossary, memory)
     _translate(given, (file, text), all_of_it, job, "json" if as_json else "n-best" if n_best > 1 else "text")
 
@@ -128,7 +128,7 @@ def _translate(
         if found is None:
             translator = new_translator()
             if what[1] is not None and options["guards"] and not options["source_lang"]:
-                translator.require_language(what[1], options["target_lang"])
+                translator.require_language(what[1], options["target_lang"], pivot=options["pivot"])
             options["memory"] = documents.memory_of(asked.memory, translator, options)
             greet(*what)
             found = _shown(translator.translate_stream(texts, **options), form)

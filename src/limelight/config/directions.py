@@ -4,7 +4,7 @@ A model of one direction uses no tags: training on pairs of another direction wo
 so such pairs are refused. A model of several directions reads the tag of the target language before each source.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,12 +83,57 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     asked = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
     there = ", ".join(map(str, known)) or "one whose languages were not named when it was trained"
     if not fitting:
-        raise UserError(f"this model does not translate {asked}; its directions are: {there}")
+        detour = _detour(known, source, target)
+        raise UserError(f"this model does not translate {asked}; its directions are: {there}{detour}")
     what = f"{asked} fits {len(fitting)} of them" if asked else "say which one"
     raise UserError(
         f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG if several "
         "have this target (target_lang and source_lang in Python)"
     )
+
+
+def find_connection(
+    directions: Sequence[Direction], source: str = "", target: str = "", pivots: Collection[Direction] = ()
+) -> Direction | None:
+    """The requested direction, as of `find_direction`; if there is none, that of the `pivots`, if a target language is
+    given."""
+    through = target and not fitting_directions(directions, source, target)
+    fitting = fitting_directions([*pivots], source, target) if through else []
+    return find_direction(fitting or directions, source, target)
+
+
+def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
+    """Pairs of languages that two directions connect and no direction does, each with the language between them.
+
+    If there are several such languages, it is English, or else the first in the order of the directions.
+    """
+    named = [direction for direction in directions if _named(direction)]
+    found: dict[Direction, str] = {}
+    for first in named:
+        for second in named:
+            pair, between = Direction(first.source, second.target), first.target
+            if between != second.source or same_language(*pair) or fitting_directions(named, *pair):
+                continue
+            if pair not in found or (same_language(between, "en") and not same_language(found[pair], "en")):
+                found[pair] = between
+    return found
+
+
+def _detour(directions: Sequence[Direction], source: str, target: str) -> str:
+    """The end of a message for a caller that needs one direction: the two that connect the languages, if any do."""
+    pivots = find_pivots(directions)
+    pair = next(iter(fitting_directions([*pivots], source, target)), None) if source and target else None
+    if pair is None:
+        return ""
+    first, second = legs_of(pair, pivots)
+    said = f"; without --no-pivot (pivot=False) a text is translated through {first.target}"
+    return f"{said}; what needs one direction takes {first} or {second}"
+
+
+def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction, ...]:
+    """The two directions that connect a pair of `pivots`, or the direction itself."""
+    between = pivots.get(pair)
+    return (pair,) if between is None else (Direction(pair.source, between), Direction(between, pair.target))
 
 
 def fitting_directions(directions: Sequence[Direction], source: str = "", target: str = "") -> list[Direction]:

@@ -23,6 +23,13 @@ const AGAIN = 2000; // milliseconds until a service that cannot be reached is as
 /** What the chosen model does: `translate`, `generate` or `fill`. */
 export const useOf = ({ store, models }) => models.find(({ name }) => name === store.get("model"))?.use ?? "translate";
 
+/** The language through which the chosen direction is translated; "" for a direct one. */
+export function throughOf({ store, models }) {
+  const [from, to] = [store.get("from"), store.get("to")];
+  const { directions = [] } = models.find(({ name }) => name === store.get("model")) ?? {};
+  return directions.find(({ source, target }) => source === from && target === to)?.through ?? "";
+}
+
 /** Ask whenever the question changes. The newest question wins: those before it are taken back. */
 export function followQuestion(context, tell) {
   const { store } = context;
@@ -67,6 +74,17 @@ async function askTranslation(context, signal) {
     JSON.stringify(questionOf(store)) !== JSON.stringify(questionOf(store, true)) || Boolean(store.get("before"));
   const whole = questionOf(store, true);
   const paragraph = await paragraphOf(context, whole, signal, forced);
+  if (throughOf(context)) {
+    // Attention, steps and beam are of one direction: here there is only text.
+    const said = {
+      text: paragraph.sentences.map(({ text }) => text).join(" "),
+      confidence: paragraph.confidence,
+      words: [],
+    };
+    if (!signal.aborted)
+      context.show({ ...context.base, model: whole.model, question: whole, said, through: throughOf(context) });
+    return;
+  }
   const part = partOf(context, paragraph, whole.text);
   const earlier =
     store.get("before") && store.get("before") !== whole.text

@@ -32,7 +32,7 @@ export function comparable({ store, source, models, base }) {
   if (!source.live) return base.beside ? [base, ...base.beside].map(({ model }) => model) : [];
   const [from, to] = [store.get("from"), store.get("to")];
   const fits = ({ directions }) =>
-    !directions.length || directions.some((each) => each.source === from && each.target === to);
+    !directions.length || directions.some((each) => each.source === from && each.target === to && !each.through);
   return models.filter((each) => each.use === "translate" && fits(each)).map(({ name }) => name);
 }
 

@@ -1,6 +1,6 @@
 /** The line on which one types, in which direction or with which model, and what becomes of it. */
 
-import { useOf } from "./asking.js";
+import { throughOf, useOf } from "./asking.js";
 import { element, fill, keepFocus } from "./dom.js";
 import { alternatives } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
@@ -50,6 +50,7 @@ export function createTranslate(context) {
   const loading = element("progress", { "aria-label": "The model is loading", hidden: true });
   const sure = element("p", { class: "confidence" });
   const others = element("div", { class: "others" });
+  const steps = element("div", { class: "others", hidden: true });
   const more = element(
     "div",
     { class: "tools" },
@@ -59,6 +60,7 @@ export function createTranslate(context) {
   const draw = () => {
     drawOutput(context, { input, output, sure, others, more });
     drawExamples(context, examples, input);
+    drawSteps(context, steps, tell);
   };
   store.on(["document", "models", "model"], draw);
   store.on(["grown"], () => {
@@ -69,6 +71,9 @@ export function createTranslate(context) {
   store.on(["text", "from", "model"], () => drawExamples(context, examples, input));
   store.on(["text"], () => {
     if (input.value !== store.get("text")) input.value = store.get("text");
+  });
+  store.on(["from", "to", "model"], () => {
+    ways.value = JSON.stringify(["model", "from", "to"].map(store.get));
   });
   const key = element("input", {
     type: "password",
@@ -104,6 +109,7 @@ export function createTranslate(context) {
     output,
     sure,
     others,
+    steps,
     examples,
     more,
     loading,
@@ -132,7 +138,7 @@ function drawOutput(context, { input, output, sure, others, more }) {
   const said = document.said;
   const confident =
     said?.words.length &&
-    said.words.map(({ text }) => text).join(" ") === document.translation?.text.split(/\s+/).join(" ");
+    said.words.map(({ text }) => text).join(" ") === (document.translation ?? said).text.split(/\s+/).join(" ");
   sure.hidden = !confident;
   if (confident) {
     fill(
@@ -145,7 +151,7 @@ function drawOutput(context, { input, output, sure, others, more }) {
     );
   } else if (document.written) {
     fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
-  } else return fill(output, document.filled?.text ?? document.translation?.text ?? "");
+  } else return fill(output, document.filled?.text ?? document.translation?.text ?? said?.text ?? "");
 }
 
 /** A text of several sentences: each is a button that puts it on the stage. */
@@ -217,6 +223,45 @@ function drawOthers(context, others) {
   fill(others, element("span", {}, "Or: "), choices);
 }
 
+/** The two directions of a translation through another language: a click shows one of them. */
+function drawSteps(context, steps, tell) {
+  const {
+    store,
+    document: { through },
+  } = context;
+  steps.hidden = !through || !throughOf(context);
+  if (steps.hidden) return;
+  const [from, to, model] = ["from", "to", "model"].map(store.get);
+  const second = async () => {
+    try {
+      const { translations } = await request("translate", {
+        text: store.get("text"),
+        source_lang: from,
+        target_lang: through,
+        model,
+      });
+      store.set({ ...NEW, from: through, to, text: translations[0].text });
+    } catch (error) {
+      tell(error.message, error.code);
+    }
+  };
+  fill(
+    steps,
+    element("span", {}, `Translated through ${languageName(through)}. Attention is of one direction: `),
+    element("button", { type: "button", click: () => store.set({ ...NEW, to: through }) }, `${from} → ${through}`),
+    element("button", { type: "button", click: () => void second() }, `${through} → ${to}`),
+  );
+}
+
+/** `English` for `en`. */
+function languageName(code) {
+  try {
+    return new Intl.DisplayNames(["en"], { type: "language" }).of(code);
+  } catch {
+    return code;
+  }
+}
+
 /** A word with a line as strong as its confidence; one that is doubtful has a dotted line. */
 function confidentWord({ text, confidence }) {
   const word = element(
@@ -286,11 +331,13 @@ const options =
   ({ name, use, directions }) => {
     const does = { generate: "Write on", fill: "Fill in" }[use];
     const ways = directions.length ? directions : [{ source: "", target: "" }];
-    return ways.map(({ source, target }) =>
+    const said = ({ source, target, through }) =>
+      `${source || "source"} → ${target || "target"}${through ? ` (through ${languageName(through)})` : ""}`;
+    return ways.map((way) =>
       element(
         "option",
-        { value: JSON.stringify([name, source, target]) },
-        `${does ?? `${source || "source"} → ${target || "target"}`}${several ? ` · ${name}` : ""}`,
+        { value: JSON.stringify([name, way.source, way.target]) },
+        `${does ?? said(way)}${several ? ` · ${name}` : ""}`,
       ),
     );
   };

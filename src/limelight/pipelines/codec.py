@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 import torch
 
-from limelight.config import UNNAMED, DecodingConfig, Direction, find_direction, fitting_directions
+from limelight.config import (
+    UNNAMED,
+    DecodingConfig,
+    Direction,
+    find_connection,
+    find_direction,
+    find_pivots,
+    fitting_directions,
+    legs_of,
+)
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.decoding.hypothesis import Hypothesis
@@ -113,6 +122,8 @@ class Codec:
         directions: Sequence[Direction] = (),
     ) -> None:
         self.directions = tuple(directions)
+        self.pivots = find_pivots(self.directions)
+        """Pairs of languages without a direction, each with the language through which they are translated."""
         self.model = model
         self.name = ""
         """The name of the model in titles: the folder it was loaded from."""
@@ -165,6 +176,10 @@ class Codec:
         if direction is None or len(self.directions) < 2:
             return self.tokenizers
         return tagged(self.tokenizers, direction.target)
+
+    def legs(self, direction: Direction | None) -> tuple[Direction, ...]:
+        """The two directions of a translation through another language; one or none for any other."""
+        return () if direction is None else legs_of(direction, self.pivots)
 
     def fits(self, text: str) -> bool:
         """Whether a sentence, which may be marked, has at most `MAX_TOKENS` tokens."""
@@ -400,19 +415,27 @@ def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:
 
 
 def choose_direction(
-    directions: Sequence[Direction], detector: LanguageDetector | None, text: str, source: str = "", target: str = ""
+    directions: Sequence[Direction],
+    detector: LanguageDetector | None,
+    text: str,
+    source: str = "",
+    target: str = "",
+    pivots: Collection[Direction] = (),
 ) -> Chosen:
     """The requested direction. If several directions fit and no source language is given, it is detected.
 
-    Raises `UserError`, as `find_direction` does, if none fits, or several with this source language.
+    `pivots` are pairs of languages without a direction, which are chosen only if a target language is given and no
+    direction fits. Raises `UserError`, as `find_direction` does, if none fits, or several with this source language.
     """
-    fitting = fitting_directions(directions, source, target)
+    fitting = fitting_directions([*directions, *(pivots if target else ())], source, target)
     sources = {direction.source for direction in fitting}
     if source or detector is None or len(sources) < 2 or not sources <= set(detector.languages):
-        return Chosen(find_direction(directions, source, target))
-    probabilities = detector.probabilities(text)
-    language = max(sorted(sources), key=lambda each: probabilities[each])
-    return Chosen(find_direction(directions, language, target), probabilities[language])
+        language, probability = source, None
+    else:
+        probabilities = detector.probabilities(text)
+        language = max(sorted(sources), key=lambda each: probabilities[each])
+        probability = probabilities[language]
+    return Chosen(find_connection(directions, language, target, pivots), probability)
 
 
 def other_language(

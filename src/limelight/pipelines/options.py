@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from limelight.config import DecodingConfig
@@ -35,6 +35,8 @@ class TextOptions(SearchOptions, total=False):
     must_include: phrases that each translation has to contain literally; `"lamp|lamps"` is a phrase with two forms, of
         which one has to occur. A text is one sentence then.
     must_not_include: phrases that a translation must not contain.
+    pivot: go through another language of the model if it has no direct direction, such as de-en and en-fr for de-fr.
+        Default: True. False refuses such a text.
     detected: nobody has named `source_lang`. As without `source_lang`, a text that is clearly in the target language
         comes back unchanged, and one that is clearly in another language has a warning. Not without `guards`.
     """
@@ -48,6 +50,7 @@ class TextOptions(SearchOptions, total=False):
     memory: TranslationMemory | None
     must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
+    pivot: bool
     detected: bool
 
 
@@ -64,6 +67,7 @@ class Options:
     target_lang: str = ""
     lines: bool = False
     guards: bool = True
+    pivot: bool = True
     detected: bool = False
     protectors: tuple[Protector, ...] = ()
     glossary: Glossary | None = None
@@ -73,6 +77,8 @@ class Options:
     """`phrases` as tokens."""
     carry_tags: bool = False
     """Whether tags are in the model's input, as for an ensemble, which has no attention to place them by."""
+    draft: SearchSettings = field(default_factory=SearchSettings)
+    """The search for the text in a language between: for one translation, without samples."""
     beam_given: bool = False
     """Whether the beam size was asked for, so that searches for phrases do not widen it."""
 
@@ -85,6 +91,8 @@ class Options:
         own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
         searched = {name: value for name, value in asked.items() if name not in own}
         search, phrases = search_settings(config, cast(SearchOptions, searched)), NO_PHRASES
+        of_many = {"n_best", "sampling", *(["beam_size"] if search.sampling is not None else [])}
+        once = {name: value for name, value in searched.items() if name not in of_many}
         include, exclude, glossary = asked.get("must_include"), asked.get("must_not_include"), asked.get("glossary")
         if include or exclude:
             phrases = Phrases.of(include, exclude)
@@ -92,11 +100,13 @@ class Options:
             raise UserError("must_include and a glossary exclude each other: name the phrases in the glossary")
         made = cls(
             search,
+            draft=search if once == searched else search_settings(config, cast(SearchOptions, once)),
             beam_given=asked.get("beam_size") is not None,
             source_lang=asked.get("source_lang") or "",
             target_lang=asked.get("target_lang") or "",
             lines=bool(asked.get("lines")),
             guards=bool(asked.get("guards", True)),
+            pivot=bool(asked.get("pivot", True)),
             detected=bool(asked.get("detected")) or not asked.get("source_lang"),
             protectors=_protectors(asked.get("protect"), phrases, default=protects),
             glossary=glossary,

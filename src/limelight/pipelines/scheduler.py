@@ -201,6 +201,8 @@ class Step(NamedTuple):
     outcome: Outcome
     following: int | None
     """The number of the next request of its sentence."""
+    again_draft: bool = False
+    """Whether that is a draft, too."""
 
 
 class Requests:
@@ -212,8 +214,9 @@ class Requests:
 
     def submit(self, job: AnyJob, ask: Ask, *, first: bool = False, followed: bool = False, **how: bool) -> int:
         """Hand the engine a request of a job; returns its number. `how` is for the following ones, too."""
-        number = self._engine.submit(ask.request, first=first, followed=followed, **how)
-        self._asked[number] = job, ask, how
+        draft = ask.request.is_draft
+        number = self._engine.submit(ask.request, first=first, followed=followed and not draft, **how)
+        self._asked[number] = job, ask, {**how, "followed": True} if followed and draft else how
         return number
 
     def cancel(self, number: int) -> None:
@@ -227,15 +230,15 @@ class Requests:
             if outcome.id not in self._asked:
                 continue
             job, ask, how = self._asked.pop(outcome.id)
-            following = None
+            following, draft = None, False
             try:
                 if outcome.error is not None:
                     job.fail(outcome.error)
                 elif (asked := job.receive(ask, outcome.hypotheses)) is not None:
-                    following = self.submit(job, asked, first=True, **how)
+                    following, draft = self.submit(job, asked, first=True, **how), asked.request.is_draft
             except Exception as error:
                 job.fail(error)
-            yield Step(outcome, following)
+            yield Step(outcome, following, draft)
 
 
 class Turns:
@@ -323,6 +326,8 @@ class Running:
     """The numbers of its requests that the engine has, and how many hypotheses each has."""
     first: int | None = None
     """The number of its first request."""
+    draft: bool = False
+    """Whether that is a draft: then the request that follows is the first one."""
     searched: bool = False
     """Whether that has ended: what is searched again is not shown."""
 
@@ -384,7 +389,7 @@ class Scheduler:
         """The best hypothesis of the first request of a job so far, and the tokens that will stay; None if there is
         none yet, and after that request."""
         running = self._running.get(number)
-        if running is None or running.first is None or running.searched:
+        if running is None or running.first is None or running.draft or running.searched:
             return None
         hypothesis = self._turns.partial(running.first)
         return None if hypothesis is None else (hypothesis, self._turns.certain(running.first))
@@ -398,7 +403,9 @@ class Scheduler:
             width = running.asked.pop(step.outcome.id)
             if step.following is not None:
                 self._of[step.following], running.asked[step.following] = number, width
-            if step.outcome.id == running.first:
+            if step.outcome.id == running.first and running.draft:
+                running.first, running.draft = step.following, step.again_draft
+            elif step.outcome.id == running.first:
                 running.searched = True
                 if running.followed and step.outcome.hypotheses:
                     changes.append(Change(number, step.outcome.hypotheses[0]))
@@ -414,7 +421,8 @@ class Scheduler:
                 followed = running.followed and running.first is None
                 given = self._requests.submit(job, ask, long=running.long, followed=followed)
                 self._of[given], running.asked[given] = number, ask.request.width
-                running.first = given if running.first is None else running.first
+                if running.first is None:
+                    running.first, running.draft = given, ask.request.is_draft
         except Exception as error:
             job.fail(error)
         if not job.done:

@@ -100,8 +100,8 @@ def joined_sentences(plan: Plan, found: Sequence[Found], source_lang_confidence:
     if not sentences:
         text = "" if plan.plain is not None else plan.join([None for _ in found])[0]
         return Translation(text, 0.0, (), 0.0, plan.text, finished=True, source_lang_confidence=source_lang_confidence)
-    if plan.plain is not None and plan.plain.gaps == ("", ""):
-        [only] = sentences
+    only = sentences[0]
+    if plan.plain is not None and plan.plain.gaps == ("", "") and not only.ranks[0].repaired.failed:
         best, *others = (rank.translation for rank in only.ranks)
         best = replace(best, source=plan.text, alternatives=tuple(others))
     else:

@@ -49,6 +49,9 @@ class Translation:
     source_lang: str = ""
     """Empty if the languages of the model have no names."""
     target_lang: str = ""
+    path: tuple[str, ...] = ()
+    """The languages of a translation through another one, such as `("de", "en", "fr")`; empty for a direct one. Score,
+    tokens and words are then of the second step; `confidence` is the smaller one of both steps."""
     source_lang_confidence: float | None = None
     """The probability of a detected source language among the languages of the model; None if it was given."""
     words: tuple[Word, ...] = ()
@@ -86,6 +89,7 @@ def joined(
         warnings=tuple(dict.fromkeys(name for each in sentences for name in each.warnings)),
         source_lang=first.source_lang,
         target_lang=first.target_lang,
+        path=first.path,
         words=tuple(word for each in sentences for word in each.words),
         matches=tuple(dict.fromkeys(match for each in sentences for match in each.matches)),
     )

@@ -42,6 +42,7 @@ from limelight.pipelines.codec import (
 )
 from limelight.pipelines.job import Job, Text, failed
 from limelight.pipelines.options import Options, TextOptions
+from limelight.pipelines.pivot import translated_through
 from limelight.pipelines.reuse import matches_of, reused, reused_sentence
 from limelight.pipelines.scheduler import run
 from limelight.pipelines.sentence import Found, joined_sentences, translated
@@ -175,7 +176,7 @@ class Translator(Codec):
         protects = self.knows_placeholders or (asked.get("glossary") is not None and self._knows_marks)
         made = Options.of(self.config, asked, protects=protects)
         if self.detector is None or made.source_lang:
-            choose_direction(self.directions, self.detector, "", made.source_lang, made.target_lang)
+            self._chosen("", made.source_lang, made.target_lang, pivot=made.pivot)
         return replace(made, constraints=self.constraints(made.phrases), carry_tags=isinstance(self.model, Ensemble))
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
@@ -193,9 +194,7 @@ class Translator(Codec):
             options = replace(options, protectors=(code_protector(codes), *options.protectors))
         protectors = () if text.prefix else options.protectors
         bare = without_spans(text.text, protectors)
-        direction, sure = choose_direction(
-            self.directions, self.detector, bare, options.source_lang, options.target_lang
-        )
+        direction, sure = self._chosen(bare, options.source_lang, options.target_lang, pivot=options.pivot)
         other = ""
         if options.guards and options.detected:
             other = other_language(self.directions, self.detector, bare, direction)
@@ -241,6 +240,8 @@ class Translator(Codec):
         sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         part = Part(sent, direction, text.prefix, (text.number, place) if place else (text.number,), marked)
+        if len(legs := self.legs(direction)) > 1:
+            return (yield from translated_through(self, source, part, legs, options))
         return (yield from translated(self, source, part, options))
 
     def preview(self, plan: Plan | None, ids: Sequence[int]) -> str:
@@ -256,6 +257,10 @@ class Translator(Codec):
         text = decode_marked(target, ids)
         return plan.join([MARK.sub(lambda mark: mark[0] if mark[0] in known else "", text)])[0]
 
+    def _chosen(self, text: str, source: str, target: str, *, pivot: bool = True) -> Chosen:
+        """The direction of a text; with `pivot` also a pair of languages that two directions connect."""
+        return choose_direction(self.directions, self.detector, text, source, target, self.pivots if pivot else ())
+
     def _require_marks(self, plan: Plan) -> None:
         """Raise `UserError` for spans that the vocabulary cannot represent."""
         marked = plan.plain is None and any(each is not None and has_marks(each.sent) for each in plan.sentences)
@@ -266,14 +271,15 @@ class Translator(Codec):
     def _knows_marks(self) -> bool:
         return knows_marks(self.tokenizers.source) and knows_marks(self.tokenizers.target)
 
-    def require_language(self, text: str, target_lang: str | None) -> None:
+    def require_language(self, text: str, target_lang: str | None, *, pivot: bool = True) -> None:
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
-        direction = self._direction(text, None, target_lang).direction
+        direction = self._chosen(text, "", target_lang or "", pivot=pivot).direction
         found = other_language(self.directions, self.detector, text, direction)
         if not found or direction is None or normal_code(found) == normal_code(direction.target):
             return
-        sources = sorted({each.source for each in fitting_directions(self.directions, "", direction.target)})
+        there = [*self.directions, *(self.pivots if pivot else ())]
+        sources = sorted({each.source for each in fitting_directions(there, "", direction.target)})
         raise UserError(
             f"the text looks like {language_name(found)} ({found}), and this model translates to {direction.target} "
             f"from {', '.join(sources)}; give --from {direction.source} (source_lang) to translate it anyway"
@@ -306,7 +312,7 @@ class Translator(Codec):
         )
 
     def _direction(self, text: str, source_lang: str | None, target_lang: str | None) -> Chosen:
-        return choose_direction(self.directions, self.detector, text, source_lang or "", target_lang or "")
+        return self._chosen(text, source_lang or "", target_lang or "", pivot=False)
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
         """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are

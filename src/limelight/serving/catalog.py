@@ -22,6 +22,11 @@ class Model(NamedTuple):
         return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
 
     @property
+    def pivots(self) -> dict[Direction, str]:
+        """Pairs of languages that it translates through another one, which is the value."""
+        return {Direction(source, target): between for source, between, target in self.pool.info.get("pivots", ())}
+
+    @property
     def use(self) -> str:
         """What it does, by the name of the command: `translate`, `generate` or `fill`."""
         return str(self.pool.info.get("use", "translate"))
@@ -52,8 +57,9 @@ class Catalog:
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Those of all models, each once."""
-        return tuple(dict.fromkeys(each for model in self.models for each in model.directions))
+        """Those of all models, each once; then the pairs that one of them translates through another language."""
+        direct = (each for model in self.models for each in model.directions)
+        return tuple(dict.fromkeys([*direct, *(each for model in self.models for each in model.pivots)]))
 
     def require_known(self) -> None:
         """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
@@ -72,8 +78,9 @@ class Catalog:
             raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")
         return self._models[name]
 
-    def ways(self, source: str, target: str, name: str = "") -> list[Way]:
-        """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source.
+    def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
+        """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source. With
+        `pivot`, into a language that is named, also through another one where no model has the direction.
 
         Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
         """
@@ -89,6 +96,10 @@ class Catalog:
                     present = found.get(direction.source)
                     if present is None or (not present.model.pool.usable and model.pool.usable):
                         found[direction.source] = Way(model, direction)
+        for model in models if pivot and target else ():
+            for direction in model.pivots:
+                if _fits(source, direction.source) and _fits(target, direction.target):
+                    found.setdefault(direction.source, Way(model, direction))
         if not found:
             raise self._no_way(models, source, target)
         if not target and len(targets) > 1:
@@ -104,6 +115,13 @@ class Catalog:
                 languages = ", ".join(sorted(known)) or "one whose languages have no names"
                 return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
         pairs = ", ".join(map(str, there))
+        for pair, between in {pair: between for model in models for pair, between in model.pivots.items()}.items():
+            if _fits(source, pair.source) and _fits(target, pair.target):
+                return bad_request(
+                    f"{pair} is translated through {between}, and this shows one direction: ask for "
+                    f"{pair.source}-{between} or {between}-{pair.target}",
+                    "language",
+                )
         return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
 
 

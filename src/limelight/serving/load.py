@@ -29,6 +29,8 @@ class Loading:
     threads: int = 1
     """Of one engine."""
     shortlist: bool = False
+    pivot: bool = True
+    """Whether it translates through another language what it has no direction for."""
     name: str = ""
     """What it is served as: answers never show a path."""
 
@@ -71,5 +73,7 @@ def _translating(found: Translator, loading: Loading, device: Any, send: Callabl
     decoding = found.config.model_dump(mode="json")
     told = {"use": "translate", "directions": directions, "decoding": decoding, "snapshots": len(snapshots.updates)}
     told["protects"] = found.knows_placeholders
+    pivots = found.pivots.items() if loading.pivot else ()
+    told["pivots"] = [[pair.source, between, pair.target] for pair, between in pivots]
     send(Report(0, "loaded", told))
     return worker

@@ -117,6 +117,11 @@ class Answer(NamedTuple):
         return list(dict.fromkeys(name for sentence in self.sentences for name in sentence["warnings"]))
 
     @property
+    def path(self) -> list[str]:
+        """The languages of a translation through another one; empty for a direct one."""
+        return next((list(sentence["path"]) for sentence in self.sentences if sentence.get("path")), [])
+
+    @property
     def confidence(self) -> float | None:
         """The mean of the sentences, weighted by their tokens; None where the model does not estimate it."""
         pairs = [(sentence["confidence"], len(sentence["tokens"]) + 1) for sentence in self.sentences]
@@ -201,12 +206,12 @@ class Service:
         ways = await self.ways(source, target)
         return _way(ways, {} if source else (await self._detected(client, ways, [sample]))[0])
 
-    async def ways(self, source: str, target: str, name: str = "") -> list[Way]:
+    async def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
         """See `Catalog.ways`. While the models that may be asked are loading, it waits for them. Raises `Refusal`."""
         while True:
             loading = self.catalog.loading(name)
             try:
-                return self.catalog.ways(source, target, name)
+                return self.catalog.ways(source, target, name, pivot=pivot)
             except Refusal:
                 if not loading:
                     raise
@@ -291,7 +296,7 @@ class Service:
 
     async def _inspected(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
         self.require_open()
-        ways = await self.ways(ask.source, ask.target, ask.model)
+        ways = await self.ways(ask.source, ask.target, ask.model, pivot=False)
         (text,) = ask.texts
         async with self._paid(client, self._check(client, ask)):
             likely = {} if ask.source else (await self._detected(client, ways, [text]))[0]

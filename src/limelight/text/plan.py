@@ -251,9 +251,15 @@ def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSe
     local = {number: place for place, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
-    left_out = [] if carry_tags else [number for number, span in enumerate(own) if _is_tag(span)]
-    sent = without_placeholders(marked, left_out, own)[0] if left_out else marked
-    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], tail, sent)
+    return MarkedSentence(
+        marked, own, tuple(numbers), text[:begin], text[end:], tail, model_input(marked, own, carry_tags=carry_tags)
+    )
+
+
+def model_input(marked: str, spans: Sequence[Span], *, carry_tags: bool) -> str:
+    """A sentence as a model reads it: without its tags, unless these are carried."""
+    left_out = [] if carry_tags else [number for number, span in enumerate(spans) if _is_tag(span)]
+    return without_placeholders(marked, left_out, spans)[0] if left_out else marked
 
 
 def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSentence:

@@ -41,6 +41,7 @@ class Hypothesis(Result):
     warnings: list[str] = Field(description="Warnings of the guards, see docs/translation.md.")
     source_lang: str
     target_lang: str
+    path: list[str] = Field([], description="The languages of a translation through another one; empty if direct.")
     source_lang_confidence: float | None
     words: list[Word] = Field(description="Empty where their confidence is not known.")
     moved: list[str] = Field([], description="Tags and variables that were placed by attention.")
@@ -75,6 +76,7 @@ class Translation(Result):
     model: str
     source_lang: str
     target_lang: str
+    path: list[str] = Field([], description="The languages of a translation through another one; empty if direct.")
     confidence: float | None = Field(description="The mean of the sentences, weighted by their tokens.")
     warnings: list[str] = Field(description="Those of the sentences, each once.")
     detected: list[Detected] = Field(description="The likeliest first; empty where the request names the language.")
@@ -107,6 +109,7 @@ class Way(Result):
 
     source: str
     target: str
+    through: str = Field("", description="The language through which texts are translated; empty for a direct one.")
 
 
 class Served(Result):

@@ -323,7 +323,7 @@ def model_names(service: Service) -> list[str]:
         for model in service.catalog.translators
         for name in (
             *([model.name] if len(model.directions) != 1 else []),
-            *(f"{model.name}:{direction}" for direction in model.directions),
+            *(f"{model.name}:{direction}" for direction in (*model.directions, *model.pivots)),
         )
     ]
 

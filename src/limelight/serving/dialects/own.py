@@ -145,6 +145,7 @@ def shown(answer: Answer) -> dict[str, Any]:
         "model": answer.model,
         "source_lang": answer.direction.source,
         "target_lang": answer.direction.target,
+        "path": answer.path,
         "confidence": answer.confidence,
         "warnings": answer.warnings,
         "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
@@ -160,7 +161,10 @@ async def models(service: Service, call: Call) -> Reply:
             "ready": model.pool.ready,
             "use": model.use,
             "snapshots": model.pool.info.get("snapshots", 0),
-            "directions": [each._asdict() for each in model.directions],
+            "directions": [
+                *({**each._asdict(), "through": ""} for each in model.directions),
+                *({**each._asdict(), "through": between} for each, between in model.pivots.items()),
+            ],
             "decoding": model.pool.info.get("decoding", {}),
         }
         for model in service.catalog.models
