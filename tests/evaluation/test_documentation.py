@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.config import DecoderOnlyConfig, DecodingConfig, RunConfig, TransformerConfig
+from limelight.config import Corpus, DataConfig, DecoderOnlyConfig, DecodingConfig, RunConfig, TransformerConfig
 from limelight.models.families import build_model
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
@@ -25,7 +25,8 @@ def workplace(tmp_path_factory):
         texts, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=len(texts)
     )
     tokenizers = Tokenizers(tokenizer, tokenizer)
-    config = RunConfig(model=TINY, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
+    data = DataConfig(train=[Corpus(files=("train.tsv",), source="en", target="de")])
+    config = RunConfig(data=data, model=TINY, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
     save_model(folder / "runs" / "en-de", build_model(TINY, tokenizers), tokenizers, config, notes={}, card="")
     _save_writer(folder / "runs" / "plays")
     (folder / "unseen.txt").write_text("Two dogs.\nA bird sings.\n", encoding="utf-8")
