@@ -2,13 +2,17 @@
 
 import random
 import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from limelight.errors import UserError
-from limelight.text.translation_memory import LEAST, open_memory, similarity
+from limelight.text.translation_memory import LEAST, WatchedMemory, open_memory, similarity
 from limelight.text.words import words_and_signs
 
 PAIRS = [
@@ -157,3 +161,54 @@ def test_threads_share_a_memory(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: memory.find(PAIRS[0][0])[0].target, range(200)))
     assert set(found) == {PAIRS[0][1]}
+
+
+def waited(condition: Callable[[], object]) -> bool:
+    """Whether something holds within ten seconds."""
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def test_a_watched_file_is_read_again_and_a_damaged_one_is_told(tmp_path: Path) -> None:
+    path, said = tmp_path / "m.tmx", list[str]()
+    path.write_text(TMX, encoding="utf-8")
+    watched = WatchedMemory(path, [("en", "de"), ("de", "en"), ("en", "fr")], said.append, seconds=0.0)
+
+    def target(text: str, *direction: str) -> str:
+        memory = watched.of(*direction)
+        found = None if memory is None else memory.exact(text)
+        return "" if found is None else found.target
+
+    assert (target("one cat", "en", "de"), target("eine Katze", "de", "en")) == ("eine Katze", "one cat")
+    assert watched.of("en", "fr") is None
+    path.write_text(TMX.replace("eine Katze", "ein Kater"), encoding="utf-8")
+    assert waited(lambda: target("one cat", "en", "de") == "ein Kater")
+    path.write_text("no XML", encoding="utf-8")
+    assert waited(lambda: target("one cat", "en", "de") and "the former segments are used" in said[-1])
+    assert target("one cat", "en", "de") == "ein Kater"
+    path.unlink()
+    assert target("one cat", "en", "de") == "ein Kater"
+
+
+def test_columns_without_languages_are_refused_for_several_directions(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", PAIRS)
+    with pytest.raises(UserError, match="its languages are not in the file"):
+        WatchedMemory(path, [("en", "de"), ("en", "fr")], lambda _: None)
+    only = WatchedMemory(path, [("en", "de")], lambda _: None).of("en", "de")
+    assert only is not None
+    assert len(only) == 4
+
+
+def test_processes_that_begin_together_make_one_index(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", [(f"{one} {number}", str(number)) for number in range(3000) for one, _ in PAIRS])
+    program = (
+        "import sys; from limelight.text.translation_memory import *; print(len(open_memory(sys.argv[1], say=print)))"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in "123"
+    ]
+    said = [each.communicate(timeout=120)[0].splitlines() for each in running]
+    assert [lines[-1] for lines in said] == ["12000"] * 3
+    assert sum(len(lines) - 1 for lines in said) == 1

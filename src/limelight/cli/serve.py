@@ -73,6 +73,7 @@ def serve(
     keys: serving_options.KeyFile = None,
     no_keys: serving_options.NoKeys = False,
     glossaries: serving_options.GlossaryFolder = None,
+    memory: serving_options.MemoryFile = None,
     cors: serving_options.Cors = None,
     allowed_host: serving_options.AllowedHosts = None,
     trust_proxy: serving_options.Proxies = "",
@@ -109,7 +110,8 @@ def serve(
         typer.echo(GREETING.format(host=host, port=port))
     limits = {name: given[option] for name, option in LIMITS.items()}
     computing = {name: given[name] for name in ("device", "precision", "threads", "shortlist")} | {
-        "pivot": not no_pivot
+        "pivot": not no_pivot,
+        "memory": str(memory or ""),
     }
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
     access = {"host": host, "port": port, "keys": keys, "hosts": tuple(allowed_host or ())}

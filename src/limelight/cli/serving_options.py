@@ -46,6 +46,16 @@ GlossaryFolder = Annotated[
         "--glossaries", help="Folder for the glossaries of clients. Default: kept in memory.", metavar="FOLDER"
     ),
 ]
+MemoryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory",
+        help="Translation memory (TMX): its segments are reused for the same source. Read again when it changes.",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+    ),
+]
 NoKeys = Annotated[
     bool,
     typer.Option(

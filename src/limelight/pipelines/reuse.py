@@ -8,7 +8,6 @@ from limelight.pipelines.options import Options
 from limelight.pipelines.repair_marks import Repaired
 from limelight.pipelines.sentence import Found, Rank
 from limelight.pipelines.translation import Translation
-from limelight.text.languages import normal_code
 from limelight.text.plan import MarkedSentence
 from limelight.text.translation_memory import MemoryMatch, TranslationMemory
 
@@ -47,9 +46,7 @@ def reused_sentence(options: Options, source: MarkedSentence, direction: Directi
 
 
 def _memory(options: Options, direction: Direction | None) -> TranslationMemory | None:
-    """The memory, unless it is of another direction."""
-    memory = options.memory
-    if memory is None or any(options.phrases) or direction is None:
-        return None if any(options.phrases) else memory
-    named = zip((memory.source, memory.target), (direction.source, direction.target), strict=True)
-    return memory if all(not one or not other or one == normal_code(other) for one, other in named) else None
+    """The memory of a direction; None for a search with phrases."""
+    if options.memory is None or any(options.phrases):
+        return None
+    return options.memory.of(*names_of(direction))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from limelight.serving.warm_up import warm_up
 from limelight.serving.worker import Worker
 from limelight.storage.layout import DETECTOR, find_model
 from limelight.storage.tables import read_detector
+from limelight.text.translation_memory import WatchedMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Loading:
     shortlist: bool = False
     pivot: bool = True
     """Whether it translates through another language what it has no direction for."""
+    memory: str = ""
+    """A file of segments that were translated before."""
     name: str = ""
     """What it is served as: answers never show a path."""
 
@@ -67,7 +71,8 @@ def _translating(found: Translator, loading: Loading, device: Any, send: Callabl
     found.name = loading.name
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
-    worker = Worker(found, send, detector, snapshots)
+    memory = WatchedMemory(loading.memory, found.directions, warnings.warn) if loading.memory else None
+    worker = Worker(found, send, detector, snapshots, memory)
     warm_up(found)
     directions = [list(each) for each in found.directions if each.source != UNNAMED["source"]]
     decoding = found.config.model_dump(mode="json")

@@ -22,6 +22,7 @@ from limelight.serving.tasks import Report, Task
 from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
+from limelight.text.translation_memory import MemoryMatch, WatchedMemory
 from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
@@ -65,6 +66,7 @@ class Worker:
         send: is called with each report, in the worker's thread.
         detector: tells the language of texts; None where the model has a single source language.
         snapshots: of the run that the model is of.
+        memory: segments that are reused.
     """
 
     def __init__(
@@ -73,8 +75,10 @@ class Worker:
         send: Callable[[Report], None],
         detector: LanguageDetector | None = None,
         snapshots: Snapshots | None = None,
+        memory: WatchedMemory | None = None,
     ) -> None:
         self._translator, self._send, self._detector, self._snapshots = translator, send, detector, snapshots
+        self._memory = memory
         self._scheduler = Scheduler(translator.engine)
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
@@ -138,7 +142,7 @@ class Worker:
 
     def _plain(self, text: str, options: dict[str, Any]) -> TextJob:
         given = Text(text, options.pop("first", 1), options.pop("prefix", ""))
-        asked = self._translator.options(lines=True, **options)
+        asked = self._translator.options(lines=True, memory=self._memory, **options)
         (job,) = self._translator.jobs([given], asked)
         return job
 
@@ -151,7 +155,8 @@ class Worker:
         knows = knows_marks(tokenizers.source) and knows_marks(tokenizers.target)
         glossary = Glossary(terms, language) if terms else None
         options.setdefault("protect", knows)
-        asked = self._translator.options(glossary=glossary, lines=options.pop("whole", False), **options)
+        memory, whole = None if terms else self._memory, options.pop("whole", False)
+        asked = self._translator.options(glossary=glossary, memory=memory, lines=whole, **options)
         (job,) = self._translator.jobs([given], asked)
         return job
 
@@ -244,7 +249,7 @@ def plain(translation: Translation) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have, and an object for a translation and a word."""
+    """The same with None for numbers that JSON does not have, and an object for a translation, a word and a match."""
     match value:
         case str() | None | bool():  # most of a translation: its tokens
             return value
@@ -254,6 +259,6 @@ def finite(value: Any) -> Any:
             return {key: finite(each) for key, each in value.items()}
         case list() | tuple():
             return [finite(each) for each in value]
-        case Translation() | Word():
+        case Translation() | Word() | MemoryMatch():
             return {each.name: finite(getattr(value, each.name)) for each in fields(value)}  # of a subclass, too
     return value

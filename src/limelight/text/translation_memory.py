@@ -11,16 +11,17 @@ import math
 import shutil
 import sqlite3
 import tempfile
+import time
 import unicodedata
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 
 from rapidfuzz.distance import Levenshtein
 
@@ -28,8 +29,13 @@ from limelight.errors import UserError
 from limelight.files import fill_file
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers.pairs import read_pairs
+from limelight.text.readers.pairs import names_languages, read_pairs
 from limelight.text.words import words_and_signs, words_of
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 FORMAT = "limelight memory 1"
 LEAST = 0.7
@@ -101,6 +107,11 @@ class TranslationMemory:
     def __len__(self) -> int:
         """The number of segments."""
         return self._total
+
+    def of(self, source: str, target: str) -> TranslationMemory | None:
+        """This memory, unless it is of another direction."""
+        named = ((self.source, normal_code(source)), (self.target, normal_code(target)))
+        return self if all(not own or not other or own == other for own, other in named) else None
 
     def close(self) -> None:
         """Close the index; the memory cannot be used afterwards."""
@@ -181,14 +192,14 @@ def open_memory(
     path, (source, target) = Path(path), (normal_code(source), normal_code(target))
     read_pairs([path], source, target)  # raises for a missing file and an unknown format
     place = path.with_name(f"{path.name}.{source}-{target}.index")
-    if _is_current(place, path):
-        return TranslationMemory(place, str(path))
 
     def build(partial: Path) -> None:
         _build(partial, path, source, target, say)
 
     try:
-        fill_file(place, build)
+        with _locked(path):  # several engines of a service begin at the same time
+            if not _is_current(place, path):
+                fill_file(place, build)
     except OSError as error:
         say(f"{place}: cannot be written ({(error.strerror or str(error)).lower()}): the index is temporary")
         folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
@@ -197,6 +208,77 @@ def open_memory(
         weakref.finalize(memory, shutil.rmtree, folder, ignore_errors=True)
         return memory
     return TranslationMemory(place, str(path))
+
+
+class WatchedMemory:
+    """The memories of a file in several directions, indexed again in the background after the file has changed."""
+
+    def __init__(
+        self, path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None], seconds: float = 2.0
+    ) -> None:
+        """The directions of which the file has no pairs are left out. `seconds` are the least time between two looks at
+        the file, and `say` is also told why a changed file is not used.
+
+        Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several
+        directions.
+        """
+        self._path, self._directions, self._say, self._seconds = Path(path), tuple(directions), say, seconds
+        self._lock, self._looked = Lock(), time.monotonic()
+        self._state = _state(self._path) if self._path.is_file() else ""
+        self._memories = self._opened()
+
+    def of(self, source: str, target: str) -> TranslationMemory | None:
+        """The memory of a direction; None if there is none."""
+        self._look()
+        found = (memory.of(source, target) for memory in self._memories)
+        return next((memory for memory in found if memory is not None), None)
+
+    def _opened(self) -> list[TranslationMemory]:
+        if not names_languages([self._path]) and len(self._directions) > 1:
+            raise UserError(f"{self._path}: its languages are not in the file, and the model has several; use TMX")
+        opened, errors = list[TranslationMemory](), list[UserError]()
+        for source, target in self._directions or [("", "")]:
+            try:
+                opened.append(open_memory(self._path, source, target, say=self._say))
+            except UserError as error:
+                errors.append(error)
+        if not opened:
+            raise errors[0]
+        return opened
+
+    def _look(self) -> None:
+        """Begin to index the file again if it has changed."""
+        now = time.monotonic()
+        if now - self._looked < self._seconds or not self._lock.acquire(blocking=False):
+            return
+        self._looked = now
+        try:
+            state = _state(self._path)
+        except OSError:  # it is being replaced, or gone: what was read stays
+            state = self._state
+        if state == self._state:
+            self._lock.release()
+            return
+        self._state = state
+        Thread(target=self._reopen, daemon=True).start()
+
+    def _reopen(self) -> None:
+        try:
+            self._memories = self._opened()
+        except UserError as error:
+            self._say(f"{error}; the former segments are used")
+        finally:
+            self._lock.release()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait for other processes that index the same file."""
+    with path.open("rb") as file:
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _is_current(index: Path, path: Path) -> bool:

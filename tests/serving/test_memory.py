@@ -1,0 +1,69 @@
+"""The service with a translation memory: what is in it is reused in every API, and shown in our own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from limelight.serving.load import Loading
+from limelight.storage.layout import DEFAULT, bundled_models
+from tests.serving.helpers import Running, running, wait_until
+
+CLOSED = "The pharmacy is closed today."
+PAIRS = {CLOSED: "Die Apotheke hat heute zu.", "I am here.": "Da bin ich."}
+pytestmark = pytest.mark.filterwarnings("ignore:.*its index is made")  # a line of the log
+ASKED = {"source_lang": "en", "target_lang": "de"}
+
+
+def tmx(pairs: dict[str, str]) -> str:
+    units = (
+        f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="de"><seg>{target}</seg></tuv></tu>'
+        for source, target in pairs.items()
+    )
+    return f'<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>{"".join(units)}</body></tmx>'
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("memory") / "m.tmx"
+    path.write_text(tmx(PAIRS), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(file: Path) -> Iterator[Running]:
+    with running({"box": Loading(str(bundled_models()[DEFAULT]), memory=str(file))}) as one:
+        yield one
+
+
+def test_segments_are_reused_in_every_api(service: Running) -> None:
+    text = f"{CLOSED} I am here."
+    expected = "Die Apotheke hat heute zu. Da bin ich."
+    own = service.post("/api/v1/translate", {"text": text, **ASKED}).value["translations"][0]
+    assert own["text"] == expected
+    assert [each["matches"][0]["similarity"] for each in own["sentences"]] == [1.0, 1.0]
+    assert own["sentences"][0]["matches"][0]["origin"].endswith("m.tmx:1")
+    deepl = service.post("/v2/translate", {"text": [text], "source_lang": "EN", "target_lang": "DE"})
+    assert deepl.value["translations"][0]["text"] == expected
+    libretranslate = service.post("/translate", {"q": text, "source": "en", "target": "de"})
+    assert libretranslate.value["translatedText"] == expected
+    chat = {"model": "box:en-de", "messages": [{"role": "user", "content": text}]}
+    assert service.post("/v1/chat/completions", chat).value["choices"][0]["message"]["content"] == expected
+
+
+def test_other_directions_and_texts_with_tags_are_translated(service: Running) -> None:
+    french = service.post("/api/v1/translate", {"text": CLOSED, "source_lang": "en", "target_lang": "fr"}).value
+    assert french["translations"][0]["sentences"][0]["matches"] == []
+    tagged = service.post("/api/v1/translate", {"text": f"<b>{CLOSED}</b>", "tag_handling": "html", **ASKED}).value
+    assert tagged["translations"][0]["text"].startswith("<b>")
+    assert tagged["translations"][0]["text"].endswith("</b>")
+
+
+def test_a_changed_file_is_read_again(service: Running, file: Path) -> None:
+    file.write_text(tmx({**PAIRS, CLOSED: "Heute zu."}), encoding="utf-8")
+
+    def now() -> bool:
+        found = service.post("/api/v1/translate", {"text": CLOSED, **ASKED}).value
+        return bool(found["translations"][0]["text"] == "Heute zu.")
+
+    wait_until(now)
