@@ -187,7 +187,7 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--source en", "--source and --target name the languages of --train and --valid: give them together"),
         ("--train {corpus}/train.tsv --recipe tinny", "unknown recipe 'tinny'; did you mean tiny? choose from small,"),
         ("--train {corpus}/train.tsv --recipe tiny --config a.yaml", "give --recipe or --config, not both"),
-        ("--config none.yaml", "none.yaml: is missing; cannot read the configuration"),
+        ("--config none.yaml", "none.yaml: is missing; give the path of an existing configuration file"),
         ("--config {bad}/unknown.yaml", "unknown.yaml: unknown setting training.sed; did you mean training.seed?"),
         (
             "--train {corpus}/train.tsv --set training.sed=4",

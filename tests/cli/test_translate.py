@@ -182,7 +182,8 @@ def test_length_limits_patience_and_pruning_are_options(
 ) -> None:
     asked = []
     submit = Engine.submit
-    monkeypatch.setattr(Engine, "submit", lambda self, request: asked.append(request) or submit(self, request))
+    recorded = lambda self, request, **how: asked.append(request) or submit(self, request, **how)  # noqa: E731
+    monkeypatch.setattr(Engine, "submit", recorded)
     short = ["--max-length-factor", 0.01, "--max-length-extra", 2]
     how = ["--patience", 3, "--prune", 2.5, "--no-repeat-ngram", 2]
     ended = limelight("translate", "--model", trained, text, "--json", "--no-guards", *how, *short)

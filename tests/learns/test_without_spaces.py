@@ -42,7 +42,7 @@ def test_japanese_is_trained_scored_and_drawn(tmp_path: Path, capsys: pytest.Cap
     text = ["--train", str(tmp_path / "train.tsv"), "--valid", str(tmp_path / "valid.tsv")]
     languages = ["--source", "en", "--target", "ja", "--set", "training.bleu_tokenize=char"]  # the same with MeCab
     assert run(["train", *text, *languages, *settings, "--recipe", "tiny", "--max-steps", "120", "--out", folder]) == 0
-    assert "sacreBLEU char (as asked for), cased, greedy, 40 of 40 sentences" in capsys.readouterr().err
+    assert "sacreBLEU char (as requested), cased, greedy, 40 of 40 sentences" in capsys.readouterr().err
 
     assert run(["evaluate", "--model", folder, "--test", test, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -504,9 +504,9 @@ def test_no_two_sentences_draw_from_the_same_random_numbers(monkeypatch: pytest.
     (n, k)."""
     drawn, submit = list[tuple[int, ...]](), Silent.submit
 
-    def recorded(self: Silent, request: Request, *, first: bool = False) -> int:
+    def recorded(self: Silent, request: Request, **how: bool) -> int:
         drawn.append(request.substream)
-        return submit(self, request, first=first)
+        return submit(self, request, **how)
 
     monkeypatch.setattr(Silent, "submit", recorded)
     lines = [f"the {{x}} lamp hums {number}. it is. 5! a dog runs" if number % 2 else "it is" for number in range(2500)]

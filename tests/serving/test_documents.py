@@ -190,7 +190,7 @@ def test_the_status_of_a_document_and_its_end(service: Running, monkeypatch: pyt
             assert (answer.status, answer.value["message"]) == (404, "Document not found")
     assert [service.post(f"{path}/result", key).status for _ in "ab"] == [200, 200], "a lost connection loses nothing"
     assert service.service.uploads.unfetched == 0
-    wait_until(lambda: len(service.service.uploads) == 0)
+    wait_until(lambda: service.post(path, key).status == 404)
     again = service.post(f"{path}/result", key)
     assert (again.status, again.value["message"]) == (404, "Document not found")
     wait_until(lambda: not children())

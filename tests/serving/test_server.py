@@ -94,10 +94,10 @@ def is_closed(connection: socket.socket, seconds: float) -> bool:
 @pytest.mark.parametrize(
     ("method", "path", "size"),
     [
-        ("POST", "/v2/translate", 5),  # 403: no key
+        ("POST", "/api/v1/translate", 5),  # 401: no key
         ("POST", "/nothing", 5),  # 404
         ("PUT", "/translate", 5),  # 405
-        ("POST", "/v2/translate", 1_000_000),  # 413, were it read
+        ("POST", "/api/v1/translate", 1_000_000),  # 413, were it read
         ("GET", "/languages", 5),  # 200, and no body is read
     ],
 )
@@ -120,13 +120,27 @@ def test_a_connection_whose_body_arrives_after_the_answer_is_kept() -> None:
         socket.create_connection(("127.0.0.1", service.port)) as connection,
     ):
         for _ in range(2):
-            connection.sendall(b"POST /v2/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
+            connection.sendall(b"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
             answer = b""
             while b"no_key" not in answer:
-                answer += connection.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 403")
+                answer += (more := connection.recv(65536))
+                assert more, "it was closed"
+            assert answer.startswith(b"HTTP/1.1 401")
             connection.sendall(b"a")
             connection.sendall(b"bcde")
+
+
+def test_a_body_that_turns_out_invalid_is_no_fault_of_the_service() -> None:
+    """A body in chunks, of which the first is none: the server refuses what the application has begun to answer."""
+    head = b"GET /?%ff HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with running({"one": translator(table(1))}) as service:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(head + b"[" * 50_000)
+                connection.shutdown(socket.SHUT_WR)
+                assert connection.recv(65536).startswith(b"HTTP/1.1 400")
+        wait_until(lambda: service.get("/api/v1/health/ready").status == 200)
+        assert [line for line in service.lines() if line["event"] == "fault"] == []
 
 
 def test_a_client_that_does_not_read_is_disconnected() -> None:

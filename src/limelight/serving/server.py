@@ -63,7 +63,11 @@ class PatientProtocol(H11Protocol):
         self.conn = CountingConnection(h11.SERVER, HEADER_BYTES)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse invalid HTTP. If the response has already begun, close the connection."""
+        """Refuse invalid HTTP. If the response has already begun, close the connection. A request whose body turns out
+        to be invalid has no other answer: for the application its client has left."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:
