@@ -350,7 +350,7 @@ def test_what_takes_too_long_is_not_computed_again_and_a_key_pays_once(
             asked.append(1)
             raise Refusal(503, code, "later", retry_after=1)
 
-    monkeypatch.setattr(documents.asyncio, "sleep", sleep)
+    monkeypatch.setattr(documents, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     client, busy = Client("me", "me"), Busy()
     with pytest.raises(Refusal, match="later"):
         asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], None))
