@@ -8,7 +8,7 @@ Public signatures give full shapes, with these names only:
 | width      |        | hypotheses of a sentence, which share one source                  |
 | rows       |        | hypotheses of all sentences, end to end                           |
 | source     | S      | source positions                                                  |
-| shares     |        | positions whose shares are told, of one side or of both           |
+| shares     |        | positions of one side or of both, by their shares                 |
 | target     | T      | target positions                                                  |
 | read       |        | target positions that a decoder reads; 0 without a decoder        |
 | length     | L      | positions of either side                                          |
