@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.browser.helpers import TEXT, rest, untrained
+from tests.serving.helpers import Running, running
+
 BROWSER = os.environ.get("LIMELIGHT_BROWSER", "")
 collect_ignore_glob = [] if BROWSER else ["test_*.py"]
 
@@ -94,3 +97,23 @@ def picture() -> Any:
             page.screenshot(path=str(PICTURES / f"{name}.png"), full_page=True)
 
     return take
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    """A service with a model that has learned nothing; modules with other models have their own."""
+    with running({"untrained": untrained()}) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(open_page: Any, service: Running) -> Any:
+    """Open the service's page with a translation, with what the address says."""
+
+    def open_(fragment: str = "", size: str = "laptop", **options: Any) -> Any:
+        place = f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}&{fragment}"
+        page = open_page(place, size, allowed=service.url, **options)
+        rest(page)
+        return page
+
+    return open_

@@ -11,6 +11,8 @@ from limelight.tokens import Tokenizers
 from tests.inspection.fakes import Spelling
 from tests.models.helpers import make_model, transformer
 
+TEXT = "abcdef"
+
 
 def untrained(**config: Any) -> Translator:
     """Two layers of three heads on each side, always the same."""

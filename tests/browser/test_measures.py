@@ -1,7 +1,6 @@
 """What weights do not say, on the page; and what a visitor is told of a model that loads and a service that is gone."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,28 +9,8 @@ import pytest
 from limelight.inspection.erasure import Rows, erasures
 from limelight.pipelines.explain import Question, explain, explained_page, layers_of, measured
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import rest, tokens, until, untrained
+from tests.browser.helpers import TEXT, rest, tokens, until, untrained
 from tests.pipelines.test_explain import array
-from tests.serving.helpers import Running, running
-
-TEXT = "abcdef"
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Running]:
-    with running({"untrained": untrained()}) as found:
-        yield found
-
-
-@pytest.fixture
-def visit(open_page: Any, service: Running) -> Any:
-    def open_(fragment: str = "", size: str = "laptop", **options: Any) -> Any:
-        place = f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}&{fragment}"
-        page = open_page(place, size, allowed=service.url, **options)
-        rest(page)
-        return page
-
-    return open_
 
 
 def said(one: Any, text: str = TEXT) -> Question:

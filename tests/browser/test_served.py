@@ -1,7 +1,6 @@
 """The page of a running service: what a visitor does, from the first sentence to the file that is taken along."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +11,7 @@ import torch
 from limelight.inspection import attention_map
 from limelight.pipelines.explain import Question, explain
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import rest, tokens, until, untrained
-from tests.serving.helpers import Running, running
-
-TEXT = "abcdef"
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Running]:
-    with running({"untrained": untrained()}) as found:
-        yield found
-
-
-@pytest.fixture
-def visit(open_page: Any, service: Running) -> Any:
-    """Open the service's page, with what the address says."""
-
-    def open_(fragment: str = "", size: str = "laptop", **options: Any) -> Any:
-        place = f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}&{fragment}"
-        page = open_page(place, size, allowed=service.url, **options)
-        rest(page)
-        return page
-
-    return open_
+from tests.browser.helpers import TEXT, rest, tokens, until, untrained
 
 
 def output(page: Any) -> str:

@@ -23,8 +23,6 @@ from itertools import islice, pairwise
 from pathlib import Path
 from threading import Lock, Thread
 
-from rapidfuzz.distance import Levenshtein
-
 from limelight.errors import UserError
 from limelight.files import fill_file
 from limelight.text.languages import normal_code
@@ -75,6 +73,8 @@ def similarity(one: str, other: str) -> float:
 
 
 def _similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> float:
+    from rapidfuzz.distance import Levenshtein  # takes 35 ms, which translations without a memory should not wait for
+
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
 
 
