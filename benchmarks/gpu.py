@@ -29,7 +29,7 @@ import typer
 
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
-from limelight.batching.batch import Batch, cut_batches, make_batch
+from limelight.batching.batch import Batch, cut_batches
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.models.families import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
@@ -252,14 +252,7 @@ def made_up_batches(model: Seq2Seq, tokens: int) -> list[Batch]:
     """A few batches, cut as training cuts them."""
     sides = lengths(20_000)
     cut = cut_batches(*sides, tokens=tokens, generator=np.random.default_rng(1))
-    return [
-        make_batch(
-            *(_rows(side[rows] - 1, model.output_size) for side in sides),
-            start=model.start_id, end=model.end_id,
-            source_padding=model.source_padding, target_padding=model.target_padding,
-        )
-        for rows in cut[:DIFFERENT]
-    ]  # fmt: skip
+    return [model.batch(*(_rows(side[rows] - 1, model.output_size) for side in sides)) for rows in cut[:DIFFERENT]]
 
 
 def _rows(sizes: np.ndarray, vocabulary: int) -> list[np.ndarray]:

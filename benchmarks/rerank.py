@@ -20,7 +20,6 @@ from benchmarks.box_text import read_part
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS
-from limelight.batching.batch import make_batch
 from limelight.config import Direction
 from limelight.decoding.settings import LengthPenalty
 from limelight.pipelines.load import load_translator
@@ -101,9 +100,14 @@ def _lists(translator: Translator, data: Path, direction: tuple[str, str], count
     pairs = read_part(data, "tatoeba", "dev", direction)
     pairs = [pairs[row] for row in np.linspace(0, len(pairs) - 1, min(count, len(pairs))).astype(int)]
     found = translator.translate(
-        [pair.source for pair in pairs], source_lang=direction[0], target_lang=direction[1],
-        guards=False, lines=True, beam_size=beam, n_best=beam,
-    )  # fmt: skip
+        [pair.source for pair in pairs],
+        source_lang=direction[0],
+        target_lang=direction[1],
+        guards=False,
+        lines=True,
+        beam_size=beam,
+        n_best=beam,
+    )
     flat = [(pair.source, each) for pair, one in zip(pairs, found, strict=True) for each in (one, *one.alternatives)]
     scores = iter(backward(translator, [(each.text, source) for source, each in flat], Direction(*direction[::-1])))
     lists = []
@@ -126,10 +130,7 @@ def backward(translator: Translator, pairs: Sequence[tuple[str, str]], direction
     order = sorted(range(len(pairs)), key=lambda place: len(sources[place]) + len(targets[place]))
     for first in range(0, len(order), BATCH):
         some = order[first : first + BATCH]
-        batch = make_batch(
-            [sources[place] for place in some], [targets[place] for place in some], start=model.start_id,
-            end=model.end_id, source_padding=model.source_padding, target_padding=model.target_padding,
-        )  # fmt: skip
+        batch = model.batch([sources[place] for place in some], [targets[place] for place in some])
         scores = model.project(model(batch)).log_softmax(dim=-1)
         gained = scores.gather(-1, batch.target_out.clamp(max=scores.shape[-1] - 1)[..., None])[..., 0]
         sums = (gained * batch.target_valid).sum(dim=1) / batch.target_valid.sum(dim=1)

@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import permit_keys
-from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
 from limelight.models.families import build_model
-from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.tokens import END, Tokenizers, train_tokenizer
@@ -30,19 +28,13 @@ def learn_by_heart() -> Translator:
     both = train_tokenizer(SOURCES + TARGETS, sentences=len(SOURCES), **rules)
     sizes = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=32, heads=4, d_ff=64, dropout=0.0)
     model = build_model(sizes, Tokenizers(both, both))
-    batch = batch_of(model, both.encode_batch(SOURCES), both.encode_batch(TARGETS))
+    batch = model.batch(both.encode_batch(SOURCES), both.encode_batch(TARGETS))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for _ in range(100):
         optimizer.zero_grad()
         (batch_loss(model, batch, label_smoothing=0.1) / batch.target_tokens).backward()
         optimizer.step()
     return Translator(model.eval(), Tokenizers(both, both))
-
-
-def batch_of(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> Batch:
-    """What a model is given in training: both sides, padded."""
-    padding = {"source_padding": model.source_padding, "target_padding": model.target_padding}
-    return make_batch(sources, targets, start=model.start_id, end=END, **padding)
 
 
 def show(station: str, values: Tensor, *, note: str = "") -> None:
@@ -73,7 +65,7 @@ def travel(translator: Translator, text: str) -> None:
     while read != END and len(said) < 3 * len(ids):
         print(f"\nthe decoder reads   {target_side.pieces([read])[0]}")
         # A step keeps no weights: what was said is read once more, all of it at once, as in training.
-        for depth, weights in enumerate(model.forward_with_attention(batch_of(model, [ids], [said]))[1].cross):
+        for depth, weights in enumerate(model.forward_with_attention(model.batch([ids], [said]))[1].cross):
             share, place = weights[0, :, -1].mean(dim=0).max(dim=-1)
             show(
                 f"decoder {depth} attends",

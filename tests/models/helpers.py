@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from limelight.batching.batch import Batch, make_batch, pad_rows
+from limelight.batching.batch import Batch, pad_rows
 from limelight.config import (
     DecoderOnlyConfig,
     ModelConfig,
@@ -131,14 +131,7 @@ def random_rows(lengths: Sequence[int], size: int) -> list[list[int]]:
 
 def batch_of(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> Batch:
     """Rows without special ids as a batch of this model."""
-    return make_batch(
-        sources,
-        targets,
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    return model.batch(sources, targets)
 
 
 def batch_as_it_stands(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> Batch:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from limelight.batching.batch import make_batch
 from limelight.config import find_direction
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
@@ -105,14 +104,7 @@ def _scored(
     values: dict[int, list[float]] = {}
     with eval_mode(model) as device:
         for rows in _batches(lengths, batch_tokens):
-            batch = make_batch(
-                [sources[row] for row in rows],
-                [targets[row] for row in rows],
-                start=model.start_id,
-                end=model.end_id,
-                source_padding=model.source_padding,
-                target_padding=model.target_padding,
-            ).to(device)
+            batch = model.batch([sources[row] for row in rows], [targets[row] for row in rows]).to(device)
             valid = batch.target_valid
             flat = log_probabilities(model, model(batch)[valid], batch.target_out[valid])
             lists = [some.tolist() for some in flat.split(valid.sum(dim=1).tolist())]

@@ -27,7 +27,6 @@ from torch import Tensor
 
 from limelight.attention.attend import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.batching.batch import make_batch
 from limelight.errors import UserError
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
@@ -149,14 +148,7 @@ def attention_parts(
     """The attention sub-layers of each kind, in their order. Raises `UserError` as `contributions` does."""
     if not isinstance(model, Transformer):
         raise UserError("contributions are those of Transformers with encoder and decoder: this is another model")
-    batch = make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch([source_ids], [target_ids])
     found: dict[str, list[Part]] = {"cross": [], "encoder_self": [], "decoder_self": []}
     with eval_mode(model) as device:
         batch = batch.to(device)

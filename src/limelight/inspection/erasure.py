@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from limelight.batching.batch import make_batch
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 
 
@@ -52,14 +51,7 @@ def _given(
     model: Seq2Seq, sources: Sequence[Sequence[int]], rows: Rows, keep_heads: KeepHeads | None
 ) -> npt.NDArray[np.float64]:
     """(sources, target tokens): log p(y_t | source, y_<t)"""
-    batch = make_batch(
-        sources,
-        [rows.target] * len(sources),
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch(sources, [rows.target] * len(sources))
     with eval_mode(model) as device:
         features = model.forward(batch.to(device), keep_heads=keep_heads)[:, : len(rows.target)]
         of_all = torch.log_softmax(model.project(features).float(), dim=-1)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import permit_keys
-from limelight.batching.batch import Batch, make_batch
 from limelight.errors import UserError
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
@@ -50,7 +49,7 @@ def encoder_lens(
     """
     transformer = _transformer(model)
     with eval_mode(model) as device:
-        batch = _batch(model, source_ids, ()).to(device)
+        batch = model.batch([source_ids], [()]).to(device)
         hidden, rotate = transformer.encoder.enter(batch.source)
         may_attend, states = permit_keys(batch.source_valid), [hidden]
         for depth, layer in enumerate(cast(list[EncoderLayer], list(transformer.encoder.layers))):
@@ -72,7 +71,7 @@ def decoder_lens(
     """
     transformer = _transformer(model)
     with eval_mode(model) as device:
-        batch = _batch(model, source_ids, target_ids).to(device)
+        batch = model.batch([source_ids], [target_ids]).to(device)
         memory = transformer.encode(batch.source, batch.source_valid, keep_heads=keep_heads)
         sources = transformer.decoder.project_memory(memory.features, permit_keys(batch.source_valid))
         hidden, rotate = transformer.decoder.enter(batch.target_in)
@@ -118,14 +117,3 @@ def _transformer(model: Seq2Seq) -> Transformer:
     if not isinstance(model, Transformer):
         raise UserError("the layers of Transformers with encoder and decoder can be read: this is another model")
     return model
-
-
-def _batch(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> Batch:
-    return make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )

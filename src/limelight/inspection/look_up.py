@@ -10,7 +10,7 @@ from torch import Tensor
 
 from limelight.attention.attend import ScoreFunction, attend, causal_mask, permit_keys
 from limelight.attention.scores import Additive, Concat, General, Score, dot, scaled_dot
-from limelight.batching.batch import Batch, make_batch, make_blocks
+from limelight.batching.batch import Batch, make_blocks
 from limelight.errors import UserError
 from limelight.inspection.page_data import packed
 from limelight.inspection.words import END_PIECE, drawable, readable
@@ -39,14 +39,7 @@ def decoding_steps(
     [...]}`: `rank` counts the chosen token from 0; a candidate has `id`, `text`, `probability` and `log_probability`
     (natural logarithm). The sum of the chosen log-probabilities is that of the translation.
     """
-    batch = make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch([source_ids], [target_ids])
     with eval_mode(model) as device, torch.inference_mode():
         features = model.forward(batch.to(device), keep_heads=keep_heads)
         log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()
@@ -142,14 +135,7 @@ def look_up(
 
     Raises `UserError` for an unknown kind, layer, head or row, and for models of other families.
     """
-    batch = make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch([source_ids], [target_ids])
     with eval_mode(model) as device, torch.inference_mode():
         compared = _compared(model, batch.to(device), kind, layer, keep_heads)
         for name, value, count in (("head", head, len(compared.queries)), ("row", row, compared.queries.shape[1])):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from limelight.batching.batch import make_batch, make_blocks
+from limelight.batching.batch import make_blocks
 from limelight.batching.labels import begun, label_batch
 from limelight.inspection.attention_map import AttentionMap, Weights
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups
@@ -29,14 +29,7 @@ def attention_map(
     text (`text_map`): the source, its end, and the target.
     """
     source_ids = tokenizers.source.encode(source_text)
-    batch = make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch([source_ids], [target_ids])
     with eval_mode(model) as device:
         _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
     source_words = tokenizers.source.word_of(source_ids)

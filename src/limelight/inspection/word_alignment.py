@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from limelight.batching.batch import make_batch
 from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.token_spans import joined_words, words_of_tokens
 from limelight.models.interface import Seq2Seq, eval_mode
@@ -63,14 +62,7 @@ def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDA
     A target word has the mean over its tokens, a source word the sum; the source's `</s>` is left out. All pairs are
     one batch. Raises `TypeError` for a model without cross-attention.
     """
-    batch = make_batch(
-        [pair.source for pair in pairs],
-        [pair.target for pair in pairs],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch([pair.source for pair in pairs], [pair.target for pair in pairs])
     with eval_mode(model) as device:
         _, found = model.forward_with_attention(batch.to(device))
     if not found.cross:

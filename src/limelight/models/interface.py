@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.batching.batch import Batch
+from limelight.batching.batch import Batch, Rows, make_batch
 from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.shapes import Bool, Float, Int
@@ -255,6 +255,17 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     def output_size(self) -> int:
         """Number of classes of `project`: all target tokens except padding, which is never predicted."""
         return self.target_padding
+
+    def batch(self, sources: Rows, targets: Rows) -> Batch:
+        """Sentence pairs as a padded batch for `forward`; the rows contain no special ids."""
+        return make_batch(
+            sources,
+            targets,
+            start=self.start_id,
+            end=self.end_id,
+            source_padding=self.source_padding,
+            target_padding=self.target_padding,
+        )
 
     @abstractmethod
     def encode(

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.batching.batch import make_batch
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode
@@ -121,14 +120,7 @@ def _attended(
     if max(len(source_ids), len(target_ids)) > MAX_ATTENDED:
         return None
     model = codec.model
-    batch = make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
+    batch = model.batch([source_ids], [target_ids])
     try:
         with eval_mode(model) as device:
             _, weights = model.forward_with_attention(batch.to(device))

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from limelight.batching.batch import Batch, make_batch, make_blocks, pad_rows
+from limelight.batching.batch import Batch, make_blocks, pad_rows
 from limelight.errors import UserError
 from limelight.models.interface import Model
 from limelight.models.transformer import Transformer
@@ -153,10 +153,7 @@ def sample_batch(model: Model) -> Batch:
         return make_blocks(ids.numpy())
     assert isinstance(model, Transformer)
     sources, targets = ([[1] * (longest - 1 - row % 4) for row in range(ROWS)] for longest in (SOURCE, TARGET))
-    return make_batch(
-        sources, targets, start=model.start_id, end=model.end_id,
-        source_padding=model.source_padding, target_padding=model.target_padding,
-    )  # fmt: skip
+    return model.batch(sources, targets)
 
 
 def require_compilable(model: Model) -> None:
