@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-serve check check-page format lock sbom
+.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-portable bench-serve check check-page format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -52,6 +52,10 @@ torture: .venv/.ready-dev ## break runs in every way we promise to survive, with
 bench: .venv/.ready-peers ## measure everything beside the peers (50 minutes): make bench DATA=folder-of-Multi30k
 	@test -n "$(DATA)" || { echo 'make bench DATA=FOLDER: which folder holds train.en.gz, train.de.gz, val.* and the tests of Multi30k?'; exit 2; }
 	@$(BIN)/python -m benchmarks.run_all --data "$(DATA)"
+
+bench-portable: .venv/.ready-peers ## measure decoding beside CTranslate2, both with AVX2 alone: make bench-portable DATA=folder-of-Multi30k
+	@test -n "$(DATA)" || { echo 'make bench-portable DATA=FOLDER: which folder holds the tests of Multi30k?'; exit 2; }
+	@$(AVX2) $(BIN)/python -m benchmarks.decoding --data "$(DATA)" --name decoding-avx2 --only "limelight int8" --only "ctranslate2 int8"
 
 bench-serve: .venv/.ready-dev ## measure the service under 1 to 128 clients: make bench-serve MODEL=folder
 	@test -n "$(MODEL)" || { echo 'make bench-serve MODEL=FOLDER: which model is to be served?'; exit 2; }

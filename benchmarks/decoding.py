@@ -2,10 +2,14 @@
 
     python -m benchmarks.decoding --data DATA --small runs/bench/small --base runs/bench/base
 
-The runs are Transformers with normalization after each sub-layer, as transformers' Marian model has it; what the peers
-translate with is made of them by `limelight export`. Each way runs in a process of its own, round after round, on real
-sentences with their real lengths: all of them in batches, and some one at a time. Times are those of translating,
-tokens and text included, loading not; figures are medians over the rounds, ratios medians of the ratios in a round.
+The bundled model is always measured. `small` and `base` are runs with normalization after each sub-layer, as
+transformers' Marian model has it; what the peers translate with is made of them by `limelight export`. Each way runs
+in a process of its own, round after round, on real sentences with their real lengths: all of them in batches, and
+some one at a time. Times are those of translating, tokens and text included, loading not, by the wall clock and by
+the clock of the processor, which other work on the machine changes less. Figures are medians over the rounds, ratios
+medians of the ratios in a round.
+
+`make bench-portable` measures the same with AVX2 alone, ours and the peers'.
 """
 
 import json
@@ -23,6 +27,8 @@ import typer
 
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
+from limelight.capabilities import describe
+from limelight.storage.layout import DEFAULT, bundled_models
 from limelight.text.readers import read_pairs
 
 LIMIT = 128
@@ -42,7 +48,7 @@ class Size(NamedTuple):
     """So many of them by transformers, in batches."""
 
 
-SIZES = {"small": Size(1000, 50, 100), "base": Size(200, 12, 32)}
+SIZES = {"bundled": Size(500, 50, 0), "small": Size(1000, 50, 100), "base": Size(200, 12, 32)}
 
 
 def main(
@@ -50,7 +56,9 @@ def main(
     small: Annotated[Path | None, typer.Option(help="Run folder of a small model.")] = None,
     base: Annotated[Path | None, typer.Option(help="Run folder of a model of the paper's base size.")] = None,
     rounds: Annotated[int, typer.Option(help="Processes of each kind, in turn.", min=1)] = 5,
-    results: Annotated[Path, typer.Option(help="Folder for decoding.json.")] = RESULTS,
+    only: Annotated[list[str] | None, typer.Option(help="Only ways that begin so.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder for the result.")] = RESULTS,
+    name: Annotated[str, typer.Option(help="Name of the result.")] = "decoding",
     alone: Annotated[str, typer.Option(hidden=True)] = "",
     folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
     size: Annotated[str, typer.Option(hidden=True)] = "",
@@ -59,32 +67,36 @@ def main(
     if alone and folder:
         print(json.dumps(measure(WAYS[alone](folder), alone, SIZES[size], data)))
         return
-    runs = {name: run for name, run in (("small", small), ("base", base)) if run is not None}
-    if not runs:
-        raise typer.BadParameter("name a run: --small RUN, --base RUN, or both")
-    found = {name: compare(name, run, data, rounds) for name, run in runs.items()}
+    given = {"bundled": bundled_models()[DEFAULT], "small": small, "base": base}
+    ways = [way for way in WAYS if not only or way.startswith(tuple(only))]
+    found = {size: compare(size, run, data, rounds, ways) for size, run in given.items() if run is not None}
     result = {
         "benchmark": "decoding beside the peers",
-        "command": "python -m benchmarks.decoding --data DATA --small RUN --base RUN",
+        "command": f"python -m benchmarks.decoding --data DATA --small RUN --base RUN --rounds {rounds}",
         "machine": describe_machine(),
+        "capabilities": describe(),
         "products": {"bf16 GFLOP/s": round(product_rate(torch.bfloat16) / 1e9)},
         **found,
-        "table": "\n\n".join(shown(name, each) for name, each in found.items()),
+        "table": "\n\n".join(shown(size, each) for size, each in found.items()),
     }
-    write_result("decoding", result, folder=results)
+    write_result(name, result, folder=results)
     print(result["table"])
 
 
-def compare(name: str, run: Path, data: Path, rounds: int) -> dict[str, Any]:
-    """All ways on one model, in turn."""
+def compare(size: str, run: Path, data: Path, rounds: int, ways: Sequence[str]) -> dict[str, Any]:
+    """All ways on one model, in turn; those that cannot run it are left out."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "run").symlink_to(run.resolve())
-        for kind in ("ctranslate2", "huggingface"):
+        for kind in ("ctranslate2", "huggingface") if size != "bundled" else ("ctranslate2",):
             words = ["limelight", "export", "--model", str(run), "--to", kind, "-o", str(folder / kind)]
             subprocess.run([sys.executable, "-m", *words], check=True, stdout=subprocess.DEVNULL)
-        ways = [way for way in WAYS if "shortlist" not in way or (run / "best" / "shortlist.safetensors").exists()]
-        found = [{way: in_own_process(way, name, folder, data) for way in ways} for _ in range(rounds)]
+        missing = {
+            "shortlist": not (run / "best" / "shortlist.safetensors").exists(),
+            "transformers": not (folder / "huggingface").exists(),
+        }
+        ways = [way for way in ways if not any(word in way and lacks for word, lacks in missing.items())]
+        found = [{way: in_own_process(way, size, folder, data) for way in ways} for _ in range(rounds)]
     return {
         "ways": {way: {key: _median(found, way, key) for key in found[0][way]} for way in ways},
         "ratios": ratios(found, ways),
@@ -101,7 +113,7 @@ def in_own_process(way: str, size: str, folder: Path, data: Path) -> dict[str, f
 
 
 def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str, float]:
-    """Target tokens per second in batches, milliseconds a sentence alone; greedy and with a beam of 4."""
+    """Target tokens per second in batches, milliseconds a sentence alone, by both clocks."""
     from limelight.evaluation import corpus_bleu
 
     pairs = list(read_pairs([data / "test_2016_flickr.en.gz", data / "test_2016_flickr.de.gz"]))
@@ -110,23 +122,29 @@ def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str,
     figures = {}
     for name, beam in (("greedy", 1), ("beam 4", 4)):
         translate(sources[:40], beam)
-        begin = time.perf_counter()
-        found = translate(sources, beam)
-        figures[f"batches, {name}: tokens/s"] = sum(pieces for _, pieces in found) / (time.perf_counter() - begin)
+        found, seconds, computed = timed(translate, sources, beam)
+        tokens = sum(pieces for _, pieces in found)
+        figures[f"batches, {name}: tokens/s"] = tokens / seconds
+        figures[f"batches, {name}: tokens/CPU s"] = tokens / computed
         figures[f"{name}: BLEU"] = corpus_bleu([text for text, _ in found], [pair.target for pair in pairs]).score
-        times = []
-        for source in sources[: size.alone]:
-            begin = time.perf_counter()
-            translate([source], beam)
-            times.append(time.perf_counter() - begin)
-        figures[f"alone, {name}: ms"] = 1000 * statistics.median(times)
+        times = [timed(translate, [source], beam)[1:] for source in sources[: size.alone]]
+        walls, processors = zip(*times, strict=True)
+        figures[f"alone, {name}: ms"] = 1000 * statistics.median(walls)
+        figures[f"alone, {name}: CPU ms"] = 1000 * statistics.median(processors)
     return figures
+
+
+def timed(translate: Translate, sources: Sequence[str], beam: int) -> tuple[list[tuple[str, int]], float, float]:
+    """The translations, the seconds that passed, and the seconds that all threads of the process computed."""
+    wall, computed = time.perf_counter(), time.process_time()
+    found = translate(sources, beam)
+    return found, time.perf_counter() - wall, time.process_time() - computed
 
 
 # --- the ways ---
 
 
-def limelight(precision: str, *, shortlist: bool = False) -> Callable[[Path], Translate]:
+def limelight(precision: str, *, shortlist: bool = False, guards: bool = False) -> Callable[[Path], Translate]:
     def load(folder: Path) -> Translate:
         from limelight.memory import hold_memory_for_work
         from limelight.pipelines.load import load_translator
@@ -137,8 +155,10 @@ def limelight(precision: str, *, shortlist: bool = False) -> Callable[[Path], Tr
         )
         translator.config = translator.config.model_copy(update={"max_length_factor": 1e-6, "max_length_extra": LIMIT})
 
+        languages = {"source_lang": "en", "target_lang": "de"} if translator.directions else {}
+
         def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
-            found = translator.translate(sources, beam_size=beam, lines=True, guards=False)
+            found = translator.translate(sources, beam_size=beam, lines=True, guards=guards, **languages)
             return [(each.text, len(each.tokens) + each.finished) for each in found]
 
         return translate
@@ -151,16 +171,20 @@ def ctranslate2(precision: str, workers: int, threads: int) -> Callable[[Path], 
         import ctranslate2
         import sentencepiece
 
+        from limelight.config import has_tags, load_config
+        from limelight.storage.layout import CONFIG, find_model
+
         source, target = (
             sentencepiece.SentencePieceProcessor(model_file=str(folder / "ctranslate2" / f"{side}.spm"))
             for side in ("source", "target")
         )
+        tag = ["<2de>"] if has_tags(load_config(find_model(folder / "run") / CONFIG).data) else []
         translator = ctranslate2.Translator(
             str(folder / "ctranslate2"), compute_type=precision, inter_threads=workers, intra_threads=threads
         )
 
         def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
-            pieces = [[*source.encode(text, out_type=str), "</s>"] for text in sources]
+            pieces = [[*tag, *source.encode(text, out_type=str), "</s>"] for text in sources]
             found = translator.translate_batch(
                 pieces, beam_size=beam, max_batch_size=32, max_decoding_length=LIMIT, max_input_length=0
             )
@@ -200,6 +224,7 @@ def transformers(folder: Path) -> Translate:
 
 
 WAYS: dict[str, Callable[[Path], Translate]] = {
+    "limelight int8, guards": limelight("int8", guards=True),
     "limelight int8": limelight("int8"),
     "limelight int8, shortlist": limelight("int8", shortlist=True),
     "limelight bf16": limelight("bf16"),

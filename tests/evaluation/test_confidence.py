@@ -49,7 +49,7 @@ def test_weights_are_found_again() -> None:
     outcomes = draw.random(20_000) < 1 / (1 + np.exp(-logits))
     found = fit_logistic(rows.tolist(), outcomes.tolist())
     assert found.weights == pytest.approx((1.5, -0.2, 3.0), rel=0.15)
-    said = [found.probability(row) for row in rows.tolist()]
+    said = found.probabilities(rows.tolist())
     assert expected_calibration_error(said, outcomes.tolist()) < 0.02
     assert expected_calibration_error([min(1.0, each + 0.4) for each in said], outcomes.tolist()) > 0.1
 
@@ -62,9 +62,9 @@ def test_a_feature_without_spread_does_not_decide_about_other_text() -> None:
     outcomes = draw.random(300) < 1 / (1 + np.exp(-(rows[:, 0] + 3) - draw.normal(size=300)))
     found = fit_logistic(rows.tolist(), outcomes.tolist())
     assert max(map(abs, found.weights)) < 100
-    short = found.probability([-0.5, 0.7])
+    (short,) = found.probabilities([[-0.5, 0.7]])
     assert 0.01 < short < 0.999
-    assert short == found.probability([rows[:, 0].max(), rows[:, 1].max()])
+    assert [short] == found.probabilities([[rows[:, 0].max(), rows[:, 1].max()]])
 
 
 def test_the_error_is_the_mean_distance_in_bins() -> None:

@@ -27,8 +27,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_probability_never_overflows() -> None:
-    assert Logistic((1e6,), 0.0).probability([1e300]) == pytest.approx(1)
-    assert Logistic((1e6,), 0.0).probability([-1e300]) == pytest.approx(0)
+    assert Logistic((1e6,), 0.0).probabilities([[1e300]])[0] == pytest.approx(1)
+    assert Logistic((1e6,), 0.0).probabilities([[-1e300]])[0] == pytest.approx(0)
 
 
 def changed(**values: Any) -> str:
@@ -77,4 +77,4 @@ def test_a_model_without_confidence_of_words(tmp_path: Path) -> None:
 
 def test_features_are_clamped_to_the_range_that_was_seen() -> None:
     clamped = Logistic((2.0, 1.0), -1.0, (-1.0, 0.0), (1.0, 0.5))
-    assert clamped.probability([-50.0, 9.0]) == Logistic((2.0, 1.0), -1.0).probability([-1.0, 0.5])
+    assert clamped.probabilities([[-50.0, 9.0]]) == Logistic((2.0, 1.0), -1.0).probabilities([[-1.0, 0.5]])

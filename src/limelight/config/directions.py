@@ -5,6 +5,7 @@ so such pairs are refused. A model of several directions reads the tag of the ta
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,6 +188,7 @@ SYNONYMS = {"iw": "he", "in": "id", "ji": "yi", "nb": "no", "zt": "zh-hant"}
 """Codes that stand for a language beside the usual one: former ones, and those of some translation services."""
 
 
+@lru_cache(maxsize=256)
 def same_language(asked: str, there: str) -> bool:
     """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case is ignored."""
     one, other = (_usual(name.lower().replace("_", "-")) for name in (asked, there))

@@ -78,8 +78,8 @@ def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Exampl
         of_sentence, of_word = confidence.of(direction)
         words = examples if of_word else Examples([], [], [], [])
         kinds = (
-            ([of_sentence.probability(row) for row in examples.sentences], examples.good),
-            ([of_word.probability(row) for row in words.words] if of_word else [], words.right),
+            (of_sentence.probabilities(examples.sentences), examples.good),
+            (of_word.probabilities(words.words) if of_word else [], words.right),
         )
         errors[direction] = _errors(*kinds)
         for whole, part in zip(everything, kinds, strict=True):

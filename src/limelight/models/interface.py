@@ -5,7 +5,7 @@ decoding code holds states, reorders their hypotheses and drops them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -332,12 +332,13 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
 
 @contextmanager
-def eval_mode(model: nn.Module) -> Iterator[torch.device]:
+def eval_mode(model: nn.Module, modules: Iterable[nn.Module] = ()) -> Iterator[torch.device]:
     """A context in which the model is in evaluation mode (no dropout) without gradients; yields the model's device.
 
-    On exit every module gets its previous mode back, also if only a part of the model was training.
+    On exit every module gets its previous mode back, also if only a part of the model was training. `modules` are those
+    of the model, if the caller has listed them before: to find them takes a tenth of a millisecond or more.
     """
-    training = [module for module in model.modules() if module.training]
+    training = [module for module in modules or model.modules() if module.training]
     for module in training:  # no writes if nothing is training: this runs for every sentence
         module.training = False
     try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -94,17 +94,17 @@ class Chosen(NamedTuple):
     """The probability of its source language among those of the detector; None if it was not detected."""
 
 
-Places = Sequence[tuple[torch.nn.Module, str]]
+Places = Sequence[tuple[Mapping[str, Any], str]]
 
 
 def _places(model: torch.nn.Module) -> Places:
-    """Each parameter as a module and a name. Kept, because walking through all modules takes a millisecond."""
-    return [(module, name) for module in model.modules() for name, _ in module.named_parameters(recurse=False)]
+    """Each parameter as the dictionary that holds it and its name there; finding them takes a millisecond."""
+    return [(module._parameters, name) for module in model.modules() for name in module._parameters]
 
 
 def _versions(places: Places) -> list[tuple[int, int]]:
     """What changes with each change of a weight: the tensors, and PyTorch's count of their changes in place."""
-    weights = [getattr(module, name) for module, name in places]
+    weights = [each for parameters, name in places if (each := parameters[name]) is not None]
     return [(id(each), 0 if each.is_inference() else each._version) for each in weights]
 
 
@@ -143,6 +143,8 @@ class Codec:
         self._places = _places(self.model)
         self._weights = _versions(self._places)
         self.searched = self.model if self._precision is None else prepare_each(self.model, self._precision)
+        self.modules = tuple(self.searched.modules())
+        """Those of `searched`, for `eval_mode`."""
         short = self._shortlist
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
 

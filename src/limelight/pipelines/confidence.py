@@ -91,6 +91,6 @@ def estimated(
         return 0.0, ()
     sentence, words = features_of(tokenizer, found.source, found.text, hypothesis)
     of_sentence, of_word = confidence.of(direction)
-    texts = zip(found.text.split(), words, strict=False) if of_word else ()
-    each = tuple(Word(text, round(of_word.probability(features), 4)) for text, features in texts if of_word)
-    return round(of_sentence.probability(sentence), 4), each
+    each = of_word.probabilities(words) if of_word and words else []
+    named = tuple(Word(text, round(value, 4)) for text, value in zip(found.text.split(), each, strict=False))
+    return round(of_sentence.probabilities([sentence])[0], 4), named

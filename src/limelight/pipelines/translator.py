@@ -330,7 +330,7 @@ class Translator(Codec):
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
         self.refresh()
-        with eval_mode(self.searched) as device:
+        with eval_mode(self.searched, self.modules) as device:
             run(jobs, partial(self.engine, batch_tokens=batch_tokens), device=device, threads=self.threads)
 
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:

@@ -70,13 +70,14 @@ class Logistic:
     not extrapolate. Empty in files of earlier versions."""
     greatest: tuple[float, ...] = ()
 
-    def probability(self, features: Sequence[float]) -> float:
-        """The probability, from 0 to 1. Raises `ValueError` for a wrong number of features."""
+    def probabilities(self, rows: Sequence[Sequence[float]]) -> list[float]:
+        """The probability for each row of features, from 0 to 1. Raises `ValueError` for a wrong number of features."""
+        features = np.asarray(rows, dtype=np.float64).reshape(len(rows), len(self.weights))
         if self.least:
-            bounds = zip(features, self.least, self.greatest, strict=True)
-            features = [min(high, max(low, each)) for each, low, high in bounds]
-        logit = self.bias + sum(weight * each for weight, each in zip(self.weights, features, strict=True))
-        return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
+            features = np.clip(features, self.least, self.greatest)
+        logits = np.clip(features @ np.asarray(self.weights) + self.bias, -50.0, 50.0)
+        found: list[float] = (1 / (1 + np.exp(-logits))).tolist()
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,9 @@ def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
 
 def _begins_unspaced(before: str, text: str) -> bool:
     """Whether a word begins at `text` because it or the previous token is in a script without spaces between words."""
-    if not text or unicodedata.category(text[0]).startswith("M"):
+    if not (is_unspaced(text[:1]) or is_unspaced(before[-1:])) or not text:
         return False
-    return is_unspaced(text[0]) or is_unspaced(before[-1:])
+    return not unicodedata.category(text[0]).startswith("M")
 
 
 def _spelled(pieces: Sequence[str]) -> list[str]:
@@ -174,7 +174,7 @@ def _spelled(pieces: Sequence[str]) -> list[str]:
 
 def byte_of(piece: str) -> bytes:
     """The byte of a token like `<0xE2>`; empty for other tokens."""
-    match = _BYTE.fullmatch(piece)
+    match = _BYTE.fullmatch(piece) if piece.startswith("<") else None  # for every token of a text
     return bytes.fromhex(match[1]) if match else b""
 
 
