@@ -1,9 +1,12 @@
 """Files, languages and numbers on the command line."""
 
+import inspect
+from typing import Annotated, Any
+
 import pytest
 import typer
 
-from limelight.cli.arguments import corpora, decimal, repeat_options, whole_number
+from limelight.cli.arguments import Group, corpora, decimal, repeat_options, whole_number, with_groups
 from limelight.errors import UserError
 
 
@@ -126,3 +129,16 @@ def test_numbers_are_read(read, word: str, number: float) -> None:
 def test_numbers_out_of_bounds_are_refused_with_value_and_bound(read, word: str, message: str) -> None:
     with pytest.raises(typer.BadParameter, match=message):
         read(word)
+
+
+def test_the_options_of_a_group_are_parameters_in_its_place() -> None:
+    def command(*, first: int, shared: Annotated[dict[str, Any], Group({"a": int, "b": int}, {"b": 7})]) -> None:
+        got.append((first, shared))
+
+    got: list[object] = []
+    grouped = with_groups(command)
+    assert {name: each.default for name, each in inspect.signature(grouped).parameters.items()} == {
+        "first": inspect.Parameter.empty, "a": None, "b": 7
+    }  # fmt: skip
+    grouped(first=1, a=2, b=3)
+    assert got == [(1, {"a": 2, "b": 3})]

@@ -5,7 +5,7 @@ import math
 import pytest
 import typer
 
-from limelight.cli import options, search_options
+from limelight.cli import search_options
 from limelight.config import DecodingConfig
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchOptions, search_settings
@@ -89,18 +89,18 @@ def test_an_option_that_does_not_exist_is_told_as_python_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "values"),
+    ("name", "values"),
     [
-        (options.LengthPenalty, "length_penalty", (-0.1, 0, 10, 10.1, math.nan, math.inf)),
-        (search_options.LengthOffset, "length_offset", (-0.1, 0, 5, 100, 100.1)),
-        (search_options.Patience, "patience", (-1, 0, 0.01, 1000, math.inf)),
-        (search_options.Prune, "prune", (-1, 0, 0.01, 1000, math.nan)),
-        (search_options.MaxLengthFactor, "max_length_factor", (0, 0.01, 100, 100.1)),
-        (search_options.MaxLengthExtra, "max_length_extra", (0, 1, 1000, 1001)),
+        ("length_penalty", (-0.1, 0, 10, 10.1, math.nan, math.inf)),
+        ("length_offset", (-0.1, 0, 5, 100, 100.1)),
+        ("patience", (-1, 0, 0.01, 1000, math.inf)),
+        ("prune", (-1, 0, 0.01, 1000, math.nan)),
+        ("max_length_factor", (0, 0.01, 100, 100.1)),
+        ("max_length_extra", (0, 1, 1000, 1001)),
     ],
 )
-def test_the_command_line_has_the_same_bounds(option: object, name: str, values: tuple[float, ...]) -> None:
-    read = option.__metadata__[0].parser  # type: ignore[attr-defined]
+def test_the_command_line_has_the_same_bounds(name: str, values: tuple[float, ...]) -> None:
+    read = search_options.SEARCH_OPTIONS[name].__metadata__[0].parser
     for value in values:
         try:
             search_settings(OWN, {name: value})  # type: ignore[misc]

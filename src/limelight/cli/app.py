@@ -35,7 +35,7 @@ from limelight.cli import (
     train,
     translate,
 )
-from limelight.cli.arguments import repeat_options
+from limelight.cli.arguments import repeat_options, with_groups
 from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
 
@@ -94,7 +94,7 @@ COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
 }
 for name, (module, function) in COMMANDS.items():
     app.command(name, cls=Command, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
-        guarded(function, with_less_memory=module.WITH_LESS_MEMORY)
+        guarded(with_groups(function), with_less_memory=module.WITH_LESS_MEMORY)
     )
 
 UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -160,6 +162,40 @@ def by_direction(
         source, target = (here or there for here, there in zip(known_languages(corpus), asked, strict=True))
         grouped.setdefault(find_direction(directions, source, target), []).append(corpus)
     return grouped
+
+
+class Group(NamedTuple):
+    """Options that several commands share: a parameter `search: Annotated[dict[str, Any], Group(...)]` receives all of
+    them, by name. See `with_groups`."""
+
+    options: Mapping[str, Any]
+    """`Annotated` types, by name."""
+    defaults: Mapping[str, Any] = {}
+    """None for names without one."""
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of each `Group` as parameters of their own, in the place of the parameter for it."""
+    signature, keyword = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
+    groups: dict[str, Group] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        found = [each for each in getattr(parameter.annotation, "__metadata__", ()) if isinstance(each, Group)]
+        if not found:
+            parameters.append(parameter.replace(kind=keyword))
+            continue
+        groups[name] = found[0]
+        for option, kind in found[0].options.items():
+            default = found[0].defaults.get(option)
+            parameters.append(inspect.Parameter(option, keyword, default=default, annotation=kind))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        grouped = {name: {option: given.pop(option) for option in group.options} for name, group in groups.items()}
+        command(**given, **grouped)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
 
 
 def whole_number(at_least: int, at_most: int = 2**63 - 1) -> Callable[[str | int], int]:

@@ -24,29 +24,21 @@ SEED = 1
 
 
 def back_translate(
+    *,
     output: synthesis_options.NewCorpus,
     model: options.Models = None,
     quiet: options.Quiet = False,
     source: options.FromLanguage = "",
     target: options.ToLanguage = "",
-    beam: options.Beam = None,
-    length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
     text: synthesis_options.SourceText = None,
     on_bad_line: options.OnBadLine = None,
     max_length_ratio: synthesis_options.MaxLengthRatio = None,
-    length_offset: search_options.LengthOffset = None,
-    patience: search_options.Patience = None,
-    prune: search_options.Prune = None,
-    max_length_factor: search_options.MaxLengthFactor = None,
-    max_length_extra: search_options.MaxLengthExtra = None,
+    search: search_options.Search,
     sample: search_options.Sample = False,
-    temperature: search_options.Temperature = None,
-    top_k: search_options.TopK = None,
-    top_p: search_options.TopP = None,
-    seed: search_options.Seed = None,
+    drawing: search_options.Drawing,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
@@ -54,27 +46,16 @@ def back_translate(
     training text (back-translation). After an interruption, the same command continues."""
     if not text:
         raise UserError("missing text: give --text FILE..., in the target language of the new model")
-    search_options.check_search(beam=beam, n_best=1, patience=patience, prune=prune, sample=sample)
-    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    if sample and seed is None:
+    search_options.check_search(search, n_best=1, sample=sample)
+    if sample and drawing["seed"] is None:
         drawing["seed"] = SEED
     sampling = search_options.sampling_of(drawing, sample=sample)
     folders, configs = find_models(model, source=source, target=target, translates=True)
     from limelight.config import directions_of, find_direction
     from limelight.corpus.synthesis import Job, Part
 
-    search = search_of(
-        beam_size=beam,
-        length_penalty=length_penalty,
-        length_offset=length_offset,
-        patience=patience,
-        prune=prune,
-        max_length_factor=max_length_factor,
-        max_length_extra=max_length_extra,
-        sampling=sampling,
-    )
     direction = find_direction(directions_of(configs[0].data), source, target)
     limits = limits_of(configs[0], max_length_ratio, on_bad_line)
     parts = tuple(Part((file,)) for file in text)
-    job = Job(parts, output, "source", direction, search, "", limits, batch_tokens)
+    job = Job(parts, output, "source", direction, search_of(**search, sampling=sampling), "", limits, batch_tokens)
     write_corpora([job], Opening(folders, Machine(device, threads), precision, shortlist), quiet=quiet)

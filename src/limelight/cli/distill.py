@@ -33,6 +33,7 @@ WITH_LESS_MEMORY = (
 
 
 def distill(
+    *,
     output: synthesis_options.NewCorpus,
     model: options.Models = None,
     quiet: options.Quiet = False,
@@ -40,8 +41,6 @@ def distill(
     target: options.ToLanguage = "",
     choose_by: synthesis_options.ChooseBy = None,
     n_best: synthesis_options.ChosenFrom = None,
-    beam: options.Beam = None,
-    length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
@@ -50,37 +49,25 @@ def distill(
     both_directions: synthesis_options.BothDirections = False,
     on_bad_line: options.OnBadLine = None,
     max_length_ratio: synthesis_options.MaxLengthRatio = None,
-    length_offset: search_options.LengthOffset = None,
-    patience: search_options.Patience = None,
-    prune: search_options.Prune = None,
-    max_length_factor: search_options.MaxLengthFactor = None,
-    max_length_extra: search_options.MaxLengthExtra = None,
+    search: search_options.Search,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
     """Translate text into a training corpus for a smaller or faster model (knowledge distillation). After an
     interruption, the same command continues."""
     _check_text(train, text, choose_by=choose_by, n_best=n_best, both=both_directions)
-    search_options.check_search(beam=beam, n_best=n_best or 2 * bool(choose_by), patience=patience, prune=prune)
+    search_options.check_search(search, n_best=n_best or 2 * bool(choose_by))
     folders, configs = find_models(model, source=source, target=target, translates=bool(text))
     asked = source, target
     groups = _text(text, configs[0], asked) if text else _pairs(train or [], configs, asked, both=both_directions)
-    search = search_of(
-        beam_size=beam,
-        n_best=n_best or beam or configs[0].decoding.beam_size if choose_by else None,
-        length_penalty=length_penalty,
-        length_offset=length_offset,
-        patience=patience,
-        prune=prune,
-        max_length_factor=max_length_factor,
-        max_length_extra=max_length_extra,
-    )
+    chosen_from = n_best or search["beam_size"] or configs[0].decoding.beam_size if choose_by else None
+    asked_for = search_of(**search, n_best=chosen_from)
     from limelight.corpus.synthesis import Job
 
     chosen_by: Any = choose_by.value if choose_by else ""
     limits = limits_of(configs[0], max_length_ratio, on_bad_line)
     jobs = [
-        Job(tuple(parts), place, "target", direction, search, chosen_by, limits, batch_tokens)
+        Job(tuple(parts), place, "target", direction, asked_for, chosen_by, limits, batch_tokens)
         for place, direction, parts in _places(output, groups)
     ]
     write_corpora(jobs, Opening(folders, Machine(device, threads), precision, shortlist), quiet=quiet)

@@ -42,17 +42,12 @@ WITH_LESS_MEMORY = "Give a smaller --beam, or split very long lines"
 
 
 def evaluate(
+    *,
     test: options.Test,
     model: options.Models = None,
     as_json: options.AsJson = False,
     output: options.Kept = None,
-    beam: options.Beam = None,
-    length_penalty: options.LengthPenalty = None,
-    length_offset: search_options.LengthOffset = None,
-    patience: search_options.Patience = None,
-    prune: search_options.Prune = None,
-    max_length_factor: search_options.MaxLengthFactor = None,
-    max_length_extra: search_options.MaxLengthExtra = None,
+    search: search_options.Search,
     precision: options.Precision = None,
     tokenize: options.Tokenize = None,
     source: options.FromLanguage = "",
@@ -64,13 +59,7 @@ def evaluate(
     language model."""
     folders, configs = find_models(model, bundled=True)
     how = {
-        "--beam": beam,
-        "--length-penalty": length_penalty,
-        "--length-offset": length_offset,
-        "--patience": patience,
-        "--prune": prune,
-        "--max-length-factor": max_length_factor,
-        "--max-length-extra": max_length_extra,
+        **{search_options.flag(name): value for name, value in search.items()},
         "--precision": precision,
         "--output": output,
         "--tokenize": tokenize,
@@ -133,17 +122,11 @@ def _measured(
     return measure(
         translator,
         pairs,
-        beam_size=how["--beam"],
-        length_penalty=how["--length-penalty"],
         tokenize=how["--tokenize"] or config.training.bleu_tokenize,
         target=direction.target if direction else target_language(config.data) or language,
         direction=direction,
-        length_offset=how["--length-offset"],
-        patience=how["--patience"],
-        prune=how["--prune"],
-        max_length_factor=how["--max-length-factor"],
-        max_length_extra=how["--max-length-extra"],
         origin=origin,
+        **{name: how[search_options.flag(name)] for name in search_options.SEARCH_OPTIONS},
     )
 
 

@@ -36,6 +36,7 @@ TEMPERATURE = 0.8
 
 
 def generate(
+    *,
     prompt: options.Prompt = None,
     model: options.OneModel = None,
     samples: options.Samples = 1,
@@ -46,15 +47,12 @@ def generate(
     as_json: options.AsJsonTexts = False,
     precision: options.Precision = None,
     greedy: search_options.Greedy = False,
-    temperature: search_options.Temperature = None,
-    top_k: search_options.TopK = None,
-    top_p: search_options.TopP = None,
-    seed: search_options.Seed = None,
+    drawing: search_options.Drawing,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
     """Continue a prompt with a language model, by sampling (temperature 0.8 by default)."""
-    sampling = _sampling(greedy, samples, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
+    sampling = _sampling(greedy, samples, drawing)
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:
@@ -89,7 +87,7 @@ def _sampling(greedy: bool, samples: int, given: dict[str, float | int | None]) 
     wanted = {name: value for name, value in given.items() if value is not None}
     if greedy:
         if wanted:
-            named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
+            named = " and ".join(f"{search_options.flag(name)} {value}" for name, value in wanted.items())
             raise UserError(f"{named}: --greedy does not sample; leave out one of them")
         if samples > 1:
             raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")

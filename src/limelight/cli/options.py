@@ -28,15 +28,6 @@ Beam = Annotated[
         metavar="N",
     ),
 ]
-LengthPenalty = Annotated[
-    float | None,
-    typer.Option(
-        "--length-penalty",
-        help="Exponent of the length penalty. Default: the model's setting.",
-        parser=decimal(at_least=0.0, at_most=10.0),
-        metavar="ALPHA",
-    ),
-]
 
 COMPUTING = "Computing"
 Device = Annotated[

@@ -1,81 +1,76 @@
-"""Options of search and sampling for all commands that decode."""
+"""Options of search and sampling for all commands that decode.
+
+The bounds are those of `DecodingConfig`, which is not imported to keep `--help` fast; a test compares them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from limelight.cli.arguments import decimal, whole_number
+from limelight.cli import options
+from limelight.cli.arguments import Group, decimal, whole_number
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.decoding.sampling import Sampling
 
 SEARCH = "Search (default: the model's settings)"
-"""The bounds are those of `DecodingConfig`, which is not imported to keep `--help` fast; a test compares them."""
+SAMPLING = "Sampling"
 
-LengthOffset = Annotated[
-    float | None,
-    typer.Option(
-        "--length-offset",
-        help="K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.",
-        parser=decimal(at_least=0.0, at_most=100.0),
-        metavar="K",
-        rich_help_panel=SEARCH,
-    ),
-]
-Patience = Annotated[
-    float | None,
-    typer.Option(
-        "--patience",
-        help="Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.",
-        parser=decimal(above=0.0),
-        metavar="P",
-        rich_help_panel=SEARCH,
-    ),
-]
-Prune = Annotated[
-    float | None,
-    typer.Option(
-        "--prune",
-        help="Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.",
-        parser=decimal(above=0.0),
-        metavar="D",
-        rich_help_panel=SEARCH,
-    ),
-]
-MaxLengthFactor = Annotated[
-    float | None,
-    typer.Option(
-        "--max-length-factor",
-        help="Maximum length of a translation: F times the source's tokens, plus the extra.",
-        parser=decimal(above=0.0, at_most=100.0),
-        metavar="F",
-        rich_help_panel=SEARCH,
-    ),
-]
-MaxLengthExtra = Annotated[
-    int | None,
-    typer.Option(
-        "--max-length-extra",
-        help="The extra number of tokens.",
-        parser=whole_number(1, 1000),
-        metavar="N",
-        rich_help_panel=SEARCH,
-    ),
-]
+
+def _number(flag: str, metavar: str, parser: Callable[[str], float], help: str, panel: str | None = SEARCH) -> Any:
+    return typer.Option(flag, help=help, parser=parser, metavar=metavar, rich_help_panel=panel)
+
+
+def _penalty() -> Any:
+    help = "Exponent of the length penalty. Default: the model's setting."
+    return _number("--length-penalty", "ALPHA", decimal(at_least=0.0, at_most=10.0), help, panel=None)
+
+
+SEARCH_OPTIONS: Mapping[str, Any] = {
+    "beam_size": options.Beam,
+    "length_penalty": Annotated[float | None, _penalty()],
+    "length_offset": Annotated[
+        float | None,
+        _number(
+            "--length-offset", "K", decimal(at_least=0.0, at_most=100.0),
+            "K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.",
+        ),
+    ],
+    "patience": Annotated[
+        float | None,
+        _number(
+            "--patience", "P", decimal(above=0.0),
+            "Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.",
+        ),
+    ],
+    "prune": Annotated[
+        float | None,
+        _number(
+            "--prune", "D", decimal(above=0.0),
+            "Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.",
+        ),
+    ],
+    "max_length_factor": Annotated[
+        float | None,
+        _number(
+            "--max-length-factor", "F", decimal(above=0.0, at_most=100.0),
+            "Maximum length of a translation: F times the source's tokens, plus the extra.",
+        ),
+    ],
+    "max_length_extra": Annotated[
+        int | None, _number("--max-length-extra", "N", whole_number(1, 1000), "The extra number of tokens.")
+    ],
+}  # fmt: skip
+"""By the names of `SearchOptions`."""
+Search = Annotated[dict[str, Any], Group(SEARCH_OPTIONS)]
+
 NoRepeatNgram = Annotated[
-    int | None,
-    typer.Option(
-        "--no-repeat-ngram",
-        help="Forbid repeated n-grams of N tokens.",
-        parser=whole_number(1),
-        metavar="N",
-        rich_help_panel=SEARCH,
-    ),
+    int | None, _number("--no-repeat-ngram", "N", whole_number(1), "Forbid repeated n-grams of N tokens.")
 ]
-
 MustInclude = Annotated[
     list[str] | None,
     typer.Option(
@@ -95,47 +90,9 @@ MustNotInclude = Annotated[
     ),
 ]
 
-SAMPLING = "Sampling"
-
 Sample = Annotated[
     bool,
     typer.Option("--sample", help="Sample translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
-]
-Temperature = Annotated[
-    float | None,
-    typer.Option(
-        "--temperature",
-        help="Divides the logits: below 1 sharpens the distribution, above 1 flattens it.",
-        parser=decimal(above=0.0),
-        metavar="T",
-        rich_help_panel=SAMPLING,
-    ),
-]
-TopK = Annotated[
-    int | None,
-    typer.Option(
-        "--top-k",
-        help="Sample from the K most probable tokens.",
-        parser=whole_number(1),
-        metavar="K",
-        rich_help_panel=SAMPLING,
-    ),
-]
-TopP = Annotated[
-    float | None,
-    typer.Option(
-        "--top-p",
-        help="Sample from the most probable tokens with a total probability of P.",
-        parser=decimal(above=0.0, at_most=1.0),
-        metavar="P",
-        rich_help_panel=SAMPLING,
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", help="Seed of the random numbers.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING
-    ),
 ]
 Greedy = Annotated[
     bool,
@@ -146,30 +103,56 @@ Greedy = Annotated[
         rich_help_panel=SAMPLING,
     ),
 ]
+SAMPLING_OPTIONS: Mapping[str, Any] = {
+    "temperature": Annotated[
+        float | None,
+        _number(
+            "--temperature", "T", decimal(above=0.0),
+            "Divides the logits: below 1 sharpens the distribution, above 1 flattens it.", SAMPLING,
+        ),
+    ],
+    "top_k": Annotated[
+        int | None, _number("--top-k", "K", whole_number(1), "Sample from the K most probable tokens.", SAMPLING)
+    ],
+    "top_p": Annotated[
+        float | None,
+        _number(
+            "--top-p", "P", decimal(above=0.0, at_most=1.0),
+            "Sample from the most probable tokens with a total probability of P.", SAMPLING,
+        ),
+    ],
+    "seed": Annotated[int | None, _number("--seed", "N", whole_number(0), "Seed of the random numbers.", SAMPLING)],
+}  # fmt: skip
+"""By the names of `Sampling`."""
+Drawing = Annotated[dict[str, Any], Group(SAMPLING_OPTIONS)]
 
 
-def check_search(
-    *, beam: int | None, n_best: int, patience: float | None = None, prune: float | None = None, sample: bool = False
-) -> None:
+def flag(name: str) -> str:
+    """The option for one of `SEARCH_OPTIONS` or `SAMPLING_OPTIONS`."""
+    return "--beam" if name == "beam_size" else f"--{name.replace('_', '-')}"
+
+
+def check_search(search: Mapping[str, Any], *, n_best: int, sample: bool = False) -> None:
     """Raise `UserError` for search options that exclude each other."""
+    beam, prune = search["beam_size"], search["prune"]
     if beam is not None and n_best > beam and not sample:
         raise UserError(
             f"--n-best {n_best}: there are at most as many as the beam size, and --beam is {beam}; increase it"
         )
     if prune is not None and n_best > 1:
         raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning keeps only the best one")
-    for name, value in {"beam": beam, "patience": patience, "prune": prune}.items() if sample else ():
-        if value is not None:
-            raise UserError(f"--{name} {value:g} and --sample exclude each other: either search or sample")
+    for name in ("beam_size", "patience", "prune") if sample else ():
+        if search[name] is not None:
+            raise UserError(f"{flag(name)} {search[name]:g} and --sample exclude each other: either search or sample")
 
 
-def sampling_of(given: dict[str, float | int | None], *, sample: bool) -> Sampling | None:
+def sampling_of(given: Mapping[str, float | int | None], *, sample: bool) -> Sampling | None:
     """The sampling settings of the given options; None without `--sample`. Raises `UserError` for options that need
     `--sample`."""
     wanted = {name: value for name, value in given.items() if value is not None}
     if not sample:
         if wanted:
-            named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
+            named = " and ".join(f"{flag(name)} {value}" for name, value in wanted.items())
             raise UserError(f"{named}: sampling options need --sample; add it or leave them out")
         return None
     from limelight.decoding.sampling import Sampling

@@ -30,25 +30,6 @@ GREETING = (
     "says engine_ready (a minute or two at the first start on a machine); Ctrl-C ends it"
 )
 ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
-LIMITS = {
-    "characters": "max_characters",
-    "texts": "max_texts",
-    "beam": "max_beam",
-    "n_best": "max_n_best",
-    "body": "max_body",
-    "document": "max_upload",
-    "documents": "max_documents",
-    "segments": "max_segments",
-    "bodies": "max_body_memory",
-    "queue": "max_queue",
-    "queue_seconds": "queue_seconds",
-    "deadline": "deadline",
-    "seconds": "max_seconds",
-    "connections": "max_connections",
-    "silence": "silence_seconds",
-    "write_seconds": "write_seconds",
-}
-"""Bounds of the service, and the options that set them."""
 WITH_LESS_MEMORY = "Give fewer --engines, or --precision int8"
 
 
@@ -60,6 +41,7 @@ class Named(NamedTuple):
 
 
 def serve(
+    *,
     model: serving_options.ServedModels = None,
     host: serving_options.Host = "127.0.0.1",
     port: serving_options.Port = 8000,
@@ -77,22 +59,7 @@ def serve(
     cors: serving_options.Cors = None,
     allowed_host: serving_options.AllowedHosts = None,
     trust_proxy: serving_options.Proxies = "",
-    max_characters: serving_options.MaxCharacters = 50_000,
-    max_texts: serving_options.MaxTexts = 128,
-    max_beam: serving_options.MaxBeam = 16,
-    max_n_best: serving_options.MaxNBest = 16,
-    max_body: serving_options.MaxBody = 524_288,
-    max_upload: serving_options.MaxUpload = 4_194_304,
-    max_documents: serving_options.MaxDocuments = 8,
-    max_segments: serving_options.MaxSegments = 50_000,
-    max_body_memory: serving_options.MaxBodyMemory = 134_217_728,
-    max_queue: serving_options.MaxQueue = 4000,
-    max_connections: serving_options.MaxConnections = 2000,
-    queue_seconds: serving_options.QueueSeconds = 30.0,
-    deadline: serving_options.Deadline = 120.0,
-    max_seconds: serving_options.MaxSeconds = 15.0,
-    silence_seconds: serving_options.SilenceSeconds = 60.0,
-    write_seconds: serving_options.WriteSeconds = 30.0,
+    limits: serving_options.Bounds,
     drain_seconds: serving_options.DrainSeconds = 30.0,
     drain_delay: serving_options.DrainDelay = 0.0,
     quiet: serving_options.QuietLog = False,
@@ -108,7 +75,6 @@ def serve(
     require_origins(cors or ())
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
         typer.echo(GREETING.format(host=host, port=port))
-    limits = {name: given[option] for name, option in LIMITS.items()}
     computing = {name: given[name] for name in ("device", "precision", "threads", "shortlist")} | {
         "pivot": not no_pivot,
         "memory": str(memory or ""),

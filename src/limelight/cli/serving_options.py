@@ -1,11 +1,13 @@
 """The options of `serve` and `keys`."""
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from limelight.cli.arguments import decimal, whole_number
+from limelight.cli.arguments import Group, decimal, whole_number
+from limelight.serving.limits import Limits
 
 LIMITS, ACCESS, ENDING = "Limits", "Access", "Ending"
 
@@ -91,75 +93,23 @@ Proxies = Annotated[
 ]
 
 
-def _bound(name: str, help: str, at_least: int = 1) -> typer.models.OptionInfo:
-    """An option for a limit; the default is that of `serving.limits.Limits`."""
-    option: typer.models.OptionInfo = typer.Option(
-        name, help=help, parser=whole_number(at_least), metavar="N", rich_help_panel=LIMITS
-    )
-    return option
+LIMIT_FIELDS = {each.name: each for each in fields(Limits) if "option" in each.metadata}
 
 
-MaxCharacters = Annotated[int, _bound("--max-characters", "Maximum characters of a request.")]
-MaxTexts = Annotated[int, _bound("--max-texts", "Maximum texts of a request.")]
-MaxBeam = Annotated[int, _bound("--max-beam", "Maximum beam size of a request.")]
-MaxNBest = Annotated[int, _bound("--max-n-best", "Maximum number of translations of a sentence.")]
-MaxBody = Annotated[int, _bound("--max-body", "Maximum bytes of a body, after decompression.", 1024)]
-MaxUpload = Annotated[int, _bound("--max-upload", "Maximum bytes of an uploaded document.", 1024)]
-MaxDocuments = Annotated[int, _bound("--max-documents", "Maximum documents at a time; half of it for one client.", 2)]
-MaxSegments = Annotated[int, _bound("--max-segments", "Maximum segments of an uploaded document.")]
-MaxBodyMemory = Annotated[int, _bound("--max-body-memory", "Maximum bytes of all bodies that arrive.", 1 << 20)]
-MaxQueue = Annotated[int, _bound("--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)]
-MaxConnections = Annotated[int, _bound("--max-connections", "Maximum number of connections.", 8)]
-QueueSeconds = Annotated[
-    float,
-    typer.Option(
-        "--queue-seconds",
-        help="Maximum time of a request in the queue.",
-        parser=decimal(at_least=0.01),
-        metavar="SECONDS",
-        rich_help_panel=LIMITS,
-    ),
+def _limit(name: str) -> Any:
+    option, kind = LIMIT_FIELDS[name].metadata["option"], LIMIT_FIELDS[name].type
+    parser = whole_number(option.at_least) if kind is int else decimal(at_least=option.at_least)
+    metavar = "N" if kind is int else "SECONDS"
+    return Annotated[
+        kind, typer.Option(option.flag, help=option.help, parser=parser, metavar=metavar, rich_help_panel=LIMITS)
+    ]
+
+
+Bounds = Annotated[
+    dict[str, Any],
+    Group({name: _limit(name) for name in LIMIT_FIELDS}, {name: each.default for name, each in LIMIT_FIELDS.items()}),
 ]
-Deadline = Annotated[
-    float,
-    typer.Option(
-        "--deadline",
-        help="Maximum time of a request in total.",
-        parser=decimal(at_least=0.01),
-        metavar="SECONDS",
-        rich_help_panel=LIMITS,
-    ),
-]
-MaxSeconds = Annotated[
-    float,
-    typer.Option(
-        "--max-seconds",
-        help="Maximum CPU time of an engine for a request.",
-        parser=decimal(at_least=0.01),
-        metavar="SECONDS",
-        rich_help_panel=LIMITS,
-    ),
-]
-SilenceSeconds = Annotated[
-    float,
-    typer.Option(
-        "--silence-seconds",
-        help="Time after which an engine that does not report is replaced.",
-        parser=decimal(at_least=1.0),
-        metavar="SECONDS",
-        rich_help_panel=LIMITS,
-    ),
-]
-WriteSeconds = Annotated[
-    float,
-    typer.Option(
-        "--write-seconds",
-        help="Maximum time that a client reads nothing of its answer.",
-        parser=decimal(at_least=0.01),
-        metavar="SECONDS",
-        rich_help_panel=LIMITS,
-    ),
-]
+"""By the names of `Limits`."""
 DrainSeconds = Annotated[
     float,
     typer.Option(

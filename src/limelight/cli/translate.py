@@ -44,6 +44,7 @@ WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long 
 
 
 def translate(
+    *,
     inputs: many.Inputs = None,
     text: options.GivenText = None,
     model: options.Models = None,
@@ -54,14 +55,8 @@ def translate(
     lines: options.Lines = False,
     no_guards: options.NoGuards = False,
     no_pivot: options.NoPivot = False,
-    beam: options.Beam = None,
     n_best: options.NBest = 1,
-    length_penalty: options.LengthPenalty = None,
-    length_offset: search_options.LengthOffset = None,
-    patience: search_options.Patience = None,
-    prune: search_options.Prune = None,
-    max_length_factor: search_options.MaxLengthFactor = None,
-    max_length_extra: search_options.MaxLengthExtra = None,
+    search: search_options.Search,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
     must_include: search_options.MustInclude = None,
     must_not_include: search_options.MustNotInclude = None,
@@ -69,10 +64,7 @@ def translate(
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
     sample: search_options.Sample = False,
-    temperature: search_options.Temperature = None,
-    top_k: search_options.TopK = None,
-    top_p: search_options.TopP = None,
-    seed: search_options.Seed = None,
+    drawing: search_options.Drawing,
     everything: documents.Everything = False,
     protect: documents.Protect = None,
     no_protect: documents.NoProtect = False,
@@ -91,11 +83,8 @@ def translate(
     """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
     given = many.Many(inputs or [], output, workers, engine, shard, field, pairs, timeout)
     file, text = (None, None) if given.is_corpus else file_or_text(given.argument, text)
-    search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
-    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    asked: dict[str, Any] = {"source_lang": source, "target_lang": target, "beam_size": beam, "n_best": n_best,
-        "length_penalty": length_penalty, "length_offset": length_offset, "patience": patience, "prune": prune,
-        "max_length_factor": max_length_factor, "max_length_extra": max_length_extra, "lines": lines,
+    search_options.check_search(search, n_best=n_best, sample=sample)
+    asked: dict[str, Any] = {"source_lang": source, "target_lang": target, **search, "n_best": n_best, "lines": lines,
         "no_repeat_ngram": no_repeat_ngram, "must_include": must_include, "must_not_include": must_not_include,
         "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "pivot": not no_pivot,
         "batch_tokens": batch_tokens, "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip

@@ -23,7 +23,7 @@ from limelight.serving.refusal import Refusal, bad_request, beyond
 
 MAX_FIELDS = 1000
 MAX_KEYS = 10_000
-"""Of all objects of a JSON body."""
+"""Maximum keys of all objects of a JSON body."""
 SMALL = 64 << 10
 """Bytes of a body that are read whatever others send."""
 DRAINED = 16 << 20
@@ -204,7 +204,7 @@ def _object(body: bytes) -> dict[str, Any]:
         return found
 
     def no_constant(name: str) -> Any:
-        raise bad_request(f"the JSON has {name}, which is no number")
+        raise bad_request(f"the JSON has {name}, which is not a number")
 
     try:
         value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=once, parse_constant=no_constant)
@@ -224,7 +224,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 def _require_text(text: str) -> None:
     if _SURROGATE.search(text):
-        raise bad_request("the text has half of a surrogate pair, which is no character")
+        raise bad_request("the text has half of a surrogate pair, which is not a character")
 
 
 def _of_multipart(headers: Headers) -> Headers:
@@ -268,5 +268,5 @@ async def _multipart(body: bytes, headers: Headers) -> tuple[dict[str, Any], dic
                 pairs.append((key, value))
         await form.close()
     except (MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
-        raise bad_request("the body is no form with at most one file") from None
+        raise bad_request("invalid multipart body, or more than one file") from None
     return _collected(pairs), uploads

@@ -1,53 +1,60 @@
-"""What one request may ask for, and how long it may take: every bound of the service, with safe defaults."""
+"""What one request may ask for, and how long it may take: every bound of the service, with safe defaults.
 
-from dataclasses import dataclass
+The bounds are declared once, here: `limelight serve` makes its options of them.
+"""
 
-from limelight.serving.refusal import Refusal, beyond
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 MEBIBYTE = 1 << 20
+
+
+class Option(NamedTuple):
+    """An option of `limelight serve`."""
+
+    flag: str
+    help: str
+    at_least: float
+
+
+def _bound(default: float, flag: str, help: str, at_least: float = 1) -> Any:
+    """A field that an option sets: whole numbers where the default is one, else decimals."""
+    return field(default=default, metadata={"option": Option(flag, help, at_least)})
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of the service. A refusal names the bound and its value."""
 
-    characters: int = 50_000
-    """Of all texts of a request."""
-    texts: int = 128
-    """Of a request."""
-    beam: int = 16
-    n_best: int = 16
-    body: int = MEBIBYTE // 2
-    """Bytes of a request's body, after decompression."""
-    document: int = 4 * MEBIBYTE
-    """Bytes of an uploaded document."""
-    documents: int = 8
-    """That are read or translated at a time, each in a process of its own; of one client at most half of them."""
-    segments: int = 50_000
-    """Of a document: what is translated one by one."""
-    bodies: int = 128 * MEBIBYTE
-    """Bytes of all bodies that arrive at the same time, beyond the first 64 KiB of each; a quarter of it for those
-    whose key is not known yet."""
-    queue: int = 4000
-    """Sentences of all clients that wait for an engine."""
+    characters: int = _bound(50_000, "--max-characters", "Maximum characters of a request.")
+    texts: int = _bound(128, "--max-texts", "Maximum texts of a request.")
+    beam: int = _bound(16, "--max-beam", "Maximum beam size of a request.")
+    n_best: int = _bound(16, "--max-n-best", "Maximum number of translations of a sentence.")
+    body: int = _bound(MEBIBYTE // 2, "--max-body", "Maximum bytes of a body, after decompression.", 1024)
+    document: int = _bound(4 * MEBIBYTE, "--max-upload", "Maximum bytes of an uploaded document.", 1024)
+    documents: int = _bound(8, "--max-documents", "Maximum documents at a time; half of it for one client.", 2)
+    """Each is read and written in a process of its own."""
+    segments: int = _bound(50_000, "--max-segments", "Maximum segments of an uploaded document.")
+    bodies: int = _bound(128 * MEBIBYTE, "--max-body-memory", "Maximum bytes of all bodies that arrive.", MEBIBYTE)
+    """Beyond the first 64 KiB of each; a quarter of it for those whose key is not known yet."""
+    queue: int = _bound(4000, "--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)
+    connections: int = _bound(2000, "--max-connections", "Maximum number of connections.", 8)
+    queue_seconds: float = _bound(30.0, "--queue-seconds", "Maximum time of a request in the queue.", 0.01)
+    """Until its first sentence is begun."""
+    deadline: float = _bound(120.0, "--deadline", "Maximum time of a request in total.", 0.01)
+    seconds: float = _bound(15.0, "--max-seconds", "Maximum CPU time of an engine for a request.", 0.01)
+    silence: float = _bound(
+        60.0, "--silence-seconds", "Time after which an engine that does not report is replaced.", 1.0
+    )
+    write_seconds: float = _bound(
+        30.0, "--write-seconds", "Maximum time that a client reads nothing of its answer.", 0.01
+    )
     client_queue: int = 2000
     """Sentences of one client that wait: the rest of the queue is for others."""
-    queue_seconds: float = 30.0
-    """How long a request may wait before its first sentence is begun."""
-    deadline: float = 120.0
-    """Seconds a request may take in all, waiting included."""
-    seconds: float = 15.0
-    """CPU time that an engine gives to a request."""
-    silence: float = 60.0
-    """Seconds for which an engine may not report before it is ended by force and replaced."""
     body_seconds: float = 20.0
     """How long a body may take to arrive."""
     header_seconds: float = 8.0
     """How long the headers of a request may take to arrive."""
-    write_seconds: float = 30.0
-    """How long a client may take to read before its connection is closed."""
-    connections: int = 2000
-    """Connections at a time."""
 
 
 class Room:
@@ -59,6 +66,8 @@ class Room:
     def take(self, size: int) -> None:
         """Reserve so many bytes. Raises `Refusal`, 503, where there are not so many left."""
         if self.held + size > self._most:
+            from limelight.serving.refusal import Refusal, beyond  # pydantic, which the command line does not wait for
+
             what = "the bodies that arrive at this moment are too many"
             message = beyond(f"{what} bytes together", self._most, "--max-body-memory", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=5)
