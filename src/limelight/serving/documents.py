@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from limelight.child import Child, ChildEndedError, Header
+from limelight.documents.process import reader
+from limelight.errors import RunError
 from limelight.serving.catalog import Way
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Lookup, Segment
@@ -21,7 +24,7 @@ SUFFIXES = (*FORMATS, DOCX)
 CHUNK = 64
 """Segments that are sent to the engines at a time, so that a document takes turns with other requests."""
 CHARACTERS = 10_000
-"""Of these segments."""
+"""Maximum characters of these segments."""
 PASSING = ("overloaded", "queue_timeout", "too_many_requests", "quota", "loading", "unavailable", "engine_ended")
 """What passes by itself: not the deadline, after which the same would be computed again."""
 TRIES = 10
@@ -30,7 +33,6 @@ SECONDS = 120.0
 """How long a document may take to be read, and again to be written."""
 UNPACKED = 64 << 20
 """Bytes of all that is in a packed document."""
-LINE = 1 << 16
 
 
 Result = TypeVar("Result")
@@ -75,62 +77,58 @@ def _sniffed(data: bytes) -> str:
 class OpenDocument:
     """A document whose process waits for its translations. It has to be closed."""
 
-    def __init__(self, process: asyncio.subprocess.Process, segments: Sequence[Segment]) -> None:
-        self._process, self.segments = process, segments
-        self.characters = sum(len(CODES.sub("", segment.text)) for segment in segments)
+    def __init__(self) -> None:
+        self._child = Child(f"{reader.__module__}:{reader.__name__}", silence=SECONDS)
+        self._thread = ThreadPoolExecutor(1, "document")  # waits for the process; others answer meanwhile
+        self.segments: Sequence[Segment] = ()
+        self.characters = 0
 
-    @classmethod
-    def of(cls, process: asyncio.subprocess.Process, answer: bytes) -> OpenDocument:
-        """The document that a process has read. It takes seconds for many segments."""
-        return cls(process, [Segment(text, tuple(map(tuple, codes))) for text, codes in json.loads(answer)])
+    async def read(self, file: File, source: str, target: str, most: int) -> None:
+        """Read the segments. Raises `Refusal`."""
+        header = {"name": file.name, "source": source, "target": target, "unpacked": UNPACKED, "segments": most}
+        content = await self._call(header, file.data)
+        self.segments, self.characters = await asyncio.to_thread(_counted, content)
 
     async def written(self, texts: Mapping[Segment, str]) -> bytes:
         """The file with the translations of its segments. Raises `Refusal` where it cannot be written."""
         content = await asyncio.to_thread(lambda: json.dumps([texts[segment] for segment in self.segments]).encode())
-        return await _answer(self._process, {}, content)
+        return await self._call({}, content)
 
     def close(self) -> None:
-        """Let its process end."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        """End its process."""
+        self._child.process.kill()
+        with suppress(RuntimeError):  # closed before
+            self._thread.submit(self._child.close)
+        self._thread.shutdown(wait=False)
+
+    async def _call(self, header: Header, data: bytes) -> bytes:
+        loop = asyncio.get_running_loop()
+        try:
+            _, content = await loop.run_in_executor(self._thread, self._child.call, header, data)
+        except ChildEndedError:
+            what = "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read"
+            raise Refusal(413, "document", f"{what}: divide it") from None
+        except RunError as error:
+            raise bad_request(str(error), "document") from None
+        return content
+
+
+def _counted(content: bytes) -> tuple[list[Segment], int]:
+    """The segments, and the number of their characters; takes seconds for many."""
+    segments = [Segment(text, tuple(map(tuple, codes))) for text, codes in json.loads(content)]
+    return segments, sum(len(CODES.sub("", segment.text)) for segment in segments)
 
 
 async def open_document(file: File, source: str, target: str, most: int = 50_000) -> OpenDocument:
     """Read a document of at most so many segments. Raises `Refusal`, 400, for one with more, one that is damaged, or
     hostile, or not what its name says."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "limelight.documents.process",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, limit=LINE,
-    )  # fmt: skip
-    opened = OpenDocument(process, [])
+    opened = OpenDocument()
     try:
-        header = {"name": file.name, "source": source, "target": target, "unpacked": UNPACKED, "segments": most}
-        answer = await _answer(process, header, file.data)
-        return await asyncio.to_thread(OpenDocument.of, process, answer)
+        await opened.read(file, source, target, most)
     except BaseException:
         opened.close()
         raise
-
-
-async def _answer(process: asyncio.subprocess.Process, header: dict[str, Any], data: bytes) -> bytes:
-    """Send a message and return what comes back. Raises `Refusal`."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(SECONDS):
-            process.stdin.write(json.dumps({**header, "size": len(data)}).encode() + b"\n" + data)
-            with suppress(ConnectionError):
-                await process.stdin.drain()
-            found = json.loads(await process.stdout.readuntil(b"\n"))
-            if "error" in found:
-                raise bad_request(str(found["error"]), "document")
-            return await process.stdout.readexactly(found["size"])
-    except (asyncio.IncompleteReadError, TimeoutError):
-        raise Refusal(
-            413, "document", "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read: divide it"
-        ) from None
+    return opened
 
 
 class Order(NamedTuple):
