@@ -157,7 +157,7 @@ class Asked(NamedTuple):
     precision: str | None
     shortlist: bool
     options: Mapping[str, Any]
-    """Of `Translator.translate`, without the glossary."""
+    """Options of `Translator.translate`, without the glossary."""
     glossary: Path | None
     memory: Path | None = None
 

@@ -26,7 +26,7 @@ EXAMPLES = """
 """
 WITH_LESS_MEMORY = "Pair fewer documents at a time"
 MAX_CHARACTERS = 600
-"""Of a sentence that is translated: more of it is not needed to recognize it."""
+"""Maximum characters of a sentence that are translated: more are not needed to recognize it."""
 
 
 def pair(

@@ -17,7 +17,7 @@ ROWS = 1000
 
 
 def read_rows(path: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Those of these columns that a file has, row by row. Raises `UserError` where it is not a Parquet file."""
+    """The requested columns that a file has, row by row. Raises `UserError` if it is not a Parquet file."""
     with _opened(path) as file:
         names = [name for name in fields if name in file.schema_arrow.names]
         for batch in file.iter_batches(ROWS, columns=names):

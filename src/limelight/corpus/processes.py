@@ -133,7 +133,6 @@ class _Process:
         self._link, self.pid, self._hangs = link, pid, False
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        """See `Worker`."""
         line = bytearray()
         try:
             self._link.settimeout(timeout)
@@ -151,7 +150,6 @@ class _Process:
         return [each if isinstance(each, str) else Done(*each) for each in json.loads(line)]
 
     def close(self) -> None:
-        """See `Worker`."""
         if self._hangs:  # so it is there, and the number is its own
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -39,7 +39,7 @@ class Actors:
         self._class = ray.remote(num_cpus=opening.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
     def start(self, number: int) -> Worker:
-        """See `Engine`. Raises `UserError` for a model that is not available, `RunError` if an actor ends while it
+        """Start an actor. Raises `UserError` for a model that is not available, `RunError` if an actor ends while it
         loads."""
         actor = self._class.remote(self._opening)
         try:
@@ -78,7 +78,6 @@ class _Actor:
         self._actor = actor
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        """See `Worker`."""
         try:
             return list(ray.get(self._actor.translate.remote(list(texts), first), timeout=timeout))
         except GetTimeoutError:
@@ -87,7 +86,6 @@ class _Actor:
             raise WorkerEnded(f"{ENDED}ended ({_first_line(error)})") from None
 
     def close(self) -> None:
-        """See `Worker`."""
         ray.kill(self._actor)
 
 

@@ -33,7 +33,7 @@ from limelight.text.pair import BadLine
 FORMAT = 2
 (MANIFEST, REPORT, SHARDS), SKIPPED = RESERVED, ".skipped.jsonl"
 _NUMBER = re.compile(r"(?<![^\W_])(?<![^\W\d_]-)\d[\d,.]*")
-"""A number that is no part of a name such as UTF-8."""
+"""A number that is not part of a name such as UTF-8."""
 AGAIN = "what is finished is kept: the same command continues"
 
 
@@ -45,11 +45,11 @@ class Counts:
     written: int = 0
     skipped: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
-    """Of the skipped ones."""
+    """Reasons of the skipped ones."""
     aside: int = 0
     """Bytes of the file of skipped lines."""
     warnings: dict[str, int] = field(default_factory=dict)
-    """Of the guards, in the lines that were written."""
+    """Warnings of the guards, in the lines that were written."""
     unsure: int = 0
     """Lines that were written with a low confidence."""
 
@@ -86,7 +86,7 @@ def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
     except (ValueError, LookupError, TypeError) as error:
-        raise RunError(f"{manifest}: damaged ({error}); remove {folder} to begin anew") from None
+        raise RunError(f"{manifest}: damaged ({error}); remove {folder} to start again") from None
     changed = describe_differences(differences(former, made_of)) if known else "it is of another version of Limelight"
     if changed:
         raise UserError(
@@ -234,7 +234,7 @@ class Results:
             self.counts = Counts(**{name: values[name] for name in asdict(Counts())})
             size, stamp, digest = values["bytes"], values["changed"], values["sha256"]
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise RunError(f"{self._report}: damaged ({error}); remove it and {self.output} to begin anew") from None
+            raise RunError(f"{self._report}: damaged ({error}); remove it and {self.output} to start again") from None
         if size != self.shard.size:
             raise UserError(
                 f"{self.shard.path}: it had {size:,} bytes when it was translated, and has {self.shard.size:,} now; "

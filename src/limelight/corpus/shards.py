@@ -58,7 +58,7 @@ class Shard:
     """A file to be translated."""
 
     path: str
-    """Of a local file, or a URL."""
+    """The path of a local file, or a URL."""
     name: str
     """Below the folder of the results."""
     size: int

@@ -58,7 +58,7 @@ class Report:
 
     files: int = 0
     former: int = 0
-    """Of them those that an earlier start had finished."""
+    """Files that an earlier start had finished."""
     counts: Counts = field(default_factory=Counts)
     new: int = 0
     """Lines that this start has read."""
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def lines_per_second(self) -> float:
-        """Of this start."""
+        """Lines per second of this start."""
         return self.new / self.seconds if self.seconds else 0.0
 
     def lines(self) -> Iterator[str]:

@@ -33,7 +33,7 @@ class Done(NamedTuple):
     """What a text became."""
 
     lines: Sequence[str]
-    """Of the output."""
+    """Lines of the output."""
     warnings: Sequence[str] = ()
     confidence: float | None = None
 
@@ -51,14 +51,14 @@ class Opening:
 
     folders: list[str]
     options: dict[str, Any]
-    """Of `Translator.translate`; `sampling` as a mapping."""
+    """Options of `Translator.translate`; `sampling` as a mapping."""
     device: str | None = None
     threads: int = 1
     precision: str | None = None
     shortlist: bool = False
     glossary: str = ""
     form: str = "text"
-    """Of the lines: see `corpus/worker.py`."""
+    """Form of the lines: see `shown`."""
 
 
 def open_texts(opening: Opening, number: int = 0) -> Translate:
@@ -179,7 +179,7 @@ def _serve(link: socket.socket, translate: Translate) -> None:
 
 
 FORMAT = 1
-"""Of the objects of `json`."""
+"""Version of the JSON objects."""
 
 
 def shown(translation: Translation, number: int, form: str) -> list[str]:

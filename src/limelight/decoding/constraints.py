@@ -148,7 +148,7 @@ class Needs(NamedTuple):
     least: int
     """Lower bound of the tokens needed: one may belong to several phrases."""
     most: int
-    """Upper bound of the tokens needed: one phrase is completed, the others are begun anew."""
+    """Upper bound of the tokens needed: one phrase is completed, the others start again."""
 
     @property
     def nothing(self) -> bool:
@@ -185,7 +185,7 @@ class Progress:
         unmet = [(each, state) for each, state in zip(self._automata, states, strict=True) if state != DONE]
         missing = [each.needed[state] for each, state in unmet]
         whole = [each.needed[0] for each, _ in unmet]
-        # Either a phrase that is begun is completed first, then all others, or all begin anew.
+        # Either a phrase that is begun is completed first, then all others, or all start again.
         begun = [sum(whole) - all_of_it + left for all_of_it, left in zip(whole, missing, strict=True) if left]
-        anew = sum(all_of_it for all_of_it, left in zip(whole, missing, strict=True) if left)
-        return Needs(states, sum(missing), max(missing, default=0), min([anew, *begun]))
+        restarted = sum(all_of_it for all_of_it, left in zip(whole, missing, strict=True) if left)
+        return Needs(states, sum(missing), max(missing, default=0), min([restarted, *begun]))

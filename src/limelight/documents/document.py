@@ -45,7 +45,7 @@ class Document(NamedTuple):
 
     @property
     def units(self) -> list[Unit]:
-        """Those of all parts."""
+        """The units of all parts."""
         return [unit for part in self.parts for unit in part.units]
 
     def written(self, translations: Sequence[str | None]) -> bytes:

@@ -91,7 +91,7 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
 
 
 def _why_left_out(path: Path) -> tuple[str, bool]:
-    """Why a file is no document, and whether its text is missing in the result."""
+    """Why a file is not a document, and whether its text is missing in the result."""
     suffix = suffix_of(path)
     remedy = f"save it as one of {', '.join(('.html', '.md', '.txt', DOCX))}"
     if not path.is_file():

@@ -123,9 +123,9 @@ class Kept(NamedTuple):
     """Terms that are not used."""
     confidence: float | None
     warnings: Sequence[str] = ()
-    """Of the guards."""
+    """Warnings of the guards."""
     languages: Sequence[str] = ("", "")
-    """Those of the unit and of its translation; empty if the model has no names for them."""
+    """The languages of the unit and of its translation; empty if the model has no names for them."""
 
 
 class Note(NamedTuple):

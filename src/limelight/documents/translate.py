@@ -20,7 +20,7 @@ from limelight.text.units.unit import CODES, Unit
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
 FORMAT = 4
-"""Of what is kept."""
+"""Version of what is kept."""
 PROGRESS = ".progress"
 """The ending of the file with what is kept."""
 SAMPLE = 5000
@@ -78,7 +78,7 @@ def translate_document(
 
 def _check_output(path: Path, output: Path) -> None:
     if output.exists() and not output.is_file():
-        raise UserError(f"{output}: is no file; give -o the name of a file")
+        raise UserError(f"{output}: is not a file; give -o the name of a file")
     if output.exists() and output.resolve() == path.resolve():
         raise UserError(f"{output}: is the input; give -o another name")
     if not output.parent.is_dir():

@@ -37,7 +37,7 @@ Array = npt.NDArray[np.float32]
 
 
 class Contributions(NamedTuple):
-    """Of one kind of attention of one sentence pair. Rows and columns are those of `AttentionMap`."""
+    """Contributions of one kind of attention for a sentence pair. Rows and columns are those of `AttentionMap`."""
 
     norms: Array
     """(layers, heads, columns): ||f^h(x_j)||, the size of what a head takes from a position."""

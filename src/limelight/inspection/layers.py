@@ -36,7 +36,7 @@ class LayerPrediction(NamedTuple):
     """The most probable token."""
     best_probability: float
     probability: float
-    """Of the given token."""
+    """Log-probability of the given token."""
 
 
 def encoder_lens(

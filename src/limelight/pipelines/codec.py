@@ -82,7 +82,7 @@ class Prepared:
     direction: Direction | None = None
     """None for a model of one direction whose languages have no names."""
     marked: bool = False
-    """See `Part`."""
+    """Whether the text and its translation are marked, as in `Part`."""
 
 
 class Chosen(NamedTuple):

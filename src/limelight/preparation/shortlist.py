@@ -165,7 +165,7 @@ def _stored_pairs(run: Path, corpora: int) -> list[Pieces] | None:
 
 
 def _own_corpora(config: RunConfig) -> Sequence[Corpus]:
-    """Those of the run. Raises `UserError` where it names none, or one that is gone."""
+    """The files of the run. Raises `UserError` if it names none, or one that is missing."""
     files = [Path(name) for corpus in config.data.train for name in corpus.files]
     gone = [file for file in files if not file.exists()]
     if gone or not files:

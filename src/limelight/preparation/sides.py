@@ -29,7 +29,7 @@ BLOCK_PAIRS = 20
 MAX_BLOCKS = 200
 """Blocks of a sample; between half of them and all are used."""
 MAX_CHARACTERS, MAX_WORDS = 400, 20
-"""Of each text in a sample: they bound memory and time."""
+"""Maximum characters of each text in a sample: they bound memory and time."""
 MAX_LETTERS = 6
 """Words are compared by their first letters, so that forms of a word count as one."""
 PARTS_OF_FEW, PARTS, FEW = 10, 2, 2000

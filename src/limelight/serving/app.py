@@ -31,7 +31,7 @@ LEFT = 499
 """The status in log and metrics of a request whose client has disconnected; it is not sent."""
 
 SCHEMES = ("bearer", "deepl-auth-key")
-"""Of the header `Authorization`."""
+"""Schemes of the header `Authorization`."""
 
 OWN_API = "limelight"
 
@@ -80,12 +80,10 @@ class _FixedPaths(BaseRoute):
         self._endpoints = {place: each for place, each in endpoints.items() if "{" not in place[1]}
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """See `BaseRoute`."""
         endpoint = self._endpoints.get((scope["method"], scope["path"]))
         return (Match.NONE, {}) if endpoint is None else (Match.FULL, {"endpoint": endpoint, "path_params": {}})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See `BaseRoute`."""
         await scope["endpoint"](scope, receive, send)
 
 

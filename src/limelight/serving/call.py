@@ -27,13 +27,12 @@ class Call:
 
     client: Client
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Of the query, and of the body over them, whatever form it has. A field that stands there several times is a
-    list."""
+    """Fields of the query and of the body, in any form; the body takes precedence. A repeated field is a list."""
     path: Mapping[str, str] = field(default_factory=dict)
     """The variable parts of the address."""
     uploads: Mapping[str, Upload] = field(default_factory=dict)
     base_url: str = ""
-    """Of the service, where a document is sent; its making takes time."""
+    """The public address of the service; only for uploads, as making it takes time."""
 
     def read(self, form: type[Fields]) -> Fields:
         """The fields in this form. Raises `Refusal` that names the first one that does not fit."""
@@ -117,7 +116,7 @@ class Route:
     form: type[BaseModel] | None = None
     """What its fields are, for the OpenAPI document; None if it has none."""
     statuses: tuple[int, ...] = (200,)
-    """Of such answers."""
+    """HTTP statuses of these answers."""
     streams: bool = False
     """Whether the answer comes as server-sent events if the request asks for a stream."""
     upload: bool = False

@@ -57,7 +57,7 @@ class Catalog:
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Those of all models, each once; then the pairs that one of them translates through another language."""
+        """The directions of all models, each once; then the pairs that a model translates through a third language."""
         direct = (each for model in self.models for each in model.directions)
         return tuple(dict.fromkeys([*direct, *(each for model in self.models for each in model.pivots)]))
 

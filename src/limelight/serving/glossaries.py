@@ -23,15 +23,15 @@ from limelight.text.glossary import Glossary, Term, glossary_of
 
 FORMAT = 1
 MAX_GLOSSARIES = 5000
-"""Of all clients."""
+"""Maximum number of glossaries of all clients."""
 MAX_OWN = 1000
-"""Of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
+"""Maximum number of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
 MAX_ALL_CHARACTERS = 250_000_000
-"""Of all entries of all glossaries."""
+"""Maximum characters of all entries of all glossaries."""
 MAX_OWN_CHARACTERS = 50_000_000
-"""Of all entries of the glossaries of one client."""
+"""Maximum characters of all entries of the glossaries of one client."""
 MAX_CHARACTERS = 500_000
-"""Of all entries of a glossary."""
+"""Maximum characters of all entries of a glossary."""
 MAX_PARSED = 200_000
 """Terms of the glossaries that are kept ready for use, unless the newest one has more."""
 
@@ -52,7 +52,7 @@ class Dictionary:
 
     @property
     def count(self) -> int:
-        """Of its terms."""
+        """Number of terms."""
         return self.entries.count("\n") + 1 if self.entries else 0
 
     def fits(self, source: str, target: str) -> bool:
@@ -99,7 +99,7 @@ class Entries(NamedTuple):
 
 
 def read_entries(given: Entries, before: Dictionary | None = None) -> Dictionary:
-    """A dictionary of what was sent, added to what was there. Raises `Refusal` for what is no term."""
+    """The sent terms, added to those of `there`. Raises `Refusal` for an invalid term."""
     try:
         found = glossary_of(given.text, given.source, separator=given.separator, name="entries").terms
         terms = dict(_lines(before.entries)) if before is not None else {}
@@ -128,7 +128,7 @@ class Terms(NamedTuple):
     glossaries: tuple[Glossary, ...]
 
     def possible(self, text: str) -> list[Term]:
-        """See `Glossary.possible`; the terms of the first one come first."""
+        """Terms that may occur in the text; those of the first glossary come first."""
         return list(dict.fromkeys(term for each in self.glossaries for term in each.possible(text)))
 
 
@@ -138,7 +138,7 @@ class Glossaries:
     Args:
         folder: where they are kept; in memory alone where it is None.
 
-    Raises `UserError` for a folder with a file that is no glossary, `RunError` for one that cannot be used.
+    Raises `UserError` for a folder with a file that is not a glossary, `RunError` for one that cannot be used.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -157,7 +157,7 @@ class Glossaries:
                 raise RunError(f"{folder}: glossaries cannot be kept there: {cause(error)}") from None
 
     def list(self, owner: str) -> list[StoredGlossary]:
-        """Those of a client, the oldest first."""
+        """Glossaries of a client, the oldest first."""
         return sorted((each for each in self._all.values() if each.owner == owner), key=lambda each: each.created)
 
     def find(self, owner: str, identity: str) -> StoredGlossary:
@@ -257,7 +257,7 @@ class Glossaries:
 
 
 def _read(path: Path) -> StoredGlossary:
-    """A file of the folder. Raises `UserError` for one that is no glossary."""
+    """Read a file of the folder. Raises `UserError` if it is not a glossary."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored.pop("format") != FORMAT:
@@ -267,4 +267,4 @@ def _read(path: Path) -> StoredGlossary:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, UserError):
             raise
-        raise UserError(f"{path}: this is no glossary of the service; move it elsewhere") from None
+        raise UserError(f"{path}: not a glossary of the service; move it elsewhere") from None

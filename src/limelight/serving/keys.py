@@ -52,7 +52,7 @@ def digest(secret: str) -> str:
 def read_keys(path: Path, *, required: bool = False) -> list[Key]:
     """The keys of a file; none where there is no file and none is required. Raises `UserError` for a file that cannot
     be read, or is not one of keys."""
-    wrong = f"{path}: this is no file of keys"
+    wrong = f"{path}: not a key file"
     remedy = "restore it, or make another one with `limelight keys add`"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def _fault_of(value: Any) -> str:
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """The whole file anew, with the permissions, the owner and the group that it had; a link still leads to it. Raises
+    """Write the whole file, with the permissions, the owner and the group that it had; a link still leads to it. Raises
     `UserError`, before anything is changed, where they cannot be kept."""
     value = {"format": FORMAT, "keys": [asdict(key) for key in keys]}
     path = path.resolve()

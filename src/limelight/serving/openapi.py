@@ -22,7 +22,7 @@ STYLE = (
     "td{padding-right:1em;vertical-align:top}caption{text-align:left;font-weight:600}"
 )
 POLICY = f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
-"""Of the page for people: no script, and no style but its own."""
+"""Content security policy of the HTML page: no script, and no style but its own."""
 
 ERRORS = {
     400: "The request is invalid, or asks for what is not supported.",
@@ -179,7 +179,7 @@ class _Schema(GenerateJsonSchema):
 
 
 class _AnswerSchema(_Schema):
-    """Those of answers: a default says only that a field may be missing."""
+    """Schemas of answers: a default says only that a field may be missing."""
 
     def default_schema(self, schema: Any) -> Any:
         """That of the value."""

@@ -40,7 +40,7 @@ class Plan:
     host: str = "127.0.0.1"
     port: int = 8000
     engines: int = 1
-    """Of each model."""
+    """Number of engines of each model."""
     in_process: bool = False
     """Whether the engines are threads of this process."""
     keys: Path | None = None

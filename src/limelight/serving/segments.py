@@ -66,13 +66,11 @@ class Plain(SegmentedText):
         self.sentences, self.texts, self._terms, self._split = sentences, sentences.texts, terms, split
 
     def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
-        """See `SegmentedText`."""
         if self._terms is None:
             return Sentence("translate", self.texts[place], options, stream)
         return segment_task(Segment(self.texts[place]), self._terms, options, split=self._split)
 
     def join(self, texts: Sequence[str]) -> str:
-        """See `SegmentedText`."""
         return self.sentences.join(texts)
 
 
@@ -84,12 +82,10 @@ class Tagged(SegmentedText):
         self.texts = [unit.text for unit in units]
 
     def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
-        """See `SegmentedText`."""
         codes = tuple((code.role, code.name) for code in self._units[place].codes)
         return segment_task(Segment(self.texts[place], codes), self._terms, options, split=self._split)
 
     def join(self, texts: Sequence[str]) -> str:
-        """See `SegmentedText`."""
         return rewritten(self._text, self._units, texts)
 
     def shown(self, place: int, result: Result) -> Result:

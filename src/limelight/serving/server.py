@@ -19,7 +19,7 @@ from limelight.serving.logs import UvicornLog
 from limelight.serving.service import Service
 
 HEADER_BYTES = 16 * 1024
-"""Of the headers of a request."""
+"""Maximum bytes of the headers of a request."""
 MAX_CHUNKS = 16_384
 """Maximum number of chunks of a body. A chunk costs as much time as a small request, however few bytes it has."""
 KEEP_ALIVE_SECONDS = 15
@@ -38,7 +38,7 @@ class CountingConnection(h11.Connection):
     _parts = 0
 
     def next_event(self) -> Any:
-        """See `h11.Connection`. Raises `h11.RemoteProtocolError` for a part too many."""
+        """The next event. Raises `h11.RemoteProtocolError` if the body has too many parts."""
         event = super().next_event()
         if isinstance(event, h11.Data):
             self._parts += 1
@@ -95,7 +95,6 @@ class PatientProtocol(H11Protocol):
             self._expect_headers()
 
     def timeout_keep_alive_handler(self) -> None:
-        """See `H11Protocol`."""
         super().timeout_keep_alive_handler()
         self._close_in_time()
 
@@ -151,7 +150,7 @@ class QuietServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See `uvicorn.Server`. Its `backlog` is also how many are accepted at a time, and only that is to be small."""
+        """Listen. `backlog` is also the number of connections accepted at a time, and only that should be small."""
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(BACKLOG)

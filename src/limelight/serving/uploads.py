@@ -16,9 +16,9 @@ KEPT_SECONDS = 3600.0
 TAKEN_SECONDS = 60.0
 """One that was downloaded is deleted after so long."""
 MAX_DOCUMENTS = 100
-"""Of all clients; one client has at most half of them."""
+"""Maximum number for all clients; one client has at most half of them."""
 MAX_BYTES = 256 << 20
-"""Of all of them."""
+"""Maximum bytes of all of them."""
 
 
 @dataclass(slots=True)

@@ -340,7 +340,7 @@ def _read_rows(reader: Iterable[list[str]], name: str) -> Iterator[list[str]]:
     try:
         yield from reader
     except csv.Error as error:
-        raise UserError(f"{name}: this is no table: {error}; is a quotation mark not closed?") from None
+        raise UserError(f"{name}: not a table: {error}; is a quotation mark not closed?") from None
 
 
 def _columns(row: Sequence[str], source: str, target: str) -> tuple[int, int] | None:

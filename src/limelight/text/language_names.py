@@ -27,7 +27,7 @@ REGIONS = {"US": "American", "GB": "British", "BR": "Brazilian", "PT": "European
 
 
 def code_of(name: str) -> str:
-    """`de` for `German` and `Deutsch`; empty for what is no name of a language."""
+    """`de` for `German` and `Deutsch`; empty if it is not the name of a language."""
     lowered = name.strip().lower()
     return OWN_NAMES.get(lowered) or next((code for code, known in NAMES.items() if known.lower() == lowered), "")
 

@@ -156,7 +156,7 @@ def language_margin(text: str, one: str, other: str) -> int:
 
 
 _ELIDED = re.compile(r"['’]\w+")
-"""What follows an apostrophe is no word of its own (I've got Tom's keys)."""
+"""What follows an apostrophe is not a word of its own (I've got Tom's keys)."""
 MIN_FOREIGN = 3
 """Different function words of another language, and none of its own, for which a single text is in that language."""
 

@@ -95,13 +95,13 @@ def word_values(text: str, language: str) -> Counter[int]:
 
 
 def scale_of(word: str, language: str) -> int:
-    """What a word after digits multiplies them by, such as 1,000,000 for "Mio."; 1 if it is no such word."""
+    """What a word after digits multiplies them by, such as 1,000,000 for "Mio."; 1 if it is another word."""
     word = word.casefold()
     for each in (language,) if language in LANGUAGES else LANGUAGES:
         scales = _SCALES[each]
         stem = next((stem for stem in (word, word.removesuffix("s"), word.removesuffix("en")) if stem in scales), "")
         stem = stem or (word[:-1] if word[:-1] in scales and word.endswith("n") else "")
-        if stem and (scales[stem] >= 1000 or each != "fr"):  # 5 cents are no hundreds
+        if stem and (scales[stem] >= 1000 or each != "fr"):  # 5 cents are not hundreds
             return scales[stem]
         if word in _SHORT_SCALES[each]:
             return _SHORT_SCALES[each][word]

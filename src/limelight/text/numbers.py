@@ -71,7 +71,7 @@ _FIRST_WORDS = (
     "|My|Nearly|No|Not|Of|On|Only|Or|Our|Over|Pay|Per|Pour|Put|Roughly|Run|Set|She|So|Some|Take|Than|That|The|Their"
     "|They|These|This|Those|To|Under|Until|Up|Use|Walk|Was|We|With|Within|You|Your"
 )
-"""Words at the beginning of a sentence that are no names."""
+"""Words at the beginning of a sentence that are not names."""
 _NAMED = re.compile(
     r"(?:(?<!\w)(?:[Vv]ersions?|[Vv]er\.?|[Rr]eleases?|[Uu]pdates?|[Cc]hapters?|[Ss]ections?|[Ff]igures?|[Tt]ables?|§)"
     rf"|(?<=[\w,;] )[A-Z][\w+#]*|^(?!(?:{_FIRST_WORDS})\b)[A-Z][\w+#]*)[ \u00a0]$"

@@ -184,8 +184,8 @@ def open_memory(
 ) -> TranslationMemory:
     """The memory of a file of pairs (`read_pairs`: TMX, TSV, XLIFF, PO and others) in the given languages.
 
-    Its index is `FILE.en-de.index` beside the file, or a temporary file where that cannot be written. It is made anew
-    if the file has changed. `say` is told that an index is made, and of segments that cannot be read.
+    Its index is `FILE.en-de.index` beside the file, or a temporary file if that cannot be written. It is made again if
+    the file has changed. `say` is told that an index is made, and of segments that cannot be read.
 
     Raises `UserError` as `read_pairs` does, naming file and line, and for a file without pairs.
     """

@@ -57,7 +57,7 @@ class Document(NamedTuple):
     source: Sequence[Sentence]
     target: Sequence[Sentence]
     translations: Sequence[str] = ()
-    """Of the source sentences by a model; empty without one."""
+    """Translations of the source sentences by a model; empty without one."""
 
 
 class Aligned(NamedTuple):
@@ -73,7 +73,7 @@ class _Path(NamedTuple):
 
     beads: list[Bead]
     gains: Numbers
-    """See `path.gains`."""
+    """The values of `path.gains`."""
 
 
 class _Place(NamedTuple):

@@ -39,7 +39,7 @@ class Side(NamedTuple):
 
     rows: Sequence[Ids]
     worth: Numbers
-    """Of each word."""
+    """Weight of each word."""
     words: dict[str, int]
 
     def total(self) -> Numbers:

@@ -30,7 +30,7 @@ _PAD = 4
 KINDS = ((1, 1), (1, 0), (0, 1), (1, 2), (2, 1), (2, 2))
 """Source and target sentences of a bead."""
 PRIORS = tuple(math.log(share) for share in (0.89, 0.03, 0.03, 0.03, 0.03, 0.0005))
-"""Those of Gale and Church, with more for sentences without translation."""
+"""The priors of Gale and Church, with more for sentences without translation."""
 SPREAD = 6.8
 """Variance of the length of a translation, per character."""
 _STEP, _MAX_DELTA = 20, 8
@@ -41,7 +41,7 @@ OTHER_PARAGRAPH = -1.5
 TEMPER, LEAST_EVIDENCE = 0.4, -12.0
 """Words of a sentence are not independent, so their sum is tempered; one pair alone must not decide the whole path."""
 CROSSED = 0.8
-"""Of the matched words of two sentences with two: else they would be paired wherever they share a word."""
+"""Factor for the matched words of a 2-2 bead: otherwise sentences would be paired wherever they share a word."""
 UNREACHED = -1e30
 
 
@@ -86,9 +86,9 @@ class Bead(NamedTuple):
     target: int
     kind: tuple[int, int]
     score: float
-    """Of lengths and words, without the prior; 0 for a sentence without translation."""
+    """The gain by lengths and words, without the prior; 0 for a sentence without translation."""
     share: float = 0.0
-    """Of its words that are matched."""
+    """The share of its words that are matched."""
 
 
 def make_band(sources: int, targets: int, anchors: list[tuple[int, int]]) -> Band:

@@ -27,7 +27,7 @@ class Progress(NamedTuple):
 SHORT = 100
 """Characters of a text of which each progress is sent."""
 CHARACTERS_A_SECOND = 200_000
-"""A text is put together anew for its progress so often that no more than these are joined."""
+"""Characters per second that are joined again for progress reports of a text, at most."""
 MAX_REST = 0.25
 """Seconds between two events at most, as far as there is something new."""
 

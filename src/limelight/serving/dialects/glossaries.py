@@ -31,7 +31,7 @@ class GivenEntries(BaseModel):
     entries_format: Literal["tsv", "csv"] = "tsv"
 
     def read(self, service: Service, before: Dictionary | None = None) -> Dictionary:
-        """As a dictionary. Raises `Refusal` for a direction that no model has, and for what is no term."""
+        """The glossary as a dictionary. Raises `Refusal` for a direction that no model has, and for an invalid term."""
         service.catalog.ways(self.source_lang, self.target_lang)
         separator = "\t" if self.entries_format == "tsv" else ","
         return read_entries(Entries(self.source_lang, self.target_lang, self.entries, separator), before)
@@ -98,7 +98,7 @@ class Glossary(Result):
 
 
 class Glossaries(Result):
-    """Those of a client that have one direction."""
+    """Glossaries of a client that have one direction."""
 
     glossaries: list[Glossary]
 
@@ -132,7 +132,7 @@ class Multilingual(Result):
 
 
 class Multilinguals(Result):
-    """Those of a client."""
+    """All glossaries of a client."""
 
     glossaries: list[Multilingual]
 
@@ -154,7 +154,7 @@ TSV = Content("text/tab-separated-values; charset=utf-8")
 
 
 def _one(glossary: StoredGlossary) -> dict[str, Any]:
-    """Of version 2."""
+    """The answer of version 2."""
     (only,) = glossary.dictionaries
     languages = {"source_lang": only.source, "target_lang": only.target}
     named = {"glossary_id": glossary.id, "name": glossary.name, "ready": True}
@@ -166,7 +166,7 @@ def _counted(each: Dictionary) -> dict[str, Any]:
 
 
 def _many(glossary: StoredGlossary) -> dict[str, Any]:
-    """Of version 3."""
+    """The answer of version 3."""
     dictionaries = [_counted(each) for each in glossary.dictionaries]
     named = {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
     return {**named, "dictionaries": dictionaries}

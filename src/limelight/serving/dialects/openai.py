@@ -29,7 +29,7 @@ MAX_MESSAGES = 1000
 REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options")
 """Fields whose value would have to change the answer, unless it is empty or false."""
 PLAIN_KEYS = {"type", "title", "description", "default"}
-"""Of a string in a schema: what every translation fits."""
+"""Keywords of a string in a schema that fit every translation."""
 Written = Callable[[Sequence[str]], str]
 """Makes the content of an answer of the translated texts."""
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
@@ -83,7 +83,7 @@ class Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """All of it. Raises `Refusal` for a part that is no text."""
+        """The whole text of a message. Raises `Refusal` for a part that is not text."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         parts = [part.text for part in self.content if isinstance(part, Part)]
@@ -139,7 +139,7 @@ class Usage(Result):
 
 
 class Completed(Result):
-    """The answer, where it is no stream."""
+    """The answer without streaming."""
 
     id: str
     object: Literal["chat.completion"]

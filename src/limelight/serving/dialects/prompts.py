@@ -76,7 +76,7 @@ class Prompt(NamedTuple):
 
     texts: tuple[str, ...]
     shape: str = "text"
-    """Of the answer: `text`, `parts` between separators, a JSON `list`, or a JSON `object` with `keys`."""
+    """Form of the answer: `text`, `parts` between separators, a JSON `list`, or a JSON `object` with `keys`."""
     keys: tuple[str, ...] = ()
     source: str = ""
     targets: tuple[str, ...] = ()
@@ -95,8 +95,7 @@ class Prompt(NamedTuple):
 def read_prompt(system: str, text: str) -> Prompt:
     """What the messages of the system and the last one of the user ask for.
 
-    Raises `Refusal` for what is no translation, and for an instruction to translate into a language without a known
-    name.
+    Raises `Refusal` for other tasks than translation, and for an instruction with a target language of unknown name.
     """
     system = system[:MAX_PROMPT]
     found = _of_json(text)
@@ -124,7 +123,7 @@ def _of_json(text: str) -> Prompt | None:
     except (ValueError, RecursionError):
         return None
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise bad_request("messages: the JSON has half of a surrogate pair, which is no character")
+        raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character")
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return Prompt(tuple(value), "list")
     if not isinstance(value, dict) or not value:
@@ -160,7 +159,7 @@ def _of_weblate(value: Mapping[str, Any]) -> Prompt | None:
 
 
 def _of_parts(system: str, text: str) -> Prompt | None:
-    """Texts between separators. Where a translation stands behind its source, to be rephrased, it is made anew."""
+    """Texts between separators. A translation that follows its source, to be rephrased, is replaced by a new one."""
     parts = tuple(_SEPARATOR.split(text))
     if len(parts) == 1:
         return None

@@ -14,7 +14,7 @@ from limelight.text.readers.xml_units import Element, Unit, read_units
 DONE = ("translated", "final", "signed-off", "reviewed")
 """States in which a translation is used."""
 APPROVED = ("final", "signed-off", "reviewed")
-"""Those of reviewed translations."""
+"""States of reviewed translations."""
 NOT_TRANSLATED = "not translated"
 CATALOG_HEADER = "x-gettext-domain-header"
 """The type of a unit with the header of a PO file, which is not text."""
