@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import box_text, in_the_box
 from benchmarks.box_text import Register, prepare_text
+from benchmarks.robustness import read_inputs
 from limelight.config import TransformerConfig, directions_of
 from limelight.models.families import build_model
 from limelight.recipes import find_recipe
@@ -73,6 +74,7 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
 ) -> None:
     monkeypatch.setattr(in_the_box, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(in_the_box, "SAMPLES", 2)
+    monkeypatch.setattr(in_the_box, "read_inputs", lambda *direction: read_inputs(*direction)[::40])
     out = tmp_path / "box"
     prepare_text(data, out / "text")
     begin = in_the_box.extended(parent, out / "text", out / "start")
