@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.dates import WrittenDate, find_dates, months_of, written_date
+from limelight.text.dates import WrittenDate, find_dates, find_reversed, months_of, written_date
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,25 @@ def test_dates_are_found(text: str, language: str, date: tuple[int, int, int]) -
 )
 def test_what_is_no_date_is_not_found(text: str) -> None:
     assert [each for each in find_dates(text, "en") if each.day] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "dates"),
+    [
+        ("auf Februar 5, 1987 in Rom", "de", [(5, 2, 1987)]),
+        ("am Juni 26. 2021", "de", [(26, 6, 2021)]),
+        ("auf September 22nd geboren", "de", [(22, 9, 0)]),
+        ("en octobre 15.", "fr", [(15, 10, 0)]),
+        ("le 5 mai 2021", "fr", []),
+        ("am 9. Juni 15 Leute", "de", []),
+        ("im Mai 5 Uhr 30", "de", [(5, 5, 0)]),
+        ("im Mai 5,5 kg", "de", []),
+        ("im Mai 2021", "de", []),
+        ("on October 15", "en", []),
+    ],
+)
+def test_dates_in_the_order_of_english_are_found(text: str, language: str, dates: list[tuple[int, int, int]]) -> None:
+    assert [each[2:] for each in find_reversed(text, language)] == dates
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])

@@ -11,6 +11,7 @@ from limelight.text.kept_signs import (
     held_characters,
     lost_parts,
     put_back_signs,
+    without_lost_emphasis,
 )
 from limelight.text.marks import placeholder
 
@@ -102,6 +103,8 @@ def test_words_with_letters_of_other_languages_are_found() -> None:
 
     assert words("Kőszegi und Çeşme und Café in Москва", ("de", "fr")) == ["Kőszegi", "Çeşme", "Москва"]
     assert words("Kőszegi", ("de", "hu")) == []
+    assert words("Þórr und São Paulo, der señor im Café", ("de", "fr")) == ["Þórr", "São"]
+    assert words("Señor Þórr", ("en", "es")) == ["Þórr"]
     assert words("Kőszegi", ("", "")) == []
     assert lost_parts("Kőszegi", [(0, 7)], "Koszegi") == ("Kőszegi",)
 
@@ -109,6 +112,22 @@ def test_words_with_letters_of_other_languages_are_found() -> None:
 def test_ordinary_punctuation_may_change() -> None:
     assert lost_parts("¿a — b?", [(0, 1), (3, 4)], "a, b?") == ()
     assert put_back_signs("¿a — b?", "a, b?", [(0, 1), (3, 4)]) == "a, b?"
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "rest"),
+    [
+        ("Objets *Element*", "Element Objects", "Objets Element"),
+        ("a *b* and **c d**", "a b und **c d**", "a b and **c d**"),
+        ("a *b*", "a *b*", "a *b*"),
+        ("a *b*", "a", "a *b*"),
+        ("a *b* and *b*", "*b* und b", "a *b* and *b*"),
+        ("a *b*", "a *b", "a *b*"),
+        ("2 * 3 * 4, 2*3*4", "2 3 4", "2 * 3 * 4, 2*3*4"),
+    ],
+)
+def test_emphasis_is_lost_where_its_words_are_there_without_asterisks(source: str, output: str, rest: str) -> None:
+    assert without_lost_emphasis(source, output) == rest
 
 
 def test_adjacent_signs_are_one_span() -> None:

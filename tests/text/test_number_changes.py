@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from limelight.text.number_changes import compare_numbers, put_back_numbers
+from limelight.text.number_changes import compare_numbers, put_back_numbers, reversed_dates
 
 
 def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) -> list[str]:
@@ -99,6 +99,9 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("10 pounds", "4,5 Kilo", ["10"]),
         ("The course ends on August 9, 2023.", "Der Kurs endet 9, 2023.", ["August 9, 2023"]),
         ("on February 2, 1970", "am 2. 1970", ["February 2, 1970"]),
+        ("call +49 443 537672", "+49,443 537672 anrufen", ["+49 443 537672"]),
+        ("call 030 1234 5678", "030 12345678 anrufen", []),
+        ("your room is 22a", "Ihr Zimmer ist die 22", ["22a"]),
     ],
 )
 def test_a_changed_number_is_lost(source: str, output: str, missing: list[str]) -> None:
@@ -110,6 +113,21 @@ def test_times_keep_their_half_of_the_day() -> None:
     assert lost("um 14:30 Uhr", "at 2:30", ("de", "en")) == ["14:30"]
     assert lost("at 2:30 am", "à 14 h 30", ("en", "fr")) == ["2:30 am"]
     assert lost("um 14:30 Uhr", "at 2:30 pm", ("de", "en")) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "languages", "right"),
+    [
+        ("auf Februar 5, 1987 in Rom", ("en", "de"), "auf 5. Februar 1987 in Rom"),
+        ("à Février 5 à Rome", ("en", "fr"), "à 5 février à Rome"),
+        ("im März 5", ("en", "de"), "im März 5"),
+        ("on February 5", ("en", "en"), "on February 5"),
+    ],
+)
+def test_a_date_of_the_source_gets_the_order_of_the_target(output: str, languages: tuple[str, str], right: str) -> None:
+    source = "on February 5, 1987 in Rome"
+    assert put_back_numbers(source, output, languages) == right
+    assert bool(reversed_dates(source, output, languages)) == (output != right)
 
 
 def test_a_number_that_the_source_does_not_have_is_added() -> None:

@@ -71,3 +71,28 @@ def test_numbers_with_separators_are_spans_with_signs_and_units() -> None:
     assert spans(text, "en", every=True) == every
     assert spans("Der 1. Mai 2027 um 17.30 Uhr", "de", every=True) == ["1. Mai 2027", "17.30"]
     assert spans("no numbers", "en", every=True) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "french"),
+    [
+        ("1.6 x 9.4 m", "1,6 x 9,4 m"),
+        ("3 × 4 m", "3 × 4 m"),
+        ("3 m x 4 m", "3 m x 4 m"),
+        ("2.5-3.5 kg", "2,5-3,5 kg"),
+        ("10.5%–12.5%", "10,5%–12,5%"),
+        ("+49 443 537672", "+49 443 537672"),
+        ("555-123-4567", "555-123-4567"),
+        ("01 23 45 67 89", "01 23 45 67 89"),
+    ],
+)
+def test_products_ranges_and_telephone_numbers_are_one_span(text: str, french: str) -> None:
+    whole = f"about {text} in all"
+    assert spans(whole, "en", every=False) == spans(whole, "en", every=True) == [text]
+    assert localized_numbers(whole, "en", "fr")[text] == french
+
+
+def test_what_is_beside_a_number_is_no_product() -> None:
+    assert spans("5 x faster, 2 and 3", "en", every=False) == []
+    assert spans("2020 12.5 x", "en", every=False) == ["12.5"]
+    assert spans("between 1.5 and 2.5", "en", every=False) == ["1.5", "2.5"]

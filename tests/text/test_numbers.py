@@ -38,6 +38,10 @@ def readings(text: str, language: str = "") -> list[set[object]]:
         ("1'299.50", "de", {Fraction(2599, 2)}),
         ("12,34,567", "en", {1234567}),
         ("12 500", "fr", {12500, (12, 500)}),
+        ("+12 500 000 €", "fr", {12_500_000, (12, 500, 0)}),
+        ("+49 443 537", "fr", {49_443_537, (49, 443, 537)}),
+        ("+33 1 23 45 67 89", "fr", {(3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9)}),
+        ("0800/123456", "de", {(0, 8, 0, 0, 1, 2, 3, 4, 5, 6)}),
         ("1/2", "en", {HALF, (1, 2)}),
         ("3 1/2", "en", {Fraction(7, 2)}),
         ("½", "en", {HALF}),
@@ -136,3 +140,8 @@ def test_hostile_numbers_take_no_time(text: str) -> None:
     begin = time.process_time()
     find_numbers(text, "en")
     assert time.process_time() - begin < 2
+
+
+def test_groups_of_three_digits_are_a_number_only_if_no_other_group_follows() -> None:
+    assert [each.text for each in find_numbers("en 2020 12 500 personnes", "fr")] == ["2020", "12 500"]
+    assert [each.text for each in find_numbers("49 443 5376", "fr")] == ["49", "443", "5376"]

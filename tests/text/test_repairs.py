@@ -92,26 +92,6 @@ def test_title_case() -> None:
         assert not is_title(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        ("„Ja“, sagt er", '"Ja", sagt er'),
-        ("« Oui », dit-il. «\u202fNon\u00a0»", '"Oui", dit-il. "Non"'),
-        ("'Stop!' he said, 'no'", '"Stop!" he said, "no"'),
-        ("the dogs' house isn't 'n big", "the dogs' house isn't 'n big"),
-    ],
-)
-def test_quotation_marks_become_straight_ones(text: str, plain: str) -> None:
-    assert checks.plain_quotes(text) == plain
-
-
-def test_quotation_marks_of_a_language() -> None:
-    assert checks.styled_quotes('"Ja" und "nein"', "de") == "„Ja“ und „nein“"
-    assert checks.styled_quotes('"Oui"', "fr") == "« Oui »"
-    assert checks.styled_quotes('"Yes"', "xx") == "“Yes”"
-    assert checks.styled_quotes('5" long', "de") == '5" long'
-
-
 def test_a_quoted_whole_is_quoted_again() -> None:
     assert checks.put_back_quotes("„Ja.“", "Yes.") == "„Yes.“"
     assert checks.put_back_quotes("„Ja“", '"Yes"') == '"Yes"'

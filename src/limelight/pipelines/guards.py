@@ -12,7 +12,9 @@ translation name the faults that the returned text has:
     unknown script    the vocabulary has hardly any letter of the source
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
+    date order        a date is in the order of English in a language that writes the day first
     unit lost         a unit or a currency next to a number is missing
+    emphasis lost     words between asterisks are there without them
     sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
@@ -42,9 +44,16 @@ from limelight.pipelines.codec import Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.glossary import is_used
-from limelight.text.kept_signs import changed_signs, find_foreign_words, find_signs, lost_parts, put_back_signs
+from limelight.text.kept_signs import (
+    changed_signs,
+    find_foreign_words,
+    find_signs,
+    lost_parts,
+    put_back_signs,
+    without_lost_emphasis,
+)
 from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
-from limelight.text.number_changes import put_back_numbers
+from limelight.text.number_changes import put_back_numbers, reversed_dates
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
 
@@ -56,8 +65,10 @@ SEVERITY = {
     "address lost": 8,
     "number lost": 4,
     "number added": 2,
+    "date order": 1,
     "unit lost": 2,
     "sign lost": 4,
+    "emphasis lost": 1,
     "unknown script": 2,
     "uncovered": 4,
     "quotation lost": 2,
@@ -67,17 +78,19 @@ SEVERITY = {
     "doubtful": 1,
 }
 """Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
-WARN_ONLY = frozenset({"copied", "negation", "too long", "number added", "term lost"})
+WARN_ONLY = frozenset(
+    {"copied", "negation", "too long", "number added", "term lost", "emphasis lost", "quotation lost"}
+)
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
-where a negation belongs is not known, and other hypotheses than one that is too long or has a number more are no
-better."""
+where a negation belongs is not known, and other hypotheses than one that is too long, has a number more or lacks
+emphasis or a quotation mark are no better."""
 DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
 """Faults that are not reported. Terms that a translation does not use are searched for and reported by
 `pipelines/sentence.py`; here the fault only keeps a translation without them from replacing one that has them."""
-OF_NUMBERS = frozenset({"number lost", "number added", "unit lost"})
-POSSIBLE = frozenset({"uncovered", "quotation lost", "unit lost", DOUBTFUL})
+OF_NUMBERS = frozenset({"number lost", "number added", "date order", "unit lost"})
+POSSIBLE = frozenset({"uncovered", "unit lost", DOUBTFUL})
 """Faults that a correct translation can have."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
 UNSURE = 0.1
@@ -161,9 +174,11 @@ def _is_final(request: Request) -> bool:
 
 def better(best: Attempt, others: Sequence[Attempt]) -> Attempt:
     """The attempt with the least severe faults, of equal ones the surest. If all faults of `best` are `POSSIBLE` ones,
-    an attempt that is less sure cannot replace it."""
+    an attempt that is less sure cannot replace it, nor one without fewer faults, but for a source that is doubtful."""
     if best.to_remedy <= POSSIBLE:
         others = [each for each in others if _sureness(each.translation) >= _sureness(best.translation)]
+        if DOUBTFUL not in best.faults:
+            others = [each for each in others if each.severity < best.severity]
     return min([best, *others], key=lambda each: (each.severity, -_sureness(each.translation)))
 
 
@@ -222,17 +237,20 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
     """The faults of a translation of one sentence, as names of `SEVERITY`; empty for most. `languages` are those of
     source and output; the checks of numbers and negations need them."""
     changes = checks.changed_numbers(source, output, languages)
+    bare = without_lost_emphasis(source, output)
     found = {
         "loop": bool(checks.find_loop(source, output)),
         "placeholder lost": sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(output)),
         "too short": checks.is_too_short(source, output) or not output.strip(),
         "too long": checks.is_too_long(source, output),
         "sign lost": bool(
-            changed_signs(source, output) or lost_parts(source, find_foreign_words(source, languages), output)
+            changed_signs(bare, output) or lost_parts(source, find_foreign_words(source, languages), output)
         ),
+        "emphasis lost": bare != source,
         "address lost": bool(checks.lost_addresses(source, output)),
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
+        "date order": bool(reversed_dates(source, output, languages)),
         "unit lost": checks.has_lost_units(source, output, languages[1]),
         "quotation lost": bool(checks.lost_quotes(source, output)),
         "copied": checks.is_copied(source, output),
@@ -245,7 +263,7 @@ def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:
     """The attempt with its faults repaired in its text as far as possible, in capitals if the source is. Faults whose
     repair cuts or appends something remain."""
     source, best, remaining = _without_terms(sentence.text), attempt, set[str]()
-    if "number lost" in best.faults:
+    if {"number lost", "date order"} & set(best.faults):
         languages = names_of(sentence.prepared.direction)
         best = _changed(sentence, best, put_back_numbers(source, best.translation.text, languages))
     if "sign lost" in best.faults:
@@ -300,17 +318,6 @@ def as_a_sentence(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]
     return [replace(each, text=checks.raised(each.text)) if capitals else each for each in found[:1]]
 
 
-def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """For a source with typographic quotation marks: translate it with straight ones, then insert those of the target
-    language."""
-    plain = checks.plain_quotes(sentence.text)
-    if "quotation lost" not in best.faults or plain == sentence.text or not sentence.is_free:
-        return []
-    found = yield from sentence.search(plain)
-    _, language = names_of(sentence.prepared.direction)
-    return [replace(each, text=checks.styled_quotes(checks.plain_quotes(each.text), language)) for each in found[:1]]
-
-
 CODE = [PROTECTORS[name] for name in ("templates", "variables", "names")]
 """Signs with the words that belong to them, such as `{x}`."""
 
@@ -354,5 +361,5 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     return found
 
 
-REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_plain_quotes, with_placeholders, without_repetition, among_more)
+REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_placeholders, without_repetition, among_more)
 """In the order in which they are tried, until there is no fault."""

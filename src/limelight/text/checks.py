@@ -195,8 +195,6 @@ UPPER = 0.9
 """Minimum share of capitals among its letters."""
 ALIKE = 0.5
 """Minimum similarity (`difflib`'s ratio) of a word to a lost address that replaces it."""
-STYLES = {"en": ("“", "”"), "de": ("„", "“"), "fr": ("« ", " »")}
-"""Quotation marks by language; other languages get the English ones."""
 MAX_CUTS = 1000
 _END = re.compile(r"\s*[.!?…]*[\"'”»“)\]]*\s*$")
 
@@ -232,21 +230,6 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     found = LETTERS.sub(better, text)
     first = next((place for place, letter in enumerate(found) if letter.isalpha()), 0)
     return found[:first] + found[first : first + 1].upper() + found[first + 1 :]
-
-
-def plain_quotes(text: str) -> str:
-    """The text with straight double quotation marks, without the spaces inside French ones."""
-    text = SINGLE_QUOTED.sub(lambda match: f'"{match[0][1:-1]}"', text)
-    return re.sub("[„“”«»]", '"', re.sub(r"«[ \u00a0\u202f]+|[ \u00a0\u202f]+»", '"', text))
-
-
-def styled_quotes(text: str, language: str) -> str:
-    """The text with pairs of straight quotation marks replaced by those of a language."""
-    opening, closing = STYLES.get(language, STYLES["en"])
-    if text.count('"') % 2:
-        return text
-    marks = iter([opening, closing] * (text.count('"') // 2))
-    return re.sub('"', lambda _: next(marks), text)
 
 
 def put_back_quotes(source: str, output: str) -> str:

@@ -52,6 +52,18 @@ def find_dates(text: str, language: str) -> Iterator[WrittenDate]:
             yield WrittenDate(match.start(), match.end(), day, month, year)
 
 
+def find_reversed(text: str, language: str) -> Iterator[WrittenDate]:
+    """The dates in the order of English, "Mai 5, 2027", in a language that writes the day first."""
+    if language not in _NAMES or language == "en":
+        return
+    found = [(each.begin, each.end) for each in find_dates(text, language) if each.day]
+    for match in _reversed(language).finditer(text):
+        begin, end = match.span()
+        if int(match["day"]) <= 31 and not any(first < end and begin < last for first, last in found):
+            month = _months(language)[match["month"].casefold()]
+            yield WrittenDate(begin, end, int(match["day"]), month, int(match["year"] or 0))
+
+
 def written_date(date: WrittenDate, language: str) -> str:
     """A date as a language writes it; empty for a language without names."""
     if language not in _NAMES:
@@ -90,3 +102,12 @@ def _pattern(language: str) -> re.Pattern[str]:
     second = rf"(?<!\w)(?P<b>{month})\.?{_SPACE}(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|[.,]\d){year.format('b')}?"
     third = rf"(?<!\w)(?P<c>{month})\.?{year.format('c')}"
     return re.compile("|".join((first, second, third) if language == "en" else (first, third)))
+
+
+@cache
+def _reversed(language: str) -> re.Pattern[str]:
+    """A month, a day and perhaps a year."""
+    month = "|".join(sorted(_months(language), key=len, reverse=True))
+    day = r"(?P<day>\d{1,2})(?:(?:st|nd|rd|th|er)(?!\w)|\.(?= ?\d{4}(?!\d)))?(?![\w:%°€$£]|[.,]\d)"
+    year = rf"(?:,?{_SPACE}(?P<year>\d{{4}})(?![\d.,]\d))?"
+    return re.compile(rf"(?<!\w)(?P<month>{month})\.?{_SPACE}{day}{year}", re.IGNORECASE)

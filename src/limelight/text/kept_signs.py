@@ -37,8 +37,11 @@ _IN_WORDS = {
     "%": re.compile(r"%|\bper[ \u00a0]?cent|prozent|\bpour[ \u00a0]cent", re.IGNORECASE),
 }
 """Signs that may become words, and words that may become signs."""
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,200}?)(?<=[^\s*])\1(?![\w*])")
 _LATER_LETTER = re.compile("[^\x00-\u00ff]")
 """Not in Latin-1, whose letters are in words of many languages, as in café."""
+_OF_NAMES = re.compile("[áãåìíðñòóõøúýþ]")
+"""Letters of Latin-1 that in a text of another language are mostly in names."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -137,15 +140,20 @@ def find_signs(text: str) -> Iterator[Span]:
 def find_foreign_words(text: str, languages: tuple[str, str]) -> list[Span]:
     """The words of a text with a letter that neither its language nor that of the translation has, such as names; none
     if a language is unknown."""
-    if not _LATER_LETTER.search(text) or any(alphabet_of(each) is None for each in languages):
+    if text.isascii() or any(alphabet_of(each) is None for each in languages):
         return []
-    return [
-        match.span()
-        for match in _WORD.finditer(text)
-        if _LATER_LETTER.search(match[0])
-        and not is_unspaced(match[0][0])
-        and any(not any(_is_own(each, language) for language in languages) for each in match[0] if each > "\u00ff")
-    ]
+    return [match.span() for match in _WORD.finditer(text) if _is_foreign(match[0], languages)]
+
+
+def _is_foreign(word: str, languages: tuple[str, str]) -> bool:
+    """Whether a word has a letter outside of Latin-1 that is in none of the languages, or is a name with such a letter
+    of Latin-1."""
+    if word.isascii() or is_unspaced(word[0]):
+        return False
+    special = [each for each in word.lower() if _LATER_LETTER.match(each) or _OF_NAMES.match(each)]
+    if not any(map(_LATER_LETTER.match, special)) and not word[0].isupper():
+        return False
+    return any(not any(_is_own(each, language) for language in languages) for each in special)
 
 
 def changed_signs(source: str, output: str) -> tuple[str, ...]:
@@ -161,6 +169,16 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
         if sign in changed and len(forms.findall(output)) >= len(forms.findall(source)):
             changed.remove(sign)
     return tuple(sorted(changed))
+
+
+def without_lost_emphasis(source: str, output: str) -> str:
+    """The source without the asterisks around words that the output has without asterisks."""
+
+    def plain(match: re.Match[str]) -> str:
+        is_plain = match[0] not in output and re.search(rf"(?<![\w*]){re.escape(match[2])}(?![\w*])", output)
+        return match[2] if is_plain else match[0]
+
+    return _EMPHASIS.sub(plain, source) if "*" in source else source
 
 
 def lost_parts(source: str, parts: Iterable[Span], output: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from limelight.text.dates import find_dates, months_of
+from limelight.text.dates import WrittenDate, find_dates, find_reversed, months_of, written_date
 from limelight.text.languages import normal_code
 from limelight.text.number_notation import localized
 from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
@@ -80,7 +80,10 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
 
 def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> str:
     """Replace added numbers by lost ones that plainly belong there, in the notation of the output's language: they have
-    the same digits, or all but one of several."""
+    the same digits, or all but one of several. Dates of the source that are in the order of another language get that
+    of the output's."""
+    for date in reversed(reversed_dates(source, output, languages)):
+        output = output[: date.begin] + written_date(date, normal_code(languages[1])) + output[date.end :]
     changes = compare_numbers(source, output, languages)
     added = list(changes.added)
     replaced = list[tuple[Number, str]]()
@@ -109,6 +112,15 @@ def _likeness(lost: Number, added: Number) -> int:
 def _common(one: str, other: str) -> int:
     """The number of characters with which both begin."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def reversed_dates(source: str, output: str, languages: tuple[str, str]) -> list[WrittenDate]:
+    """The dates of the source that are in the output in the order of English, where its language has the other one."""
+    if not has_digits(source):
+        return []
+    first, second = map(normal_code, languages)
+    days = {(each.day, each.month) for each in find_dates(source, first) if each.day}
+    return [each for each in find_reversed(output, second) if (each.day, each.month) in days] if days else []
 
 
 def _changed_dates(source: str, output: str, there: Sequence[Number], languages: tuple[str, str]) -> list[Number]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from limelight.text.dates import find_dates, written_date
 from limelight.text.languages import normal_code
@@ -23,25 +24,62 @@ from limelight.text.numbers import (
 _CLOCKS = {"de": ("{} Uhr", "{}:{:02} Uhr"), "fr": ("{}\u00a0h", "{}\u00a0h\u00a0{:02}")}
 """How a language without a.m. and p.m. writes a full hour, and other times."""
 _NBSP = "\u00a0"
+_TIMES = re.compile(rf"[{SPACES}]?[x×][{SPACES}]?")
+_TO = re.compile(rf"[{SPACES}]?[-–—/][{SPACES}]?")
 _BEFORE = re.compile(rf"(?:(?<!\w)[{MINUS}+±])?[{CURRENCIES}][{SPACES}]?$|(?<!\w)[+±]$")
 
 
 def number_spans(text: str, language: str, *, every: bool) -> Iterator[tuple[int, int]]:
-    """Where the numbers of a text are, each with its sign, currency and unit.
+    """Where the numbers of a text are, each with its sign, currency and unit; a product such as 2.5 x 3.5 m and a range
+    such as 2.5-3.5 kg is one.
 
     Args:
-        every: all numbers; else only those that have separators, of which a translation often loses one: decimals,
-            groups of digits, dates in digits and versions. A model often converts times, and dates with names.
+        every: all numbers; else only products, and those that have separators, of which a translation often loses one:
+            decimals, groups of digits, dates in digits, telephone numbers and versions. A model often converts times,
+            and dates with names.
     """
     language = normal_code(language)
     dates = [(each.begin, each.end) for each in find_dates(text, language) if each.day] if every else []
     yield from dates
-    for number in find_numbers(text, language):
-        is_separated = number.kind in ("plain", "code") and not number.text.lstrip(MINUS).isalnum()
-        if not every and not is_separated and number.kind not in ("date", "power"):
+    for several in _chains(text, find_numbers(text, language)):
+        begin, end = _extent(text, several[0])[0], _extent(text, several[-1])[1]
+        if not (every or _is_product(text, several) or any(map(_has_separator, several))):
             continue
-        if not any(begin <= number.begin < end for begin, end in dates):
-            yield _extent(text, number)
+        if not any(first <= begin < last for first, last in dates):
+            yield begin, end
+
+
+def _has_separator(number: Number) -> bool:
+    is_separated = number.kind in ("plain", "code") and not number.text.lstrip(MINUS).isalnum()
+    return is_separated or number.kind in ("date", "phone", "power")
+
+
+def _chains(text: str, numbers: Sequence[Number]) -> Iterator[list[Number]]:
+    """The numbers in order, those of a product or a range of decimals together."""
+    found = list[list[Number]]()
+    for number in numbers:
+        is_next = bool(found) and _belongs(text, found[-1][-1], number)
+        if is_next:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    yield from found
+
+
+def _belongs(text: str, one: Number, other: Number) -> bool:
+    """Whether two numbers are factors, or two decimals the ends of a range."""
+    if one.kind != "plain" or other.kind != "plain":
+        return False
+    begin, end = _extent(text, one)[1], _extent(text, other)[0]
+    if _TIMES.fullmatch(text, begin, end):
+        return True
+    return _has_separator(one) and _has_separator(other) and _TO.fullmatch(text, begin, end) is not None
+
+
+def _is_product(text: str, numbers: Sequence[Number]) -> bool:
+    return len(numbers) > 1 and any(
+        _TIMES.fullmatch(text, _extent(text, one)[1], _extent(text, other)[0]) for one, other in pairwise(numbers)
+    )
 
 
 def _extent(text: str, number: Number) -> tuple[int, int]:
@@ -65,14 +103,20 @@ def localized_numbers(text: str, source: str, target: str) -> dict[str, str]:
     for date in find_dates(text, normal_code(source)):
         original = text[date.begin : date.end]
         found[original] = written_date(date, normal_code(target)) or original
-    for number in find_numbers(text, normal_code(source)):
-        begin, end = _extent(text, number)
-        if number.exact:
-            found[text[begin:end]] = text[begin:end]
+    for several in _chains(text, find_numbers(text, normal_code(source))):
+        written, place = "", _extent(text, several[0])[0]
+        for number in several:
+            begin, end = _extent(text, number)
+            each = text[begin:end]
+            if not number.exact:
+                around = text[begin : number.begin], text[number.end : end]
+                each = _clock(number, target) or _localized(around[0], number, around[1], old, new)
+            written, place = written + text[place:begin] + each, end
+        original = text[_extent(text, several[0])[0] : place]
+        if any(number.exact for number in several):
+            found[original] = written
         else:
-            around = text[begin : number.begin], text[number.end : end]
-            written = _clock(number, target) or _localized(around[0], number, around[1], old, new)
-            found.setdefault(text[begin:end], written)
+            found.setdefault(original, written)
     return found
 
 

@@ -48,12 +48,19 @@ SPACES = " \u00a0\u202f\u2009"
 _FRACTION = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 MINUS = "-\u2212\u2013\u2010\u2011"
 _DIGIT = re.compile(rf"[\d{_FRACTION}₀-₉]")
-_PLAIN = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"
+_PLAIN = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?![{SPACES}]?\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}(?P<dash>[./-])\d{1,2}(?P=dash)(?:\d{4}|\d{2})"
+_PHONE = (
+    rf"(?=\+(?:[{SPACES}./()-]{{0,2}}\d){{9}})\+\d[\d{SPACES}./()-]{{7,30}}\d|\d{{3}}-\d{{3}}-\d{{4}}"
+    rf"|(?=0(?:[{SPACES}/-]?\d){{6}})0\d{{1,4}}(?:[{SPACES}/-]\d{{2,8}}){{1,5}}"
+)
+"""Numbers of telephones: international ones, and those that begin with a zero or are divided in the American way."""
 _MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund)"
 _NUMBER = re.compile(
     rf"(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
+    r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-dA-D](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
     rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
+    rf"|(?P<phone>(?<![\w.,:/-])(?:{_PHONE})(?!\w|[./-]\d))"
     rf"|(?P<time>(?<!\d)(?:\d+(?::\d+)+|\d{{1,2}}[{SPACES}]?h[{SPACES}]?\d{{2}})(?!\w))"
     rf"|(?P<fraction>(?<![\d/.,])(?:(?:\d+[{SPACES}])?\d{{1,4}}/\d{{1,4}}(?![\d/])|\d*[{_FRACTION}]))"
     rf"|(?P<power>(?<!\d)\d+(?:[.,]\d+)?[eE][-+\u2212]?\d+(?!\w))"
@@ -118,8 +125,10 @@ def is_grouped(groups: Sequence[str]) -> bool:
 def _read(text: str, match: re.Match[str], language: str) -> Number:
     kind, found, (begin, end) = str(match.lastgroup), match[0], match.span()
     number = Number(begin, end, found, frozenset(), kind=kind)
-    if kind in ("code", "power") or len(found) > MAX_DIGITS:
+    if kind in ("code", "lettered", "power") or len(found) > MAX_DIGITS:
         return number._replace(exact=True)
+    if kind == "phone":
+        return number._replace(readings=frozenset([tuple(int(each) for each in found if each.isdigit())]), exact=True)
     if kind == "date":
         return number._replace(readings=frozenset([_date(found)]), exact=True)
     if kind == "fraction":
