@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from io import BufferedRWPair
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,15 +31,19 @@ LENGTHS = struct.Struct(">IQ")
 MAX_HEADER = 1 << 24
 MAX_PAYLOAD = 1 << 32
 """Maximum bytes of a header and of a payload; larger lengths are not a frame of this module."""
-PACKAGES = Path(__file__).parents[1]
-"""The folder that contains the package, for `PYTHONPATH` of the child."""
 
 Header = dict[str, Any]
 Frame = tuple[Header, bytes]
 Handler = Callable[[Header, bytes], Frame]
 
 
-def write_frame(sink: IO[bytes], header: Header, payload: bytes = b"") -> None:
+def environment() -> dict[str, str]:
+    """The environment of a child process, in which this package is importable."""
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def write_frame(sink: IO[bytes] | BufferedRWPair, header: Header, payload: bytes = b"") -> None:
     """Write a frame and flush."""
     content = json.dumps(header).encode("ascii")
     sink.write(LENGTHS.pack(len(content), len(payload)) + content)
@@ -46,7 +51,7 @@ def write_frame(sink: IO[bytes], header: Header, payload: bytes = b"") -> None:
     sink.flush()
 
 
-def read_frame(source: IO[bytes]) -> Frame | None:
+def read_frame(source: IO[bytes] | BufferedRWPair) -> Frame | None:
     """Read a frame; None at the end of the input, also in the middle of a frame. Raises `ValueError` for invalid
     data."""
     lengths = source.read(LENGTHS.size)
@@ -74,13 +79,12 @@ class Child:
     def __init__(self, factory: str, *, silence: float) -> None:
         self.silence = silence
         self._is_silent = False
-        paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "limelight.child", factory],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=environment(),
         )
 
     def call(self, header: Header, payload: bytes = b"") -> Frame:

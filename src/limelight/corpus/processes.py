@@ -12,15 +12,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from limelight.child import environment, read_frame, write_frame
 from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Opening, Outcome
 from limelight.errors import RunError, UserError
 
 PROGRAM = "limelight.corpus.worker"
-PACKAGES = Path(__file__).parents[2]
-"""Where the package lies, for a process that begins elsewhere."""
 ENDED = "its worker "
 """What the reason begins with where a worker is gone."""
 STARTS = 3
@@ -104,25 +102,19 @@ class Processes:
         """A process that has loaded the model, and its number."""
         mine, theirs = socket.socketpair()
         words = json.dumps({"opening": asdict(self._opening), "number": number})
-        path = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
         one = {"OMP_NUM_THREADS": "1"} if self._forks else {}
         with theirs:
             command = [sys.executable, "-m", PROGRAM, words, str(theirs.fileno())]
             loader = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=2,
-                env={**os.environ, "PYTHONPATH": path, **one},
+                env=environment() | one,
             )  # fmt: skip
         self._loaders = [each for each in self._loaders if each.poll() is None] + [loader]
-        line = b""
-        while not line.endswith(b"\n"):
-            some = mine.recv(4096)
-            if not some:
-                mine.close()
-                raise EOFError
-            line += some
-        if fault := json.loads(line):
+        with mine.makefile("rb") as told:
+            frame = read_frame(told)
+        if frame is None or "error" in frame[0]:
             mine.close()
-            raise UserError(fault)
+            raise EOFError if frame is None else UserError(frame[0]["error"])
         return mine, loader.pid
 
 
@@ -131,23 +123,21 @@ class _Process:
 
     def __init__(self, link: socket.socket, pid: int) -> None:
         self._link, self.pid, self._hangs = link, pid, False
+        self._frames = link.makefile("rwb")
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        line = bytearray()
         try:
             self._link.settimeout(timeout)
-            self._link.sendall(json.dumps({"texts": list(texts), "first": first}).encode("ascii") + b"\n")
-            while not line.endswith(b"\n"):
-                some = self._link.recv(1 << 20)
-                if not some:
-                    raise WorkerEnded(f"{ENDED}ended")
-                line += some
+            write_frame(self._frames, {"first": first}, json.dumps(list(texts)).encode("ascii"))
+            frame = read_frame(self._frames)
         except TimeoutError:
             self._hangs = True
             raise WorkerEnded(f"{ENDED}had no answer after {timeout:g} s") from None
         except OSError:
-            raise WorkerEnded(f"{ENDED}ended") from None
-        return [each if isinstance(each, str) else Done(*each) for each in json.loads(line)]
+            frame = None
+        if frame is None:
+            raise WorkerEnded(f"{ENDED}ended")
+        return [each if isinstance(each, str) else Done(*each) for each in json.loads(frame[1])]
 
     def close(self) -> None:
         if self._hangs:  # so it is there, and the number is its own
@@ -155,4 +145,6 @@ class _Process:
                 os.kill(self.pid, signal.SIGKILL)
         with suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
-        self._link.close()
+        for each in (self._frames, self._link):
+            with suppress(OSError):
+                each.close()

@@ -2,7 +2,8 @@
 
 The driver sends a socket for each worker that it wants. On a CPU under Linux the process forks: a worker is there in
 milliseconds, and model, packed weights and compiled loops exist once for all of them. Elsewhere, as with a GPU, whose
-driver cannot be forked, it becomes the worker itself. Tasks and answers are lines of JSON. All ends with the driver.
+driver cannot be forked, it becomes the worker itself. Tasks and answers are frames of `child.py`. All end with the
+driver.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from limelight.child import Header, read_frame, write_frame
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -136,10 +138,10 @@ def main(load: Callable[[Opening, int], Translate] = open_texts) -> None:
     try:
         translate = load(opening, number)
     except UserError as error:
-        _tell(control, str(error))
+        _tell(control, {"error": str(error)})
         return
     gc.freeze()
-    _tell(control, "")
+    _tell(control, {})
     children: set[int] = set()
     while True:
         message, handles, _, _ = socket.recv_fds(control, 1, 1)
@@ -165,17 +167,17 @@ def main(load: Callable[[Opening, int], Translate] = open_texts) -> None:
     os._exit(0)
 
 
-def _tell(control: socket.socket, fault: str) -> None:
-    control.sendall(json.dumps(fault).encode("ascii") + b"\n")
+def _tell(control: socket.socket, header: Header) -> None:
+    with control.makefile("wb") as frames:
+        write_frame(frames, header)
 
 
 def _serve(link: socket.socket, translate: Translate) -> None:
     """Answer tasks until there are no more."""
-    with suppress(OSError), link.makefile("rb") as tasks:
-        for line in tasks:
-            task = json.loads(line)
-            found = translate(task["texts"], task["first"])
-            link.sendall(json.dumps(found).encode("ascii") + b"\n")
+    with suppress(OSError), link.makefile("rwb") as frames:
+        while (frame := read_frame(frames)) is not None:
+            found = translate(json.loads(frame[1]), frame[0]["first"])
+            write_frame(frames, {}, json.dumps(found).encode("ascii"))
 
 
 FORMAT = 1
