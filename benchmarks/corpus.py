@@ -28,7 +28,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.output import table, write_result
 from limelight.corpus.processes import Processes
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Done, Opening, Outcome
+from limelight.corpus.worker import Done, Outcome, WorkerSettings
 from limelight.storage.layout import DEFAULT
 
 FILES = 4
@@ -51,17 +51,17 @@ def main(
         "source_lang": source, "target_lang": target, "beam_size": beam, "batch_tokens": 16384,
         "lines": True, "guards": False,
     }  # fmt: skip
-    opening = Opening([model], options, device="cpu")
+    settings = WorkerSettings([model], options, device="cpu")
     with TemporaryDirectory() as place:
         folder = Path(place)
         write_files(folder / "in", list(islice(chain.from_iterable(map(read, text)), lines)))
         ways = {
-            "processes-1": partial(processes, folder, opening, 1),
-            f"processes-{workers}": partial(processes, folder, opening, workers),
-            "processes-killed": partial(processes, folder, opening, workers, kill=True),
-            "actors-1": partial(actors, folder, opening, 1),
-            f"actors-{workers}": partial(actors, folder, opening, workers),
-            "actors-killed": partial(actors, folder, opening, workers, kill=True),
+            "processes-1": partial(processes, folder, settings, 1),
+            f"processes-{workers}": partial(processes, folder, settings, workers),
+            "processes-killed": partial(processes, folder, settings, workers, kill=True),
+            "actors-1": partial(actors, folder, settings, 1),
+            f"actors-{workers}": partial(actors, folder, settings, workers),
+            "actors-killed": partial(actors, folder, settings, workers, kill=True),
             "driver": partial(driver, folder),
         }
         chosen = row or [name for name in ways if find_spec("ray") or not name.startswith("actors")]
@@ -88,9 +88,9 @@ def write_files(folder: Path, lines: list[str]) -> None:
         (folder / f"part-{number}.txt").write_text("".join(lines[number::FILES]), encoding="utf-8")
 
 
-def processes(folder: Path, opening: Opening, workers: int, *, kill: bool = False) -> dict[str, Any]:
+def processes(folder: Path, settings: WorkerSettings, workers: int, *, kill: bool = False) -> dict[str, Any]:
     """With `kill`, the first worker is killed after five seconds at work."""
-    engine = Processes(opening, forks=True)
+    engine = Processes(settings, forks=True)
     own, pids = engine.start, list[int]()
 
     def start(number: int) -> Any:
@@ -109,14 +109,14 @@ def note(pids: list[int], pid: int, kill: bool) -> None:
         threading.Timer(5.0, lambda: os.kill(pid, signal.SIGKILL)).start()
 
 
-def actors(folder: Path, opening: Opening, workers: int, *, kill: bool = False) -> dict[str, Any]:
+def actors(folder: Path, settings: WorkerSettings, workers: int, *, kill: bool = False) -> dict[str, Any]:
     import ray
 
     from limelight.corpus.ray_actors import Actors
 
     os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default: beside other work actors would wait for it
     began = time.monotonic()
-    engine = Actors(opening, workers=workers)
+    engine = Actors(settings, workers=workers)
     pids = list[int]()
     own = engine.start
 

@@ -11,7 +11,7 @@ import torch
 
 from limelight.batching import drawers
 from limelight.batching.batch import Batch
-from limelight.batching.drawers import Drawers
+from limelight.batching.drawers import DrawingPool
 from limelight.batching.drawing import Drawing, View, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Position
@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_ends_the_run_with_a_reason(
 
 
 def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers: Tokenizers) -> None:
-    others = Drawers(views, tokenizers, HOW, processes=1)
+    others = DrawingPool(views, tokenizers, HOW, processes=1)
     with pytest.raises(RunError, match=r"draws training text failed: IndexError: "):
         others.draw(np.array([[7, 0]]), (1, 2)).result()
     rows = np.array([[0, 3], [1, 5], [2, 0]])
@@ -172,7 +172,7 @@ def test_a_process_ends_when_nobody_asks_any_more() -> None:
     letters = train_tokenizer(
         ["abc"], kind="characters", vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=1
     )
-    others = Drawers([], Tokenizers(letters, letters), Drawing(0.1), processes=1)
+    others = DrawingPool([], Tokenizers(letters, letters), Drawing(0.1), processes=1)
     (child,) = others._all
     assert child.process.stdin is not None
     child.process.stdin.close()
@@ -187,7 +187,7 @@ def test_a_process_knows_which_rows_are_marked(tokenizers: Tokenizers, tmp_path:
         view = View(writer.close(""))
     rows, how = np.array([[0, 0], [0, 1]]), Drawing(0.1)
     here = varied_rows([view], rows, tokenizers, how, (1, 2))
-    processes = Drawers([view], tokenizers, how, processes=1)
+    processes = DrawingPool([view], tokenizers, how, processes=1)
     try:
         there = processes.draw(rows, (1, 2)).result()
     finally:

@@ -12,7 +12,7 @@ from limelight.corpus.processes import Processes
 from limelight.corpus.results import Results
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Done, Opening, Outcome, Translate, main
+from limelight.corpus.worker import Done, Outcome, Translate, WorkerSettings, main
 from limelight.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +25,8 @@ def said(text: str) -> str:
     return text[::-1].upper()
 
 
-def open_fake(opening: Opening, number: int = 0) -> Translate:
-    if opening.folders == ["missing"]:
+def open_fake(settings: WorkerSettings, number: int = 0) -> Translate:
+    if settings.folders == ["missing"]:
         raise UserError("missing: there is no such model")
 
     def translate(texts: Sequence[str], first: int) -> list[Outcome]:
@@ -45,8 +45,8 @@ def open_fake(opening: Opening, number: int = 0) -> Translate:
     return translate
 
 
-def opening(*folders: str) -> Opening:
-    return Opening(list(folders), {})
+def settings(*folders: str) -> WorkerSettings:
+    return WorkerSettings(list(folders), {})
 
 
 def job_of(inputs: Path, output: Path, form: Form | None = None, workers: int = 2, timeout: float = 120.0) -> CorpusJob:
@@ -57,7 +57,7 @@ def run(job: CorpusJob, **options: object) -> Report:
     """The job, with processes that do what is faked here."""
     processes.PROGRAM = PROGRAM
     os.environ["PYTHONPATH"] = str(ROOT)
-    return translate_corpus(job, Processes(opening(), forks=True), **options)  # type: ignore[arg-type]
+    return translate_corpus(job, Processes(settings(), forks=True), **options)  # type: ignore[arg-type]
 
 
 def write_shards(folder: Path, shards: int = 3, lines: int = 40) -> Path:

@@ -18,7 +18,7 @@ from limelight.corpus.shards import Form
 from limelight.corpus.translate import Report, translate_corpus
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL
-from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, job_of, opening, run, said, write_shards
+from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, job_of, run, said, settings, write_shards
 
 
 @pytest.fixture(autouse=True)
@@ -221,7 +221,7 @@ def test_a_model_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     given = write_shards(tmp_path / "in", shards=1)
     for forks in (True, False):
         with pytest.raises(UserError, match="missing: there is no such model"):
-            translate_corpus(job_of(given, tmp_path / "out"), Processes(opening("missing"), forks=forks))
+            translate_corpus(job_of(given, tmp_path / "out"), Processes(settings("missing"), forks=forks))
 
 
 def test_workers_that_load_for_themselves_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +229,6 @@ def test_workers_that_load_for_themselves_give_the_same(tmp_path: Path, monkeypa
     monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "tests.corpus.fakes")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     given = write_shards(tmp_path / "in")
-    translate_corpus(job_of(given, tmp_path / "alone"), Processes(opening(), forks=False))
+    translate_corpus(job_of(given, tmp_path / "alone"), Processes(settings(), forks=False))
     run(job_of(given, tmp_path / "forked"))
     assert contents(tmp_path / "alone") == contents(tmp_path / "forked")

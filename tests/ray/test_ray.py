@@ -18,7 +18,7 @@ from limelight.corpus.ray_actors import Actors, Texts
 from limelight.corpus.results import Results
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Done, Opening, Outcome
+from limelight.corpus.worker import Done, Outcome, WorkerSettings
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.storage.model import save_model
@@ -52,8 +52,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def opening(model: str) -> Opening:
-    return Opening([model], {"batch_tokens": 4096, "lines": True, "guards": False, "beam_size": 2}, device="cpu")
+def settings(model: str) -> WorkerSettings:
+    return WorkerSettings([model], {"batch_tokens": 4096, "lines": True, "guards": False, "beam_size": 2}, device="cpu")
 
 
 def run(engine: object, given: Path, output: Path, form: Form | None = None, workers: int = 1) -> Report:
@@ -76,11 +76,11 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 
 def test_actors_give_the_text_of_processes(model: str, given: Path, tmp_path: Path) -> None:
-    report = run(Actors(opening(model), workers=1), given, tmp_path / "ray")
-    run(Processes(opening(model), forks=True), given, tmp_path / "processes")
+    report = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
+    run(Processes(settings(model), forks=True), given, tmp_path / "processes")
     assert texts_of(tmp_path / "ray") == texts_of(tmp_path / "processes") != {}
     assert (report.counts.read, report.counts.written, report.workers.ended) == (50, 50, 0)
-    again = run(Actors(opening(model), workers=1), given, tmp_path / "ray")
+    again = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
     assert (again.former, again.new, again.workers.started) == (2, 0, 0)
 
 
@@ -92,7 +92,7 @@ class Faulty(Texts):
 
     def translate(self, texts: Sequence[str], first: int) -> list[Outcome]:
         for text in texts:
-            once = Path(self._opening.folders[0])
+            once = Path(self._settings.folders[0])
             if text.endswith(" 7") or (text.endswith(" 13") and once.exists()):
                 if text.endswith(" 13"):
                     once.unlink()
@@ -106,7 +106,7 @@ def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(
     monkeypatch.setattr(ray_actors, "Texts", Faulty)
     (given / "1.txt").unlink()
     (tmp_path / "once").touch()
-    report = run(Actors(Opening([str(tmp_path / "once")], {}), workers=1), given, tmp_path / "out")
+    report = run(Actors(WorkerSettings([str(tmp_path / "once")], {}), workers=1), given, tmp_path / "out")
     lines = (given / "0.txt").read_text().splitlines()
     found = (tmp_path / "out" / "0.txt").read_text().splitlines()
     assert found == ["" if line.endswith(" 7") else line.upper() for line in lines]
@@ -118,7 +118,7 @@ def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(
 
 def test_a_model_that_is_missing_is_told(given: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such model"):
-        run(Actors(opening(str(tmp_path / "missing")), workers=1), given, tmp_path / "out")
+        run(Actors(settings(str(tmp_path / "missing")), workers=1), given, tmp_path / "out")
 
 
 def write_parquet(path: Path) -> list[dict]:
@@ -133,7 +133,7 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
     rows = write_parquet(tmp_path / "in" / "a.parquet")
     plain = tmp_path / "in" / "a.txt"
     plain.write_text("".join(f"{row['text'] or ''}\n" for row in rows))
-    report = run(Processes(opening(model), forks=True), tmp_path / "in", tmp_path / "out")
+    report = run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "out")
     assert (report.counts.read, report.counts.written, report.counts.skipped) == (50, 49, 1)
     found = parquet.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     translations = (tmp_path / "out" / "a.txt").read_text().splitlines()
@@ -145,13 +145,13 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
 def test_parquet_that_was_interrupted_goes_on(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in").mkdir()
     write_parquet(tmp_path / "in" / "a.parquet")
-    run(Processes(opening(model), forks=True), tmp_path / "in", tmp_path / "whole")
+    run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr(Results, "finish", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run(Processes(opening(model), forks=True), tmp_path / "in", tmp_path / "out")
+            run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out" / "a.parquet").exists()
-    again = run(Processes(opening(model), forks=True), tmp_path / "in", tmp_path / "out")
+    again = run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "out")
     assert (again.new, again.counts.read) == (0, 25)
     tables = [parquet.read_table(tmp_path / name / "a.parquet") for name in ("out", "whole")]
     assert tables[0] == tables[1]

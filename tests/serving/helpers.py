@@ -24,7 +24,7 @@ from limelight.serving.app import build_app
 from limelight.serving.catalog import Model
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
-from limelight.serving.links import Heard, Link, ThreadLink, thread_link
+from limelight.serving.links import Link, ReportCallback, ThreadLink, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.logs import Log
 from limelight.serving.pool import NewLink, Pool
@@ -102,7 +102,7 @@ def carrying(source: str = "en", target: str = "de") -> Translator:
     return Translator(model, both, decoding, directions=[Direction(source, target)])
 
 
-def loader(one: Translator | Loading) -> Callable[[Heard], Link]:
+def loader(one: Translator | Loading) -> Callable[[ReportCallback], Link]:
     """A pool's engine around this translator, or the model of this folder, in a thread."""
     if isinstance(one, Loading):
         return lambda heard: thread_link(one, heard)
@@ -110,7 +110,7 @@ def loader(one: Translator | Loading) -> Callable[[Heard], Link]:
     return lambda heard: ThreadLink(functools.partial(worker_of, one), heard)
 
 
-def worker_of(one: Translator, send: Heard) -> Worker:
+def worker_of(one: Translator, send: ReportCallback) -> Worker:
     """A worker that has reported that it is there."""
     directions = [list(each) for each in one.directions]
     worker = Worker(one, send)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.serving.fair_queue import FairQueue
+from limelight.serving.fair_queue import FEWEST, RECENT, FairQueue, QueueRate
 
 
 def test_one_with_many_delays_one_with_few_by_one() -> None:
@@ -111,3 +111,23 @@ def test_turns_are_shared_evenly(sizes: dict[str, int]) -> None:
     for _ in range(min(sizes.values()) * len(sizes)):
         got[queue.take()] += 1
     assert max(got.values()) - min(got.values()) == 0
+
+
+def test_the_pace_is_that_of_the_last_items_until_now() -> None:
+    pace = QueueRate()
+    for number in range(FEWEST):
+        assert pace.seconds(number) == 0, "too few to tell"
+        pace.taken(number)
+    assert pace.seconds(FEWEST) == 1
+    assert pace.seconds(10 * FEWEST) == 10, "nothing is taken any more"
+    for number in range(RECENT):
+        pace.taken(1000 + number / 2)
+    assert pace.seconds(1000 + RECENT / 2) == 0.5
+
+
+def test_an_idle_queue_has_no_pace() -> None:
+    pace = QueueRate()
+    for number in range(FEWEST):
+        pace.taken(number)
+    pace.nothing_waits()
+    assert pace.seconds(10_000) == 0

@@ -11,7 +11,7 @@ import pytest
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
 from limelight.serving.limits import Limits
-from limelight.serving.links import Heard, Link, ThreadLink
+from limelight.serving.links import Link, ReportCallback, ThreadLink
 from limelight.serving.pool import NewLink
 from limelight.serving.tasks import Report, Task
 from limelight.serving.worker import Worker
@@ -25,7 +25,7 @@ def behind(gate: threading.Event) -> Callable[[Translator], NewLink]:
     """Engines that load when the gate is open."""
 
     def start(one: Translator) -> NewLink:
-        def make(send: Heard) -> Worker:
+        def make(send: ReportCallback) -> Worker:
             assert gate.wait(60)
             return worker_of(one, send)
 
@@ -34,8 +34,8 @@ def behind(gate: threading.Event) -> Callable[[Translator], NewLink]:
     return start
 
 
-def broken(heard: Heard) -> Link:
-    def make(send: Heard) -> Worker:
+def broken(heard: ReportCallback) -> Link:
+    def make(send: ReportCallback) -> Worker:
         raise UserError("there is no such model")
 
     return ThreadLink(make, heard)
@@ -127,7 +127,7 @@ class Writing(Worker):
 
 
 def other(kind: type[Worker], one: Translator, use: str = "translate") -> NewLink:
-    def make(send: Heard) -> Worker:
+    def make(send: ReportCallback) -> Worker:
         worker = kind(one, send)
         directions = [list(each) for each in one.directions] if use == "translate" else []
         send(Report(0, "loaded", {"use": use, "directions": directions, "decoding": {}}))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from limelight.serving import pool
+from limelight.serving.fair_queue import QueueRate
 from limelight.serving.limits import Limits
-from limelight.serving.links import Heard, Link
-from limelight.serving.pace import Pace
+from limelight.serving.links import Link, ReportCallback
 from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, Sentence
 from limelight.serving.refusal import Refusal
 from limelight.serving.tasks import Report, Task
@@ -18,7 +18,7 @@ from limelight.serving.tasks import Report, Task
 class FakeLink(Link):
     """Keeps what it is given; the test says what it reports."""
 
-    def __init__(self, heard: Heard) -> None:
+    def __init__(self, heard: ReportCallback) -> None:
         self.heard = heard
         self.tasks: list[Task] = []
         self.closed = self.killed = False
@@ -56,7 +56,7 @@ class Bench:
         self.logged: list[str] = []
         self.pool = Pool(self.new_link, engines, Limits(**limits), lambda event, **_: self.logged.append(event))
 
-    def new_link(self, heard: Heard) -> FakeLink:
+    def new_link(self, heard: ReportCallback) -> FakeLink:
         self.links.append(FakeLink(heard))
         return self.links[-1]
 
@@ -444,13 +444,13 @@ def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPa
 
     async def main() -> None:
         bench = await Bench(queue_seconds=2.0).loaded()
-        monkeypatch.setattr(Pace, "seconds", lambda self, now: 0.1 if self._times else 0.0)
+        monkeypatch.setattr(QueueRate, "seconds", lambda self, now: 0.1 if self._times else 0.0)
         busy = [bench.ask("me", *"abcdefgh") for _ in range(WINDOW // 8)]
         await check_resumable()
         waiting = [bench.ask("me", *"abcdefgh") for _ in range(2)]
         await check_resumable()
         assert (bench.pool.waiting, bench.pool.decoding) == (16, WINDOW)
-        bench.pool._paces["short"].taken(0.0)
+        bench.pool._rates["short"].taken(0.0)
         refusal = await refused(bench.ask("me", *"abcdef"))
         assert (refusal.status, refusal.code, refusal.retry_after) == (503, "overloaded", 2)
         assert "about 2.1 s, and at most 2" in refusal.message
@@ -461,7 +461,7 @@ def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPa
             bench.links[0].answer(*"abcdefgh")
             await check_resumable()
         assert len(await asyncio.gather(*busy, *waiting, *work)) == len(busy) + 4
-        assert bench.pool._pace("short") == 0, "nothing waits"
+        assert bench.pool._seconds_per_item("short") == 0, "nothing waits"
 
     in_loop(main)
 

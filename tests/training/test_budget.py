@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from limelight.config import BatchingConfig, RunConfig, TrainingConfig, TransformerConfig
 from limelight.recipes import find_recipe
 from limelight.training.optimization.schedule import (
-    Pace,
+    UpdateTimer,
     expectation,
     is_warming_up,
     patience_of,
@@ -103,7 +103,7 @@ def test_validations_and_patience_may_be_counted_in_updates() -> None:
 
 
 def test_the_pace_is_not_moved_by_slow_updates() -> None:
-    pace = Pace()
+    pace = UpdateTimer()
     assert pace.seconds() == 0
     for seconds in (40.0, 9.0, 1.0, 1.1, 0.9, 30.0, 1.0):
         pace.add(seconds)

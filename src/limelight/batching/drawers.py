@@ -25,7 +25,7 @@ SILENCE = 300.0
 """Seconds without an answer after which a process is killed."""
 
 
-class Drawers:
+class DrawingPool:
     """A pool of processes that compute `varied_rows`; `close` ends them.
 
     Raises `RunError` if one of them cannot start.

@@ -12,7 +12,7 @@ from threading import Event
 import numpy as np
 
 from limelight.batching.batch import Batch, count_batches, cut_batches, make_batch
-from limelight.batching.drawers import Drawers
+from limelight.batching.drawers import DrawingPool
 from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, texts_of, varied_rows
 from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
@@ -47,7 +47,7 @@ class _Production:
 
     def __init__(self) -> None:
         self.cancelled = Event()
-        self.drawers: Drawers | None = None
+        self.drawers: DrawingPool | None = None
 
     def end(self) -> None:
         self.cancelled.set()
@@ -101,7 +101,7 @@ class BatchStream:
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
             try:
                 if self.processes:
-                    making.drawers = Drawers(self.views, self.tokenizers, self.drawing, processes=self.processes)
+                    making.drawers = DrawingPool(self.views, self.tokenizers, self.drawing, processes=self.processes)
                 upcoming = pool.submit(self._chunk_at, position, None, making)
                 while True:
                     chunk, following, rows = upcoming.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from limelight.cli import options, search_options, synthesis_options
-from limelight.cli.corpus import Opening, limits_of, search_of, write_corpora
+from limelight.cli.corpus import ModelSettings, limits_of, search_of, write_corpora
 from limelight.cli.models import Machine, find_models
 from limelight.errors import UserError
 
@@ -58,4 +58,4 @@ def back_translate(
     limits = limits_of(configs[0], max_length_ratio, on_bad_line)
     parts = tuple(Part((file,)) for file in text)
     job = Job(parts, output, "source", direction, search_of(**search, sampling=sampling), "", limits, batch_tokens)
-    write_corpora([job], Opening(folders, Machine(device, threads), precision, shortlist), quiet=quiet)
+    write_corpora([job], ModelSettings(folders, Machine(device, threads), precision, shortlist), quiet=quiet)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from limelight.pipelines.translator import Translator
 
 
-class Opening(NamedTuple):
+class ModelSettings(NamedTuple):
     """How the models are opened."""
 
     folders: list[str]
@@ -27,13 +27,13 @@ class Opening(NamedTuple):
     shortlist: bool = False
 
 
-def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
+def write_corpora(jobs: Sequence[Job], settings: ModelSettings, *, quiet: bool) -> None:
     """Write the corpora in order. Work of an interrupted run is not repeated."""
     from limelight.corpus.synthesis import survey_job
 
     surveys = [survey_job(job) for job in jobs]
-    made_of = made_with(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
-    translator = open_translator(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
+    made_of = made_with(settings.folders, settings.machine, settings.precision, shortlist=settings.shortlist)
+    translator = open_translator(settings.folders, settings.machine, settings.precision, shortlist=settings.shortlist)
     for job, found in zip(jobs, surveys, strict=True):
         _write(job, found, translator, made_of, quiet=quiet)
 

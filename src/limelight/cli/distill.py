@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options, search_options, synthesis_options
 from limelight.cli.arguments import by_direction, corpora
-from limelight.cli.corpus import Opening, limits_of, named_for, search_of, write_corpora
+from limelight.cli.corpus import ModelSettings, limits_of, named_for, search_of, write_corpora
 from limelight.cli.models import Machine, find_models
 from limelight.errors import UserError
 
@@ -70,7 +70,7 @@ def distill(
         Job(tuple(parts), place, "target", direction, asked_for, chosen_by, limits, batch_tokens)
         for place, direction, parts in _places(output, groups)
     ]
-    write_corpora(jobs, Opening(folders, Machine(device, threads), precision, shortlist), quiet=quiet)
+    write_corpora(jobs, ModelSettings(folders, Machine(device, threads), precision, shortlist), quiet=quiet)
 
 
 def _check_text(

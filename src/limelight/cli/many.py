@@ -21,7 +21,7 @@ from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
     from limelight.corpus.translate import Engine, Report
-    from limelight.corpus.worker import Done, Opening
+    from limelight.corpus.worker import Done, WorkerSettings
     from limelight.text.glossary import Glossary
 
 ENOUGH = 4000
@@ -149,7 +149,7 @@ class Many(NamedTuple):
         return None if self.output is None else Path(self.output)
 
 
-class Asked(NamedTuple):
+class TranslateOptions(NamedTuple):
     """The options on which translations depend."""
 
     folders: list[str]
@@ -170,7 +170,7 @@ class Asked(NamedTuple):
         return read_glossary(self.glossary, self.options["source_lang"], self.options["target_lang"])
 
 
-def translate_corpus(many: Many, asked: Asked, form: str) -> None:
+def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
     from limelight.cli.progress import text_progress
     from limelight.corpus.shards import Form
@@ -198,12 +198,12 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
     sampling = asked.options["sampling"]
     if sampling is not None and sampling.seed is None:
         raise UserError("--sample over many files needs --seed N")
-    workers, opening = _opening(many.workers, asked, form="text")
-    machine = Machine(opening.device)
+    workers, settings = _settings(many.workers, asked, form="text")
+    machine = Machine(settings.device)
     precision, _ = resolved_precision(asked.folders[0], machine, asked.precision)
-    opening = replace(opening, precision=precision)  # on all workers, whatever their machines have
+    settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = made_with(asked.folders, machine, precision, shortlist=asked.shortlist) | {
-        "options": {name: value for name, value in asdict(opening)["options"].items() if name != "batch_tokens"},
+        "options": {name: value for name, value in asdict(settings)["options"].items() if name != "batch_tokens"},
         "shortlist": asked.shortlist,
         "glossary": sha256(asked.glossary) if asked.glossary else "",
     }
@@ -220,7 +220,7 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
                 shown = time.monotonic()
                 progress.corpus(report.files, files, report.new, report.lines_per_second)
 
-        report = translate_files(job, _engine(many.engine, opening, workers), show)
+        report = translate_files(job, _engine(many.engine, settings, workers), show)
     for line in report.lines():
         typer.echo(f"limelight: {line}", err=True)
     if report.faults:
@@ -228,7 +228,7 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
 
 
 def by_processes(
-    lines: Iterator[str | None], many: Many, asked: Asked, form: str, *, file: Path | None
+    lines: Iterator[str | None], many: Many, asked: TranslateOptions, form: str, *, file: Path | None
 ) -> tuple[Iterator[str | None], Iterator[Done] | None]:
     """What each line became, translated by several processes; None if one process should do it: for
     short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
@@ -246,13 +246,13 @@ def by_processes(
             return lines, None
     from limelight.corpus.translate import translate_lines
 
-    workers, opening = _opening(many.workers, asked, form=form)
-    return lines, translate_lines(lines, _engine(None, opening, workers), workers)
+    workers, settings = _settings(many.workers, asked, form=form)
+    return lines, translate_lines(lines, _engine(None, settings, workers), workers)
 
 
-def _opening(workers: int | None, asked: Asked, *, form: str) -> tuple[int, Opening]:
+def _settings(workers: int | None, asked: TranslateOptions, *, form: str) -> tuple[int, WorkerSettings]:
     """The number of workers, and how each opens the model."""
-    from limelight.corpus.worker import Opening
+    from limelight.corpus.worker import WorkerSettings
 
     gpus = _gpus(asked.machine.device)
     workers = workers or gpus or max(1, _cores() // (asked.machine.threads or 1))
@@ -261,17 +261,17 @@ def _opening(workers: int | None, asked: Asked, *, form: str) -> tuple[int, Open
         options["sampling"] = asdict(options["sampling"])
     device = "cpu" if _forks(asked.machine.device) else asked.machine.device
     threads = asked.machine.threads or max(1, _cores() // workers)
-    return workers, Opening(
+    return workers, WorkerSettings(
         asked.folders, options, device, threads, asked.precision and str(asked.precision), asked.shortlist,
         str(asked.glossary or ""), form,
     )  # fmt: skip
 
 
-def _engine(name: EngineName | None, opening: Opening, workers: int) -> Engine:
+def _engine(name: EngineName | None, settings: WorkerSettings, workers: int) -> Engine:
     if name != EngineName.RAY:
         from limelight.corpus.processes import Processes
 
-        return Processes(opening, forks=opening.device == "cpu" and sys.platform == "linux")
+        return Processes(settings, forks=settings.device == "cpu" and sys.platform == "linux")
     from importlib.util import find_spec
 
     if find_spec("ray") is None:
@@ -280,7 +280,7 @@ def _engine(name: EngineName | None, opening: Opening, workers: int) -> Engine:
         )
     from limelight.corpus.ray_actors import Actors
 
-    return Actors(opening, workers=workers, gpus=1 if _gpus(opening.device) else 0)
+    return Actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0)
 
 
 def _part(text: str | None) -> tuple[int, int]:

@@ -33,7 +33,7 @@ ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
 WITH_LESS_MEMORY = "Give fewer --engines, or --precision int8"
 
 
-class Named(NamedTuple):
+class ServedModel(NamedTuple):
     """A model and the name it is served under."""
 
     name: str
@@ -85,7 +85,7 @@ def serve(
     _run(models, limits, computing, **own, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
 
 
-def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
+def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
     """Run the service. Raises `UserError` if the packages of the extra `serve` are not installed."""
     try:
         from limelight.serving.limits import Limits
@@ -101,10 +101,10 @@ def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any],
     asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
 
 
-def _named(words: list[str] | None) -> list[Named]:
+def _named(words: list[str] | None) -> list[ServedModel]:
     """The models of `--model`, validated. Raises `UserError` for an invalid model, and for two with the same name."""
     if not words and DEFAULT in bundled_models():  # the log names it
-        return [Named(DEFAULT, DEFAULT)]
+        return [ServedModel(DEFAULT, DEFAULT)]
     words = words or []
     models = [named_model(word) for word in words]
     find_models([each.folder for each in models])
@@ -114,12 +114,12 @@ def _named(words: list[str] | None) -> list[Named]:
     return models
 
 
-def named_model(word: str) -> Named:
+def named_model(word: str) -> ServedModel:
     """Parse `NAME=RUN`, or a folder, whose own name is used. An existing folder takes precedence."""
     name, equals, folder = word.partition("=")
     if equals and name and folder and not Path(word).exists():
-        return Named(name, folder)
-    return Named(Path(word).resolve().name if Path(word).exists() else word, word)
+        return ServedModel(name, folder)
+    return ServedModel(Path(word).resolve().name if Path(word).exists() else word, word)
 
 
 def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:

@@ -90,12 +90,16 @@ def translate(
         "batch_tokens": batch_tokens, "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
     folders, _ = find_models(model, source=source, target=target, translates=True, pivot=not no_pivot, bundled=True)
-    all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, glossary, memory)
+    all_of_it = many.TranslateOptions(folders, Machine(device, threads), precision, shortlist, asked, glossary, memory)
     _translate(given, (file, text), all_of_it, job, "json" if as_json else "n-best" if n_best > 1 else "text")
 
 
 def _translate(
-    given: many.Many, what: tuple[Path | None, str | None], asked: many.Asked, job: documents.Job | None, form: str
+    given: many.Many,
+    what: tuple[Path | None, str | None],
+    asked: many.TranslateOptions,
+    job: documents.Job | None,
+    form: str,
 ) -> None:
     """Translate files into a folder, a document, or lines."""
     others = {"sample": asked.options["sampling"], "protect": asked.options["protect"], "glossary": asked.glossary}

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Protocol, runtime_checkable
 
 from limelight.child import environment, read_frame, write_frame
-from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Opening, Outcome
+from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Outcome, WorkerSettings
 from limelight.errors import RunError, UserError
 
 PROGRAM = "limelight.corpus.worker"
@@ -44,10 +44,10 @@ class Processes:
     """Starts workers, from any thread. With `forks` they share one process that has loaded the model; without, as with
     a GPU, each loads it for itself."""
 
-    def __init__(self, opening: Opening, *, forks: bool) -> None:
+    def __init__(self, settings: WorkerSettings, *, forks: bool) -> None:
         if not hasattr(socket, "send_fds"):
             raise UserError("processes that translate need Linux or macOS; give --workers 1")
-        self._opening, self._forks = opening, forks
+        self._settings, self._forks = settings, forks
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._loaders: list[subprocess.Popen[bytes]] = []
@@ -101,7 +101,7 @@ class Processes:
     def _load(self, number: int) -> tuple[socket.socket, int]:
         """A process that has loaded the model, and its number."""
         mine, theirs = socket.socketpair()
-        words = json.dumps({"opening": asdict(self._opening), "number": number})
+        words = json.dumps({"settings": asdict(self._settings), "number": number})
         one = {"OMP_NUM_THREADS": "1"} if self._forks else {}
         with theirs:
             command = [sys.executable, "-m", PROGRAM, words, str(theirs.fileno())]

@@ -13,7 +13,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from limelight.corpus.processes import ENDED, Worker, WorkerEnded
-from limelight.corpus.worker import Opening, Outcome, open_texts
+from limelight.corpus.worker import Outcome, WorkerSettings, open_texts
 from limelight.errors import RunError, UserError
 
 STORE = 100 * 2**20
@@ -29,19 +29,19 @@ class Actors:
         gpus: of each actor.
     """
 
-    def __init__(self, opening: Opening, *, workers: int, gpus: float = 0) -> None:
-        self._opening = opening
+    def __init__(self, settings: WorkerSettings, *, workers: int, gpus: float = 0) -> None:
+        self._settings = settings
         self._owns = not ray.is_initialized()
         if self._owns:
             here = not os.environ.get("RAY_ADDRESS")
-            own = {"num_cpus": workers * opening.threads, "object_store_memory": STORE} if here else {}
+            own = {"num_cpus": workers * settings.threads, "object_store_memory": STORE} if here else {}
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **own)
-        self._class = ray.remote(num_cpus=opening.threads, num_gpus=gpus, max_restarts=0)(Texts)
+        self._class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
     def start(self, number: int) -> Worker:
         """Start an actor. Raises `UserError` for a model that is not available, `RunError` if an actor ends while it
         loads."""
-        actor = self._class.remote(self._opening)
+        actor = self._class.remote(self._settings)
         try:
             ray.get(actor.load.remote(number))
         except RayTaskError as error:
@@ -61,12 +61,12 @@ class Actors:
 class Texts:
     """What an actor does."""
 
-    def __init__(self, opening: Opening) -> None:
-        self._opening = opening
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
 
     def load(self, number: int) -> None:
         """Load the model. Ray shows each actor its own GPUs alone."""
-        self._translate = open_texts(self._opening, number)
+        self._translate = open_texts(self._settings, number)
 
     def translate(self, texts: list[str], first: int) -> list[Outcome]:
         """What each text became."""

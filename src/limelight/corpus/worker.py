@@ -48,7 +48,7 @@ Translate = Callable[[Sequence[str], int], list[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class WorkerSettings:
     """How a worker opens the model, and the options of its work, as plain values for JSON."""
 
     folders: list[str]
@@ -63,7 +63,7 @@ class Opening:
     """Form of the lines: see `shown`."""
 
 
-def open_texts(opening: Opening, number: int = 0) -> Translate:
+def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     """Load the model, for a process of its own. With several GPUs each worker has one, by its `number`.
 
     Raises `UserError` for a model or options that are not available.
@@ -79,35 +79,35 @@ def open_texts(opening: Opening, number: int = 0) -> Translate:
     from limelight.pipelines.load import load_translator
 
     torch.set_num_threads(1)  # a process that has threads of its own cannot be forked
-    device = choose_device(opening.device or "auto", setting="--device ")
+    device = choose_device(settings.device or "auto", setting="--device ")
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", number % torch.cuda.device_count())
     translator = load_translator(
-        opening.folders, device, precision=opening.precision, shortlist=opening.shortlist, threads=None
+        settings.folders, device, precision=settings.precision, shortlist=settings.shortlist, threads=None
     )
-    slow = slow_precision(opening.precision, device) if opening.precision and not number else None
+    slow = slow_precision(settings.precision, device) if settings.precision and not number else None
     if slow:
         print(f"limelight: {slow}", file=sys.stderr, flush=True)
-    options = dict(opening.options)
+    options = dict(settings.options)
     if options.get("sampling") is not None:
         options["sampling"] = Sampling(**options["sampling"])
-    translate = _translating(opening, translator, options)
+    translate = _translating(settings, translator, options)
 
     def with_threads(texts: Sequence[str], first: int) -> list[Outcome]:
-        torch.set_num_threads(opening.threads)
+        torch.set_num_threads(settings.threads)
         return translate(texts, first)
 
     return with_threads
 
 
-def _translating(opening: Opening, translator: Translator, asked: dict[str, Any]) -> Translate:
+def _translating(settings: WorkerSettings, translator: Translator, asked: dict[str, Any]) -> Translate:
     from limelight.pipelines.job import Text
     from limelight.text.glossary import read_glossary
 
     batch_tokens = asked.pop("batch_tokens")
-    if opening.glossary:
+    if settings.glossary:
         languages = asked.get("source_lang") or "", asked.get("target_lang") or ""
-        asked["glossary"] = read_glossary(opening.glossary, *languages)
+        asked["glossary"] = read_glossary(settings.glossary, *languages)
     options = translator.options(**asked)
 
     def translate(texts: Sequence[str], first: int) -> list[Outcome]:
@@ -122,21 +122,21 @@ def _translating(opening: Opening, translator: Translator, asked: dict[str, Any]
         if job.error is not None:
             raise job.error
         found = cast("Translation", job.result)
-        return Done(shown(found, number - 1, opening.form), sorted(set(found.warnings)), found.confidence)
+        return Done(shown(found, number - 1, settings.form), sorted(set(found.warnings)), found.confidence)
 
     translate(["a"], 1)  # what is made at first use is made once, before the workers are forked
     return translate
 
 
-def main(load: Callable[[Opening, int], Translate] = open_texts) -> None:
+def main(load: Callable[[WorkerSettings, int], Translate] = open_texts) -> None:
     """Load, then make workers until the driver is gone. `load` is another one in tests."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     words = json.loads(sys.argv[1])
-    opening, number = Opening(**words["opening"]), words["number"]
+    settings, number = WorkerSettings(**words["settings"]), words["number"]
     control = socket.socket(fileno=int(sys.argv[2]))
     try:
-        translate = load(opening, number)
+        translate = load(settings, number)
     except UserError as error:
         _tell(control, {"error": str(error)})
         return

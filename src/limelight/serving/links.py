@@ -21,7 +21,7 @@ from limelight.serving.tasks import Report, Task, decode_report, encode
 from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
 
-Heard = Callable[[Report], None]
+ReportCallback = Callable[[Report], None]
 """Called with each report, from any thread; the last one is `closed`."""
 
 
@@ -55,7 +55,7 @@ class ThreadLink(Link):
         make: makes the worker, in the thread.
     """
 
-    def __init__(self, make: Callable[[Heard], Worker | TextWorker], heard: Heard) -> None:
+    def __init__(self, make: Callable[[ReportCallback], Worker | TextWorker], heard: ReportCallback) -> None:
         self._inbox: SimpleQueue[Task | None] = SimpleQueue()
         self._heard, self._left = heard, False
         self._thread = threading.Thread(target=self._run, args=(make,), daemon=True, name="engine")
@@ -83,7 +83,7 @@ class ThreadLink(Link):
         if not self._left:
             self._heard(report)
 
-    def _run(self, make: Callable[[Heard], Worker | TextWorker]) -> None:
+    def _run(self, make: Callable[[ReportCallback], Worker | TextWorker]) -> None:
         reason = ""
         try:
             make(self._report).run(self._inbox)
@@ -100,7 +100,7 @@ class ProcessLink(Link):
     It ends when its input does, so none is left when this process is gone, however it ended.
     """
 
-    def __init__(self, loading: Loading, heard: Heard) -> None:
+    def __init__(self, loading: Loading, heard: ReportCallback) -> None:
         command = [sys.executable, "-m", "limelight.serving.engine_process", json.dumps(loading.to_dict())]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self._process.pid
@@ -140,7 +140,7 @@ class ProcessLink(Link):
         with suppress(OSError):
             stdin.close()
 
-    def _read(self, heard: Heard) -> None:
+    def _read(self, heard: ReportCallback) -> None:
         """Until the process has ended, or has written what is no report: it died in the middle of one."""
         stdout = self._process.stdout
         assert stdout is not None
@@ -161,11 +161,11 @@ class ProcessLink(Link):
             heard(Report(0, "closed", reason or (f"the engine ended with code {code}" if code else "")))
 
 
-def thread_link(loading: Loading, heard: Heard) -> Link:
+def thread_link(loading: Loading, heard: ReportCallback) -> Link:
     """The model of a folder in a thread."""
     return ThreadLink(lambda send: load_worker(loading, send), heard)
 
 
-def process_link(loading: Loading, heard: Heard) -> Link:
+def process_link(loading: Loading, heard: ReportCallback) -> Link:
     """The model of a folder in a process."""
     return ProcessLink(loading, heard)

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
-from limelight.serving.fair_queue import FairQueue
+from limelight.serving.fair_queue import FairQueue, QueueRate
 from limelight.serving.limits import Limits
-from limelight.serving.links import Heard, Link
-from limelight.serving.pace import Pace
+from limelight.serving.links import Link, ReportCallback
 from limelight.serving.refusal import Refusal, beyond, overdue, too_expensive
 from limelight.serving.tasks import Report, Task
 
@@ -44,7 +43,7 @@ KEYED = "key "
 SILENT_SECONDS = 10.0
 """An engine that has not reported for so long is not ready."""
 
-NewLink = Callable[[Heard], Link]
+NewLink = Callable[[ReportCallback], Link]
 Partial = Callable[[int, str, str, bool], None]
 """Called with the number of a sentence, its text so far, how much of that the search has settled, and whether it is
 all of it."""
@@ -113,7 +112,7 @@ class Pool:
         self._queues: dict[Lane, FairQueue[Job]] = {lane: FairQueue() for lane in WINDOWS}
         """What waits, by class. The requests of a client are taken in the order in which they came: so the first ones
         are done while the last ones wait, and not all of them at the end."""
-        self._paces = {lane: Pace() for lane in WINDOWS}
+        self._rates = {lane: QueueRate() for lane in WINDOWS}
         self._engines: list[Engine] = []
         self._generation = self._newest = 0
         self._ended_in_a_row = 0
@@ -211,7 +210,7 @@ class Pool:
 
     def retry_after(self) -> int:
         """Seconds in which about what waits now will have been done, 1 to 30."""
-        seconds = sum(len(queue) * self._pace(lane) for lane, queue in self._queues.items())
+        seconds = sum(len(queue) * self._seconds_per_item(lane) for lane, queue in self._queues.items())
         return max(1, min(30, math.ceil(seconds)))
 
     def reload(self, new_link: NewLink) -> None:
@@ -245,7 +244,7 @@ class Pool:
             message = beyond(what, self._limits.client_queue, "--max-queue", remedy)
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
         ahead = self._queues[lane].ahead(client, more if lane == "short" else 1)
-        seconds, most = ahead * self._pace(lane), self._patience(client)
+        seconds, most = ahead * self._seconds_per_item(lane), self._patience(client)
         if seconds > most:
             option = "--deadline" if most == self._limits.deadline else "--queue-seconds"
             message = beyond(f"this would wait for about {seconds:.1f} s", most, option, "try again later")
@@ -255,9 +254,9 @@ class Pool:
         """Seconds that a request waits for its turn: those of a client with a key until their deadline."""
         return self._limits.deadline if client.startswith(KEYED) else self._limits.queue_seconds
 
-    def _pace(self, lane: Lane) -> float:
+    def _seconds_per_item(self, lane: Lane) -> float:
         """Seconds that a sentence of this class takes, as far as that can be told."""
-        return self._paces[lane].seconds(time.monotonic())
+        return self._rates[lane].seconds(time.monotonic())
 
     def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, lane: Lane) -> list[Job]:
         """A job for each sentence of a request."""
@@ -289,13 +288,13 @@ class Pool:
                 job = queue.take()
                 if job.done.done():
                     continue
-                self._paces[lane].taken(now)
+                self._rates[lane].taken(now)
                 job.engine = engine
                 engine.jobs[job.task.id] = job
                 assert engine.link is not None
                 engine.link.send(job.task)
             if not len(queue):
-                self._paces[lane].nothing_waits()
+                self._rates[lane].nothing_waits()
 
     def _emptiest(self, lane: Lane, now: float) -> Engine | None:
         """None where no engine has room for more of this class. One that is silent is the last choice."""

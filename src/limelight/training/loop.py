@@ -14,7 +14,7 @@ from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, sav
 from limelight.training.checkpoints.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
 from limelight.training.checkpoints.snapshots import drop_later_snapshots, is_snapshot_due, keep_model_snapshot
 from limelight.training.distributed import Division
-from limelight.training.optimization.loss import FORGET, Carrying, Learner, ReadsOn
+from limelight.training.optimization.loss import FORGET, CarriesState, Carrying, Learner
 from limelight.training.optimization.optimizer import set_rate
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.schedule import (
@@ -176,7 +176,7 @@ def _computing(run: Run) -> Learner:
     model = run.model if run.half is None else run.half.refreshed()
     if run.compiled is not None:
         return run.compiled  # of this very module
-    return Carrying(model, run.carried, forget=FORGET) if isinstance(model, ReadsOn) else model
+    return Carrying(model, run.carried, forget=FORGET) if isinstance(model, CarriesState) else model
 
 
 def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:

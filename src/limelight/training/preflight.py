@@ -41,7 +41,7 @@ from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
-from limelight.training.optimization.schedule import Pace, last_second, reasonable_epochs
+from limelight.training.optimization.schedule import UpdateTimer, last_second, reasonable_epochs
 from limelight.training.optimization.update import require_compilable, update
 from limelight.training.parent import resolve_directions
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
@@ -73,7 +73,7 @@ def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, s
 
 def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
     """Seconds per update on this machine: the median of several updates, without the first ones."""
-    training, pace = config.training, Pace()
+    training, pace = config.training, UpdateTimer()
     device = choose_device(training.device)
     model = fresh_model(config, prepared).to(device)
     half_type = HALVES.get(choose_precision(training.precision, device))

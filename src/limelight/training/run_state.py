@@ -14,7 +14,7 @@ from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group, Sharing
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.schedule import Clock, Pace
+from limelight.training.optimization.schedule import Clock, UpdateTimer
 from limelight.training.optimization.update import Compiled
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
@@ -43,7 +43,7 @@ class Run:
     """The state of a recurrent language model before the next batch."""
     epoch: float = 1.0
     """Approximate number of updates per epoch."""
-    pace: Pace = field(default_factory=Pace)
+    pace: UpdateTimer = field(default_factory=UpdateTimer)
     """Measures the duration of updates in this process."""
     clock: Clock = field(default_factory=lambda: Clock(0.0))
     """Training time; started by the loop, which copies it to `progress.seconds`."""

@@ -186,7 +186,7 @@ not learn the beginnings of texts, and continuations of short prompts are useles
 
 
 @runtime_checkable
-class ReadsOn(Learner, Protocol):
+class CarriesState(Learner, Protocol):
     """A model that can continue from a state."""
 
     def read_on(
@@ -204,7 +204,7 @@ class Carrying:
         forget: probability that a row begins with the initial state instead; drawn from torch's generator.
     """
 
-    def __init__(self, model: ReadsOn, state: Carried, *, forget: float = 0.0) -> None:
+    def __init__(self, model: CarriesState, state: Carried, *, forget: float = 0.0) -> None:
         self.model, self.state, self.forget = model, state, forget
 
     def __call__(self, batch: Batch) -> Float[Tensor, "batch target features"]:
@@ -222,7 +222,7 @@ class Carrying:
 
 def require_apart(model: object, processes: int) -> None:
     """Raise `UserError` if several processes would train a model that carries a state between batches."""
-    if processes > 1 and isinstance(model, ReadsOn):
+    if processes > 1 and isinstance(model, CarriesState):
         raise UserError(
             f"{processes} processes, but a recurrent language model begins each batch where the one before ended, so "
             "no two can be computed at once: train it with one process"

@@ -103,7 +103,7 @@ class Clock:
         return time.monotonic() - self._began
 
 
-class Pace:
+class UpdateTimer:
     """The duration of updates: the median of the last ones, which is robust against single slow ones. The first two of
     a process, which allocate memory and may compile, are not counted."""
 

@@ -14,7 +14,7 @@ from limelight.models.interface import Model, eval_mode, longest_sequence
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.plain_text import PreparedText
 from limelight.training.distributed import ALL_MINE, Sharing
-from limelight.training.optimization.loss import Carrying, ReadsOn
+from limelight.training.optimization.loss import CarriesState, Carrying
 from limelight.training.optimization.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
@@ -34,7 +34,7 @@ class LanguageModeling(Task):
         self.text = prepared.valid
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
         self.tokens = max(config.batching.tokens, LOOKED_AT)
-        blocks = ContinuousBlocks if isinstance(model, ReadsOn) else ShuffledBlocks
+        blocks = ContinuousBlocks if isinstance(model, CarriesState) else ShuffledBlocks
         self.stream = blocks(
             prepared.train.ids, tokens=config.batching.tokens, block=self.block, seed=config.training.seed
         )
@@ -56,7 +56,7 @@ class LanguageModeling(Task):
         loss = mean_loss(
             model,
             self._unseen(model),
-            learner=Carrying(model, ()) if isinstance(model, ReadsOn) else model,
+            learner=Carrying(model, ()) if isinstance(model, CarriesState) else model,
             autocast=autocast(precision, device),
             device=device,
             sharing=sharing,
@@ -67,7 +67,7 @@ class LanguageModeling(Task):
     def _unseen(self, model: Model) -> Iterable[Batch]:
         """The validation text, in order."""
         ids, block = self.text.ids, min(self.block, len(self.text.ids) - 1)
-        if not isinstance(model, ReadsOn):
+        if not isinstance(model, CarriesState):
             return blocks_in_order(ids, tokens=self.tokens, block=block)
         stream = ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).batches(Position())
         return _first_epoch(stream)
