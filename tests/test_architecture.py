@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -521,3 +522,36 @@ def test_settings_of_the_process_are_changed_by_those_who_own_it() -> None:
 
 def test_there_is_at_least_as_much_test_as_code() -> None:
     assert lines_of(ROOT / "tests") >= lines_of(ROOT / "src")
+
+
+OF_TESTS = {"beam_search", "sample_search", "NO_FORMS"}
+"""Names that only tests use, as plain oracles."""
+
+
+def unused(sources: Sources, users: str) -> list[str]:
+    """Functions, classes and constants of modules that nothing names a second time, neither the package nor `users`.
+    What is decorated is registered."""
+    named = Counter(re.findall(r"\w+", " ".join([*sources.values(), users])))
+    found = []
+    for module, text in sources.items():
+        for node in ast.parse(text).body:
+            names = [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.decorator_list else []
+            names += (
+                [each.id for each in node.targets if isinstance(each, ast.Name)] if isinstance(node, ast.Assign) else []
+            )
+            found += [f"{module}: {name}" for name in names if named[name] == 1 and not name.startswith("__")]
+    return found
+
+
+def test_what_is_unused_is_found() -> None:
+    text = "ALONE = 1\nUSED = 2\ndef once():\n    return USED\n@command\ndef registered(): ...\ndef called(): ...\n"
+    assert unused({"a": text}, "called") == ["a: ALONE", "a: once"]
+
+
+def test_everything_is_used() -> None:
+    """Benchmarks, examples and the documentation count as users, tests do not."""
+    users = [path for folder in ("benchmarks", "examples", "docs") for path in (ROOT / folder).rglob("*.*")]
+    text = " ".join(path.read_text(encoding="utf-8") for path in users if path.suffix in (".py", ".md"))
+    recipes = "limelight.config.recipes"  # whose functions are found by their names
+    listed = unused({name: each for name, each in LIMELIGHT.items() if name != recipes}, text + LIMELIGHT[recipes])
+    assert [each for each in listed if each.split(": ")[1] not in OF_TESTS] == []

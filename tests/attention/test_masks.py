@@ -2,12 +2,7 @@
 
 import torch
 
-from limelight.attention.attend import causal_mask, permit_keys, valid_from_lengths
-
-
-def test_valid_from_lengths_counts_from_the_left() -> None:
-    valid = valid_from_lengths(torch.tensor([3, 0, 5]), 5)
-    assert valid.tolist() == [[True] * 3 + [False] * 2, [False] * 5, [True] * 5]
+from limelight.attention.attend import causal_mask, permit_keys
 
 
 def test_permit_keys_stays_in_broadcast_form() -> None:
@@ -32,4 +27,3 @@ def test_the_last_query_stands_at_the_last_key() -> None:
 
 def test_masks_are_made_where_they_are_needed() -> None:
     assert causal_mask(2, 3, device=torch.device("meta")).device.type == "meta"
-    assert valid_from_lengths(torch.tensor([1], device="meta"), 3).device.type == "meta"

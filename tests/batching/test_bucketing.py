@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.batch import count_batches, cut_batches, real_fraction
+from limelight.batching.batch import Lengths, count_batches, cut_batches
+
+
+def real_fraction(source_lengths: Lengths, target_lengths: Lengths, batches: list[np.ndarray]) -> float:
+    """The share of positions, both sides together, that hold a real token."""
+    real = int(source_lengths.sum() + target_lengths.sum())
+    held = sum(len(rows) * int(source_lengths[rows].max() + target_lengths[rows].max()) for rows in batches)
+    return real / held if held else 1.0
 
 
 def cut(sources: np.ndarray, targets: np.ndarray, tokens: int, seed: int = 0) -> list[np.ndarray]:

@@ -8,12 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.attention.scores import dot, scaled_dot
-from limelight.shapes import Bool, Float, Int
-
-
-def valid_from_lengths(lengths: Int[Tensor, " batch"], longest: int) -> Bool[Tensor, "batch length"]:
-    """A mask of the valid positions of rows that are padded at the end."""
-    return torch.arange(longest, device=lengths.device) < lengths[:, None]
+from limelight.shapes import Bool, Float
 
 
 def permit_keys(valid: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key"]:

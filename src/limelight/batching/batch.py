@@ -83,13 +83,6 @@ def count_batches(source_lengths: Lengths, target_lengths: Lengths, *, tokens: i
     return len(cuts) * len(source_lengths) / max(1, len(rows))
 
 
-def real_fraction(source_lengths: Lengths, target_lengths: Lengths, batches: list[np.ndarray]) -> float:
-    """The share of positions, both sides together, that hold a real token."""
-    real = int(source_lengths.sum() + target_lengths.sum())
-    held = sum(len(rows) * int(source_lengths[rows].max() + target_lengths[rows].max()) for rows in batches)
-    return real / held if held else 1.0
-
-
 Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
 
 

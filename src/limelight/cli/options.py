@@ -212,14 +212,6 @@ Text = Annotated[
     Path | None,
     typer.Argument(help="Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", metavar="FILE"),
 ]
-TextOrFile = Annotated[
-    str | None,
-    typer.Argument(
-        help="A file (also .gz, .xz, .zst) or text to translate. Default: standard input.",
-        metavar="FILE|TEXT",
-        show_default=False,
-    ),
-]
 GivenText = Annotated[
     str | None,
     typer.Option(

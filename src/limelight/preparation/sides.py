@@ -242,7 +242,6 @@ MIN_MARGIN = 40.0
 """Words of another language, more than of the side's own, in a stretch of it."""
 NEAR_THE_END = 10
 """So many rows from an end of the sample a stretch is said to reach it."""
-MAX_FINDINGS = 5
 MAX_WRONG = 0.5
 """Training on a file of which more than this share is wrong is refused."""
 

@@ -13,7 +13,6 @@ from limelight.text.units.unit import FormatError
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""
-MAX_TAGS = 5_000_000
 
 _TOKEN = re.compile(
     r"<!--(?P<comment>.*?)(?:-->|\Z)"

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from limelight.errors import shown
 from limelight.text.open_text import XLIFF
 from limelight.text.units.catalogs import json_units, yaml_units
-from limelight.text.units.docx import docx_units
 from limelight.text.units.html import html_units
 from limelight.text.units.markdown import markdown_units
 from limelight.text.units.markup import check_xml
@@ -92,11 +91,6 @@ class Decoded(NamedTuple):
 def find_units(text: str, suffix: str, options: Options) -> list[Unit]:
     """The units of a file's text. Raises `FormatError` if the text is not in the format of `suffix`."""
     return FORMATS[suffix][1](text, options)
-
-
-def docx_part_units(text: str) -> list[Unit]:
-    """The units of a part of a DOCX file."""
-    return docx_units(text)
 
 
 def decode_file(data: bytes, suffix: str) -> Decoded:

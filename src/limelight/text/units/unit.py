@@ -131,11 +131,6 @@ def is_code(text: str) -> bool:
     return CODES.fullmatch(text) is not None
 
 
-def show_codes(text: str, codes: Sequence[Code]) -> str:
-    """A text with its codes, for display."""
-    return with_codes(text, codes)
-
-
 def has_words(text: str) -> bool:
     """Whether a text has a letter to translate."""
     return any(character.isalpha() for character in text)

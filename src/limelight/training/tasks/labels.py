@@ -1,7 +1,5 @@
 """The classification task: texts with one label each."""
 
-from collections.abc import Generator
-
 import numpy as np
 import torch
 from torch.nn import functional
@@ -9,7 +7,7 @@ from torch.nn import functional
 from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.labels import begun, label_batch
-from limelight.batching.stream import LabelStream, Position
+from limelight.batching.stream import LabelStream
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
 from limelight.models.interface import Model, eval_mode, longest_sequence, require_room
@@ -41,12 +39,6 @@ class Labels(Task):
             chunk_pairs=config.batching.chunk_pairs,
         )
         self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)
-
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        return self.stream.batches(position)
-
-    def batches_per_epoch(self) -> float:
-        return self.stream.batches_per_epoch()
 
     @property
     def validates(self) -> bool:

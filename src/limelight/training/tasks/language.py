@@ -39,12 +39,6 @@ class LanguageModeling(Task):
             prepared.train.ids, tokens=config.batching.tokens, block=self.block, seed=config.training.seed
         )
 
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        return self.stream.batches(position)
-
-    def batches_per_epoch(self) -> float:
-        return self.stream.batches_per_epoch()
-
     @property
     def validates(self) -> bool:
         return len(self.text.ids) > 1
@@ -100,8 +94,8 @@ class Masked(Task):
     def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
         require_positions(config, longest_sequence(model))
         self.config, self.tokenizer = config, prepared.tokenizers.target
-        self.stream = self._stream(prepared, seed=config.training.seed)
-        self.amount = f"{len(self.stream):,} lines of text"
+        self.stream = stream = self._stream(prepared, seed=config.training.seed)
+        self.amount = f"{len(stream):,} lines of text"
         unseen = prepared.valid.documents > 0
         self.valid_batches = list(self._stream(prepared, seed=0, unseen=True).epoch()) if unseen else []
 
@@ -116,12 +110,6 @@ class Masked(Task):
             seed=seed,
             chunk_rows=batching.chunk_pairs,
         )
-
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        return self.stream.batches(position)
-
-    def batches_per_epoch(self) -> float:
-        return self.stream.batches_per_epoch()
 
     @property
     def validates(self) -> bool:

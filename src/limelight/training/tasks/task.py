@@ -57,6 +57,14 @@ class Validation:
         return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
 
 
+class Stream(Protocol):
+    """Batches of training text; see `Task`."""
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]: ...
+
+    def batches_per_epoch(self) -> float: ...
+
+
 class Task(ABC):
     """The interface between the training loop and the objective of a model.
 
@@ -69,13 +77,15 @@ class Task(ABC):
     measured_by: str = ""
     """How the figures of a validation are measured, in words; may be empty."""
 
-    @abstractmethod
+    stream: Stream
+
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         """From `position` on, without end: each batch with the position after it."""
+        return self.stream.batches(position)
 
-    @abstractmethod
     def batches_per_epoch(self) -> float:
         """Approximate number of batches per epoch."""
+        return self.stream.batches_per_epoch()
 
     @property
     @abstractmethod

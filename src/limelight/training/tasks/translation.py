@@ -3,7 +3,7 @@ greedy translations.
 """
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import AlignmentStore, TokenStore
-from limelight.batching.stream import BatchStream, Position
+from limelight.batching.stream import BatchStream
 from limelight.config import (
     Corpus,
     DataConfig,
@@ -179,12 +179,6 @@ class Translation(Task):
         self.valid_pairs = valid_pairs(config.data, prepared.valid)
         self.valid = self._valid_sets(prepared, model)
         self.measured_by = self._measured_by()
-
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        return self.stream.batches(position)
-
-    def batches_per_epoch(self) -> float:
-        return self.stream.batches_per_epoch()
 
     @property
     def validates(self) -> bool:
