@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.evaluate import _pairs
+from limelight.cli.evaluate import read_test
 from limelight.config import Corpus, Direction
 from limelight.errors import TextWarning
 from limelight.inference import prepare
@@ -243,4 +243,4 @@ def test_strange_text_is_told_wherever_it_is(tmp_path: Path, seed: int) -> None:
     swapped = [f"{other}\t{one}" if row >= 1500 else f"{one}\t{other}" for row, (one, other) in enumerate(pairs)]
     (tmp_path / "test.tsv").write_text("\n".join(swapped) + "\n", encoding="utf-8")
     with pytest.warns(TextWarning, match=r"from line 1,(49[89]|50\d) on .*are the sides swapped there"):
-        assert len(_pairs([Corpus(files=[str(tmp_path / "test.tsv")])], Direction("en", "fr"))) == 2000
+        assert len(read_test([Corpus(files=[str(tmp_path / "test.tsv")])], Direction("en", "fr"))) == 2000

@@ -69,3 +69,13 @@ def test_the_shortest_sentences_are_measured_without_warnings(kind, size):
     weights = np.full((1, 1, size, size), 1 / size, np.float32)
     ((described,),) = head_roles(weights, kind)
     assert 0 <= described["value"] <= 1
+
+
+def test_sets_of_columns_are_summed(seed):
+    head = softmax(np.random.default_rng(seed).normal(size=(4, 6)))
+    found = measures(head, "cross", columns={"signs": [1, 4], "tag": [0]})
+    assert found["signs"] == pytest.approx(sum(head[row, 1] + head[row, 4] for row in range(4)) / 4, abs=1e-6)
+    assert found["tag"] == pytest.approx(sum(head[row, 0] for row in range(4)) / 4, abs=1e-6)
+    own = softmax(np.random.default_rng(seed).normal(size=(4, 4)))
+    found = measures(own, "decoder_self", columns={"signs": [2]})  # the first row sees only itself
+    assert found["signs"] == pytest.approx((own[1, 2] + own[2, 2] + own[3, 2]) / 3, abs=1e-6)

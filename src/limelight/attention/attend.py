@@ -82,9 +82,9 @@ def attend(
     return weights @ values, weights if want_weights else None
 
 
-def sharpened(score: ScoreFunction, factors: Float[Tensor, " heads"]) -> ScoreFunction:
+def sharpened(score: ScoreFunction, factors: Float[Tensor, "*batch heads"]) -> ScoreFunction:
     """A score multiplied by a factor for each head: the inverse temperature of its softmax."""
-    return lambda queries, keys: score(queries, keys) * factors.to(queries.dtype)[:, None, None]
+    return lambda queries, keys: score(queries, keys) * factors.to(queries.dtype)[..., None, None]
 
 
 def _softmax(

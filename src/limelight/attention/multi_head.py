@@ -96,10 +96,11 @@ class MultiHeadAttention(nn.Module):
         `project_memory`.
 
         `keep_heads` scales the output of each head: 1 keeps it, 0 switches it off; its weights are still returned. With
-        two rows, the second multiplies the scores of each head before the softmax.
+        two rows, the second multiplies the scores of each head before the softmax; as (2, batch, heads), each sentence
+        of the batch has its own.
         """
         score = self.score.compare if isinstance(self.score, Score) else self.score
-        if keep_heads is not None and keep_heads.dim() == 2:
+        if keep_heads is not None and keep_heads.dim() > 1:
             keep_heads, factors = keep_heads
             score = sharpened(score, factors)
         context, weights = attend(
@@ -107,7 +108,7 @@ class MultiHeadAttention(nn.Module):
             want_weights=want_weights,
         )  # fmt: skip
         if keep_heads is not None:
-            context = context * keep_heads.to(context.dtype)[:, None, None]
+            context = context * keep_heads.to(context.dtype)[..., None, None]
         return self.out_proj(self._merge(context)), weights
 
     def _split(self, projected: Float[Tensor, "batch length inner"]) -> Float[Tensor, "batch heads length size"]:

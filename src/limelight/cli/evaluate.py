@@ -90,7 +90,7 @@ def _translations(
     groups = by_direction(corpora(test, *asked, "--test"), configs, asked)
     trained = directions_of(configs[0].data)
     only_one = trained[0] if len(trained) == 1 else None
-    pairs = {direction: _pairs(some, direction or only_one) for direction, some in groups.items()}
+    pairs = {direction: read_test(some, direction or only_one) for direction, some in groups.items()}
     for unseen in pairs.values():
         _warn_of_overlap(folders, unseen)
     translator = open_translator(folders, machine, how["--precision"])
@@ -137,7 +137,7 @@ def _labels(
 
     _refuse({**how, "--output": None}, "a classifier does not search")
     classifier = open_classifier(folders, machine)  # first: of a masked model no file would do
-    pairs = _pairs(corpora(test, "", "", "--test"))
+    pairs = read_test(corpora(test, "", "", "--test"))
     _warn_of_overlap(folders, pairs)
     found = evaluate_labels(classifier, pairs, origin=_origin(folders, configs))
     return found.answers, found
@@ -160,7 +160,7 @@ def _refuse(how: dict[str, Any], why: str) -> None:
         raise UserError(f"{' and '.join(given)}: {why}; leave it out")
 
 
-def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
+def read_test(given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
     """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
     text, also if it does not seem to be in the languages of `direction`."""
     from limelight.config import known_languages

@@ -48,6 +48,16 @@ class TextProgress:
             self._bar.task_ids[0], completed=done, description=f"file {files:,} of {total:,}", figures=figures
         )
 
+    def steps(self, done: int, total: int, *, fresh: int, seconds: float) -> None:
+        """Show that `done` of `total` steps are finished, `fresh` of them in the last `seconds`."""
+        left = f"{clock(seconds * (total - done) / fresh)} left" if fresh else ""
+        if self._bar is not None:
+            named = f"step {done:,} of {total:,}"
+            self._bar.update(self._bar.task_ids[0], completed=done / total, description=named, figures="", left=left)
+        elif time.monotonic() - self._shown > self._patience:
+            self.say(f"step {done:,} of {total:,}  {left}")
+            self._shown, self._patience = time.monotonic(), LATER_LINES
+
     def close(self) -> None:
         """Restore the terminal."""
         if self._bar is not None:

@@ -2,6 +2,7 @@
 translations."""
 
 from limelight.evaluation.evaluate import Evaluation, evaluate
+from limelight.evaluation.heads import What, study_heads
 from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf
 from limelight.evaluation.score import PairScore, TokenScores, perplexity, score_pairs, score_tokens
 from limelight.evaluation.summary import LengthBucket, score_by_length
@@ -14,6 +15,7 @@ __all__ = [
     "PairScore",
     "TextEvaluation",
     "TokenScores",
+    "What",
     "corpus_bleu",
     "corpus_chrf",
     "evaluate",
@@ -22,4 +24,5 @@ __all__ = [
     "score_by_length",
     "score_pairs",
     "score_tokens",
+    "study_heads",
 ]

@@ -3,6 +3,7 @@
 from limelight.inspection.attention_map import KINDS, AttentionMap, Link
 from limelight.inspection.contributions import contributions, token_contributions
 from limelight.inspection.erasure import erasures, rank_correlation
+from limelight.inspection.head_importance import gradient_scores, sentence_losses
 from limelight.inspection.heads import with_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
@@ -18,10 +19,12 @@ __all__ = [
     "decoder_lens",
     "encoder_lens",
     "erasures",
+    "gradient_scores",
     "rank_correlation",
     "reader_map",
     "save",
     "save_grid",
+    "sentence_losses",
     "text_map",
     "text_picture",
     "token_contributions",

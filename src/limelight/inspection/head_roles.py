@@ -1,4 +1,4 @@
-"""The role of a head, measured on one sentence: a name and a number, computed from its weights.
+"""The role of a head: a name and a number, computed from its weights for a sentence (of many: `evaluation/heads.py`).
 
 | role           | kinds          | number                                                                             |
 |----------------|----------------|------------------------------------------------------------------------------------|
@@ -10,14 +10,17 @@
 | `single`       | all            | mean weight of the token with the largest weight, excluding the roles above        |
 | `focused`      | all            | one minus `spread`, if that is below one half and no role above is clear           |
 | `spread`       | all            | entropy of a row as a share of its maximum                                         |
+| `signs`        | all            | mean weight of all punctuation                                                     |
+| `rare`, `tag`  | encoder, cross | mean weight of the source's least frequent token; of its tag, such as `<2de>`      |
 
-The first token of a decoder can only attend to itself, so it is excluded. `</s>` is no word. Which source word a target
+The first token of a decoder can only attend to itself, so it is excluded. `</s>` is no word. `signs`, `rare` and `tag`
+are measured where their columns are given. Which source word a target
 token needs comes from the model's alignment heads (`word_alignment.py`) or from leaving words out (`erasure.py`): a
 head that looks at the translation of the word before has large weights on different words, too. Without such a
 measurement no head is said to align.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,10 @@ TEXTS = {
     "end": "end token",
     "start": "start token",
     "aligns": "aligns",
+    "aligns_read": "aligns when read",
+    "signs": "punctuation",
+    "tag": "language tag",
+    "rare": "rarest token",
     "single": "one token",
     "focused": "focused",
     "spread": "spread",
@@ -43,6 +50,8 @@ TEXTS = {
 
 Needed = Sequence[Collection[int]]
 """For each target token the columns of the source word that it needs most; none if it needs none."""
+Columns = Mapping[str, Sequence[int]]
+"""Sets of columns by the name of their role: `signs`, `rare`, `tag`."""
 
 
 def head_roles(
@@ -53,26 +62,34 @@ def head_roles(
 
 
 def _described(head: Weights, kind: str, end_dropped: bool, needed: Needed | None) -> dict[str, Any]:
-    measured = measures(head, kind, end_dropped=end_dropped, needed=needed)
-    spread = measured.pop("spread")
-    role, value = max(measured.items(), key=lambda item: item[1], default=("spread", spread))
-    if value < CLEAR:
-        role, value = ("spread", spread) if spread >= 0.5 else ("focused", 1 - spread)
+    role, value = name_role(measures(head, kind, end_dropped=end_dropped, needed=needed))
     return {"role": role, "value": round(value, 4), "text": f"{TEXTS[role]} {value:.2f}"}
 
 
-def measures(head: Weights, kind: str, *, end_dropped: bool = False, needed: Needed | None = None) -> dict[str, float]:
+def name_role(measured: Mapping[str, float]) -> tuple[str, float]:
+    """The role with the largest number, if it is clear; else `spread` or `focused`."""
+    others = {name: value for name, value in measured.items() if name != "spread"}
+    spread = measured["spread"]
+    role, value = max(others.items(), key=lambda item: item[1], default=("spread", spread))
+    if value < CLEAR:
+        return ("spread", spread) if spread >= 0.5 else ("focused", 1 - spread)
+    return role, value
+
+
+def measures(
+    head: Weights,
+    kind: str,
+    *,
+    end_dropped: bool = False,
+    needed: Needed | None = None,
+    columns: Columns | None = None,
+) -> dict[str, float]:
     """The number of each role in the table for one head (rows, columns)."""
     measured = {"spread": _spread(head, causal=kind == "decoder_self")}
     if kind == "cross":
         inner = head if end_dropped else head[:, :-1]
         if needed is not None and inner.shape[1]:
-            found = [
-                row.max() > 0 and int(row.argmax()) in wanted
-                for row, wanted in zip(inner, needed, strict=False)
-                if wanted
-            ]
-            measured["aligns"] = sum(found) / len(found) if found else 0.0
+            measured["aligns"] = _found(inner, needed)
     else:
         measured["previous"] = _mean(np.diagonal(head, -1))
         measured["same"] = _mean(np.diagonal(head)[1:])
@@ -83,7 +100,18 @@ def measures(head: Weights, kind: str, *, end_dropped: bool = False, needed: Nee
     elif not end_dropped and head.shape[1] > 1:
         measured["end"] = _mean(head[:, -1])
     measured["single"] = _single(head, kind, end_dropped)
+    later = head[1:] if kind == "decoder_self" else head
+    for name, some in (columns or {}).items():
+        measured[name] = _mean(later[:, list(some)].sum(axis=1))
     return measured
+
+
+def _found(weights: Weights, needed: Needed) -> float:
+    """The share of rows whose largest weight is on a needed column."""
+    found = [
+        row.max() > 0 and int(row.argmax()) in wanted for row, wanted in zip(weights, needed, strict=False) if wanted
+    ]
+    return sum(found) / len(found) if found else 0.0
 
 
 def _single(head: Weights, kind: str, end_dropped: bool) -> float:

@@ -1,4 +1,4 @@
-"""Heat maps of weights with matplotlib (the `plot` extra), which only this file imports.
+"""Heat maps of weights, and curves, with matplotlib (the `plot` extra), which only this file imports.
 
 Rows are queries, columns are keys. All pictures have the same scale, from 0 to 1, so that they can be compared. In the
 theme `dark` large weights are bright (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white is 0. Masked
@@ -10,7 +10,7 @@ import io
 import textwrap
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -72,7 +72,7 @@ def draw_weights(
     `may_attend` (rows, columns) is False for masked cells. Raises `UserError` for empty sides, an unknown theme, and
     if matplotlib is missing.
     """
-    _require_matplotlib(theme)
+    require_matplotlib(theme)
     rows, columns = _labels(rows), _labels(columns)
     sizes = _sizes(rows, columns, across=1, down=1, cell=0.3)
     width, height = sizes.cell * len(columns), sizes.cell * len(rows)
@@ -98,7 +98,7 @@ def draw_panels(
 
     Tokens are written only at the outer edges. Other arguments and errors are as in `draw_weights`.
     """
-    _require_matplotlib(theme)
+    require_matplotlib(theme)
     layers, heads = weights.shape[:2]
     rows, columns = _labels(rows), _labels(columns)
     sizes = _sizes(rows, columns, across=heads, down=layers, cell=min(0.15, MAX_PANEL / max(len(rows), len(columns))))
@@ -117,6 +117,43 @@ def draw_panels(
     return figure
 
 
+LINES: dict[str, Sequence[str]] = {
+    "dark": ("#fcfdbf", "#fe9f6d", "#b73779", "#6f7fd0"),
+    "light": ("#08519c", "#d95f02", "#1b9e77", "#7570b3"),
+}
+"""Colors of curves."""
+PAPER: dict[str, tuple[str, str]] = {"dark": ("#111111", "#dddddd"), "light": ("white", "black")}
+"""Background and text of curves."""
+
+
+def draw_curves(
+    panels: Mapping[str, Mapping[str, Sequence[float]]], *, across: str, title: str = "", theme: str = "dark"
+) -> "Figure":
+    """Curves over 0, 1, 2 ...: for each panel its label and its curves by name. `across` labels the horizontal axis.
+
+    Raises `UserError` for an unknown theme, and if matplotlib is missing.
+    """
+    require_matplotlib(theme)
+    background, ink = PAPER[theme]
+    figure = _figure(4.6 * len(panels) + 0.4, 3.6)
+    figure.set_facecolor(background)
+    for number, (label, curves) in enumerate(panels.items()):
+        axes = _axes(figure, 0.8 + 4.6 * number, 0.3, 3.7, 2.7)
+        axes.set_facecolor(background)
+        for place, (name, values) in enumerate(curves.items()):
+            color = LINES[theme][place % len(LINES[theme])]
+            axes.plot(range(len(values)), values, color=color, label=name, marker="osD^"[place % 4], markersize=2.5)
+        axes.set_xlabel(across, color=ink, fontsize=8)
+        axes.set_ylabel(label, color=ink, fontsize=8)
+        axes.tick_params(colors=ink, labelsize=7)
+        axes.spines[:].set_color("0.5")
+        axes.grid(color="0.5", alpha=0.25, linewidth=0.5)
+        axes.legend(fontsize=7, frameon=False, labelcolor=ink)
+    if title:
+        figure.text(0, 1, title, ha="left", va="bottom", fontsize=TITLE_FONT, color=ink, parse_math=False)
+    return figure
+
+
 def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
     """The finished picture. The same figure gives the same bytes; in SVG, labels stay text that can be searched."""
     from matplotlib import rc_context
@@ -131,7 +168,8 @@ def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
     return content.getvalue()
 
 
-def _require_matplotlib(theme: str) -> None:
+def require_matplotlib(theme: str = "dark") -> None:
+    """Raise `UserError` for an unknown theme, and if matplotlib is missing."""
     if theme not in COLORS:
         raise UserError(f"unknown theme {theme!r}; themes are {', '.join(COLORS)}")
     if not can_draw():

@@ -29,7 +29,8 @@ Numbers = npt.NDArray[np.float64]
 KeepHeads = Mapping[str, Tensor]
 """A factor for each attention head, by the name of its attention (`encoder.0.self`, `decoder.1.self`,
 `decoder.1.cross`): 1 keeps a head, 0 switches it off. Attentions without an entry keep all heads. With shape (2,
-heads), the second row multiplies the scores before the softmax, see `Intervention`."""
+heads), the second row multiplies the scores before the softmax, see `Intervention`; with (2, batch, heads) each
+sentence has its own factors."""
 
 
 @dataclass(frozen=True, slots=True)

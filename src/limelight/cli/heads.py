@@ -1,0 +1,237 @@
+"""`limelight heads`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from limelight.cli import drawing, options
+from limelight.cli.arguments import by_direction, corpora, whole_number
+from limelight.cli.evaluate import read_test
+from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.output import show
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.config import Corpus, Direction, RunConfig
+    from limelight.evaluation.alignment import GoldAlignment
+    from limelight.evaluation.head_report import HeadStudy
+    from limelight.resumable import ResumableFile
+    from limelight.text.pair import Pair
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight heads --model runs/en-de --test test.en test.de
+  limelight heads --model runs/en-de --test test.tsv -o heads
+  limelight heads --model runs/en-de --test test.tsv --bleu --greedy -o heads
+  limelight heads --model runs/en-de --test gold.en gold.de --gold gold.align
+"""
+WITH_LESS_MEMORY = "Split very long lines"
+REPORT, TABLE, CURVE, PICTURE = "heads.json", "heads.csv", "curve.csv", "curve.svg"
+COMMITTED_SECONDS = 5.0
+"""Results are written at most this often."""
+
+
+class Asked(NamedTuple):
+    """What is measured."""
+
+    bleu: bool
+    greedy: bool
+    gold: Path | None
+    sentences: int
+
+
+Figures = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help=f"Folder for {REPORT}, {TABLE}, {CURVE} and {PICTURE}; the same command continues an interrupted one.",
+        metavar="FOLDER",
+    ),
+]
+WithBleu = Annotated[
+    bool, typer.Option("--bleu", help="Also measure BLEU without each head, and along the curves.", metavar="")
+]
+Greedy = Annotated[
+    bool,
+    typer.Option(
+        "--greedy", help="Also a curve in which each step removes the head that costs least then: slow.", metavar=""
+    ),
+]
+Gold = Annotated[
+    Path | None,
+    typer.Option(
+        "--gold",
+        help="Hand alignments: for each pair a line of links i-j (sure) or ipj (possible) of words between spaces.",
+        metavar="FILE",
+    ),
+]
+Sentences = Annotated[
+    int,
+    typer.Option(
+        "--sentences", help="Number of pairs, spread evenly over the files.", parser=whole_number(1), metavar="N"
+    ),
+]
+
+
+def heads(
+    test: options.Test,
+    model: options.OneModel = None,
+    output: Figures = None,
+    bleu: WithBleu = False,
+    greedy: Greedy = False,
+    gold: Gold = None,
+    sentences: Sentences = 500,
+    as_json: options.AsJson = False,
+    theme: drawing.PictureTheme = None,
+    source: options.FromLanguage = "",
+    target: options.ToLanguage = "",
+    quiet: options.Quiet = False,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Measure what each attention head does on text with references, and how much it matters.
+
+    Roles with means and deviations, the loss without each head, gradient scores, and pruning curves.
+    """
+    folders, configs = find_models(model, bundled=True)
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} models: the heads of one are measured; give --model once")
+    if "pairs" not in configs[0].model.learns_from:
+        raise UserError(f"{folders[0]}: this model does not translate; `limelight heads` is for translators")
+    groups = _groups(configs, corpora(test, source, target, "--test"), (source, target))
+    asked, machine = Asked(bleu, greedy, gold, sentences), Machine(device, threads)
+    with ExitStack() as leave:
+        file = _continued(leave, output, _made_of(folders[0], groups, asked))
+        study = _studied(folders, groups, asked, machine, file, quiet=quiet)
+        if file is not None and output is not None:
+            _write(study, output, file, (theme or drawing.Theme.DARK).value)
+    show(study.to_json() if as_json else study.table())
+    if output is not None:
+        typer.echo(f"wrote {output}", err=True)
+
+
+def _studied(
+    folders: list[str],
+    groups: Mapping[Direction | None, Sequence[Pair]],
+    asked: Asked,
+    machine: Machine,
+    file: ResumableFile | None,
+    *,
+    quiet: bool,
+) -> HeadStudy:
+    """The study, whose results are committed to the file as they come."""
+    gold = _gold(asked.gold) if asked.gold else ()
+    translator = open_translator(folders, machine)
+    from limelight.cli.progress import text_progress
+    from limelight.evaluation.heads import What, study_heads
+    from limelight.files import sha256
+    from limelight.storage.layout import WEIGHTS, find_model
+
+    done = file.state.get("done", {}) if file is not None else {}
+    before, started = len(done), time.monotonic()
+    committed = started
+    with text_progress(quiet=quiet) as progress:
+
+        def on_step(count: int, total: int, found: Mapping[str, Any]) -> None:
+            nonlocal committed
+            now = time.monotonic()
+            progress.steps(count, total, fresh=max(0, count - before), seconds=now - started)
+            if file is not None and count > before and now - committed > COMMITTED_SECONDS:
+                file.commit(b"", {"done": dict(found)})
+                committed = now
+
+        return study_heads(
+            translator,
+            groups,
+            what=What(bleu=asked.bleu, greedy=asked.greedy, gold=gold),
+            sentences=asked.sentences,
+            origin={"model": folders[0], "weights": sha256(find_model(folders[0]) / WEIGHTS)},
+            done=done,
+            on_step=on_step,
+        )
+
+
+def _groups(
+    configs: list[RunConfig], given: Sequence[Corpus], asked: tuple[str, str]
+) -> dict[Direction | None, list[Pair]]:
+    """The pairs of each direction."""
+    from limelight.config import directions_of
+
+    trained = directions_of(configs[0].data)
+    only_one = trained[0] if len(trained) == 1 else None
+    return {
+        direction: read_test(some, direction or only_one)
+        for direction, some in by_direction(given, configs, asked).items()
+    }
+
+
+def _gold(path: Path) -> list[GoldAlignment]:
+    from limelight.evaluation.alignment import read_gold
+    from limelight.text.readers.lines import read_lines
+
+    found = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            found.append(read_gold(line))
+        except UserError as error:
+            raise UserError(f"{path}:{number}: {error}") from None
+    return found
+
+
+def _made_of(folder: str, groups: Mapping[Direction | None, Sequence[Pair]], asked: Asked) -> dict[str, Any]:
+    """What the figures depend on."""
+    from limelight.files import sha256
+    from limelight.storage.layout import model_sums
+
+    files = list(dict.fromkeys(pair.file for some in groups.values() for pair in some))
+    return {
+        "model": model_sums([folder])[folder],
+        "test": {file: sha256(Path(file)) for file in files},
+        "directions": [str(direction or "") for direction in groups],
+        **asked._asdict(),
+        "gold": None if asked.gold is None else sha256(asked.gold),
+    }
+
+
+def _continued(leave: ExitStack, output: Path | None, made_of: Mapping[str, Any]) -> ResumableFile | None:
+    """The report that is written, or continued; None without an output."""
+    if output is None:
+        return None
+    from limelight.files import writing
+    from limelight.inspection.heatmap import require_matplotlib
+    from limelight.resumable import resumable
+
+    require_matplotlib()
+    with writing(output, "nothing was written"):
+        output.mkdir(parents=True, exist_ok=True)
+    return leave.enter_context(resumable(output / REPORT, made_of))
+
+
+def _write(study: HeadStudy, output: Path, file: ResumableFile, theme: str) -> None:
+    """Write tables and picture, and the report last."""
+    from limelight.files import write_whole, writing
+    from limelight.inspection.heatmap import draw_curves, picture_bytes
+
+    panels = {
+        "loss, nats per target token": {
+            f"by {name}": [point.loss for point in points] for name, points in study.curves.items()
+        }
+    }
+    if study.bleu is not None:
+        panels["BLEU"] = {
+            f"by {name}": [point.bleu or 0.0 for point in points] for name, points in study.curves.items()
+        }
+    picture = draw_curves(panels, across="heads removed", theme=theme)
+    with writing(output, "the same command writes it again"):
+        write_whole(output / TABLE, study.heads_csv())
+        write_whole(output / CURVE, study.curve_csv())
+        write_whole(output / PICTURE, picture_bytes(picture, "svg"))
+    file.commit(study.to_json().encode(), file.state)
+    file.finish()

@@ -1,0 +1,184 @@
+"""The figures of `study_heads`: of each head, and of heads that are removed one after the other; as JSON, CSV, text."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from limelight.inspection.head_importance import Change, Head
+from limelight.inspection.head_roles import TEXTS, name_role
+
+FORMAT, VERSION = "limelight.heads", 1
+
+
+class Mean(NamedTuple):
+    """A mean over sentences, and the standard deviation between them."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFigures:
+    """What was measured of one head."""
+
+    head: Head
+    roles: Mapping[str, Mean]
+    """The number of each role (see `inspection.head_roles`)."""
+    removal: Change
+    """The change of the loss without this head, in nats per target token; positive if the head is needed."""
+    gradient: float
+    """The gradient score, in nats per target token."""
+    gradient_share: float
+    """The same divided by the l2 norm of the scores of its attention."""
+    bleu: float | None = None
+    """BLEU without this head."""
+    alignment_error_rate: Mapping[str, float] = field(default_factory=dict)
+    """The rate of the head alone, with its weights at the steps that predict a word (`predicting`) or read it
+    (`reading`)."""
+
+    @property
+    def role(self) -> tuple[str, float]:
+        """The name and the number of its clearest role."""
+        return name_role({name: value.mean for name, value in self.roles.items()})
+
+
+class Point(NamedTuple):
+    """One step of a pruning curve."""
+
+    removed: Head | None
+    """The head that goes in this step; None for the whole model."""
+    loss: float
+    bleu: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadStudy:
+    """The result of `study_heads`."""
+
+    loss: float
+    """The mean of -log p per target token of the whole model, natural logarithm."""
+    bleu: float | None
+    heads: tuple[HeadFigures, ...]
+    """In the order of the model."""
+    chance: Mapping[str, Mapping[str, float]]
+    """For each kind of attention the number of each role that a head with equal weights has."""
+    curves: Mapping[str, tuple[Point, ...]]
+    """Heads removed by the order of `removal`, `gradient` or `greedy`."""
+    provenance: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "loss": self.loss,
+            "bleu": self.bleu,
+            "heads": [_head(each) for each in self.heads],
+            "chance": {kind: dict(values) for kind, values in self.chance.items()},
+            "curves": {
+                name: [
+                    {"removed": None if point.removed is None else list(point.removed), "loss": point.loss}
+                    | ({} if point.bleu is None else {"bleu": point.bleu})
+                    for point in points
+                ]
+                for name, points in self.curves.items()
+            },
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
+
+    def heads_csv(self) -> str:
+        """A line for each head; numbers that it does not have are empty."""
+        roles = list(dict.fromkeys(name for each in self.heads for name in each.roles))
+        rates = list(dict.fromkeys(name for each in self.heads for name in each.alignment_error_rate))
+        titles = ["attention", "head", "role", "removal", "removal_error", "gradient", "gradient_share", "bleu"]
+        titles += [f"aer_{name}" for name in rates]
+        titles += [title for name in roles for title in (name, f"{name}_deviation")]
+        rows = []
+        for each in self.heads:
+            row: list[Any] = [*each.head, each.role[0], *each.removal, each.gradient, each.gradient_share, each.bleu]
+            row += [each.alignment_error_rate.get(name) for name in rates]
+            rows.append(row + [value for name in roles for value in each.roles.get(name, (None, None))])
+        return _csv(titles, rows)
+
+    def curve_csv(self) -> str:
+        """A line for each step of each pruning curve."""
+        return _csv(
+            ["order", "count", "attention", "head", "loss", "bleu"],
+            [
+                [name, count, *(point.removed or ("", "")), point.loss, point.bleu]
+                for name, points in self.curves.items()
+                for count, point in enumerate(points)
+            ],
+        )
+
+    def table(self) -> str:
+        """The figures as text: heads from the most needed to the least, then the pruning curves."""
+        with_bleu, rates = self.bleu is not None, bool(self.heads and any(x.alignment_error_rate for x in self.heads))
+        titles = ["head", "role", "loss without it", "gradient"]
+        titles += ["BLEU without it"] * with_bleu + ["AER predicting, reading"] * rates
+        rows = []
+        for each in sorted(self.heads, key=lambda one: -one.removal.mean):
+            name, value = each.role
+            shown = f"{TEXTS[name]} {value:.2f}"
+            if name in each.roles:
+                shown += f" ± {each.roles[name].deviation:.2f}"
+            row = [
+                str(each.head),
+                shown,
+                f"{each.removal.mean:+.4f} ± {each.removal.error:.4f}",
+                f"{each.gradient:.4f}",
+            ]
+            row += [f"{each.bleu or 0:.2f}"] * with_bleu
+            row += [", ".join(f"{rate:.3f}" for rate in each.alignment_error_rate.values())] * rates
+            rows.append(row)
+        whole = f"loss of the whole model: {self.loss:.4f} nats per target token"
+        lines = [whole + (f", BLEU {self.bleu:.2f}" if self.bleu is not None else ""), "", *_aligned([titles, *rows])]
+        return "\n".join([*lines, "", *self._curve_lines()])
+
+    def _curve_lines(self) -> list[str]:
+        if not self.curves:
+            return []
+        titles = ["heads removed", *(f"loss, by {name}" for name in self.curves)]
+        titles += [f"BLEU, by {name}" for name in self.curves] if self.bleu is not None else []
+        rows = []
+        for count in range(max(map(len, self.curves.values()))):
+            points = [points[count] for points in self.curves.values()]
+            row = [str(count), *(f"{point.loss:.4f}" for point in points)]
+            rows.append(row + [f"{point.bleu:.2f}" for point in points if point.bleu is not None])
+        return _aligned([titles, *rows])
+
+
+def _head(each: HeadFigures) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "attention": each.head.attention,
+        "head": each.head.number,
+        "role": each.role[0],
+        "roles": {name: value._asdict() for name, value in each.roles.items()},
+        "removal": each.removal._asdict(),
+        "gradient": each.gradient,
+        "gradient_share": each.gradient_share,
+    }
+    if each.bleu is not None:
+        values["bleu"] = each.bleu
+    if each.alignment_error_rate:
+        values["alignment_error_rate"] = dict(each.alignment_error_rate)
+    return values
+
+
+def _csv(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    content = io.StringIO()
+    csv.writer(content, lineterminator="\n").writerows([titles, *rows])
+    return content.getvalue()
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of text, as wide as their longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,207 @@
+"""How much the probability of given translations depends on each head.
+
+With L the mean of -log p(y_t | x, y_<t) over all target tokens of a corpus, their ends included, and xi_h the factor
+of the output of head h (`keep_heads`), there are two measures:
+
+    removal     L(xi_h = 0) - L                      one pass over the corpus for each head
+    gradient    sum_x |d L_x / d xi_h| / tokens      one pass forward and backward for all heads
+
+L_x is the sum over the tokens of sentence x. The gradient is the importance score of Michel, Levy and Neubig 2019, "Are
+Sixteen Heads Really Better than One?", equation 2, per token: to first order, removing h changes L_x by it. They divide
+the scores of each attention by their l2 norm (`normalized`); the order of heads of several attentions is nearer to that
+of removals without it (docs/inspection.md).
+
+A positive number says that the head is needed for these translations, and a negative one that they are more probable
+without it. Heads do the work of others that are removed, so that numbers of single heads do not add up; a curve
+(`removal_curve`) measures the heads that are removed together.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from limelight.batching.batch import Batch
+from limelight.decoding.top import in_full
+from limelight.errors import UserError
+from limelight.inspection.heads import attentions
+from limelight.models.interface import KeepHeads, Seq2Seq, device_of, eval_mode
+
+Array = npt.NDArray[np.float64]
+
+BATCH_TOKENS = 1500
+"""Rows times the longer side of a batch."""
+PROJECTED = 2048
+"""Positions whose logits exist at a time."""
+
+
+class Head(NamedTuple):
+    """A head by the name of its attention (`encoder.0.self`, `decoder.1.cross`) and its number."""
+
+    attention: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.attention} {self.number}"
+
+
+class Rows(NamedTuple):
+    """Some sentence pairs of a corpus as one batch."""
+
+    places: list[int]
+    """Their numbers in the corpus."""
+    batch: Batch
+
+
+class Change(NamedTuple):
+    """The change of the mean loss per target token, and its standard error over sentences."""
+
+    mean: float
+    error: float
+
+
+def heads_of(model: Seq2Seq) -> list[Head]:
+    """All heads. Raises `UserError` for models other than Transformers with encoder and decoder."""
+    there = attentions(model)
+    if not there:
+        raise UserError("heads are those of Transformers with encoder and decoder: this is another model")
+    return [Head(name, number) for name, attention in there.items() for number in range(attention.heads)]
+
+
+def without(model: Seq2Seq, removed: Sequence[Head]) -> dict[str, Tensor]:
+    """The `keep_heads` that switch off some heads. Raises `UserError` for a head that the model does not have."""
+    there, device = attentions(model), device_of(model)
+    keep: dict[str, Tensor] = {}
+    for head in removed:
+        if head.attention not in there or not 0 <= head.number < there[head.attention].heads:
+            counts = ", ".join(f"{name} ({each.heads})" for name, each in there.items())
+            raise UserError(f"there is no head {head}; attentions and their numbers of heads are {counts}")
+        kept = keep.setdefault(head.attention, torch.ones(there[head.attention].heads, device=device))
+        kept[head.number] = 0
+    return keep
+
+
+def batches_of(
+    model: Seq2Seq,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+) -> list[Rows]:
+    """Sentence pairs of similar lengths as batches on the model's device. Ids are without start and end."""
+    order = sorted(range(len(sources)), key=lambda row: (len(targets[row]), len(sources[row])))
+    return [
+        Rows(
+            places,
+            model.batch([sources[row] for row in places], [targets[row] for row in places]).to(device_of(model)),
+        )
+        for places in _groups(
+            order, [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], batch_tokens
+        )
+    ]
+
+
+def _groups(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    group: list[int] = []
+    longest = 0
+    for row in order:
+        longest = max(longest, lengths[row])
+        if group and (len(group) + 1) * longest > batch_tokens:
+            yield group
+            group, longest = [], lengths[row]
+        group.append(row)
+    if group:
+        yield group
+
+
+def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, keep_heads: KeepHeads | None = None) -> Array:
+    """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
+    found = np.zeros(sum(len(rows.places) for rows in corpus))
+    with eval_mode(model):
+        for rows in corpus:
+            found[rows.places] = _losses(model, rows.batch, keep_heads).double().cpu().numpy()
+    return found
+
+
+def token_counts(corpus: Sequence[Rows]) -> Array:
+    """(sentences,): the target tokens of each sentence, its end included."""
+    found = np.zeros(sum(len(rows.places) for rows in corpus))
+    for rows in corpus:
+        found[rows.places] = rows.batch.target_valid.sum(dim=1).cpu().numpy()
+    return found
+
+
+def _losses(model: Seq2Seq, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
+    """(batch,): the loss of each sentence."""
+    valid = batch.target_valid
+    features, wanted = model.forward(batch, keep_heads=keep_heads)[valid], batch.target_out[valid]
+    each = [
+        functional.cross_entropy(in_full(model.project(some)), ids, reduction="none")
+        for some, ids in zip(features.split(PROJECTED), wanted.split(PROJECTED), strict=True)
+    ]
+    row = valid.nonzero()[:, 0]
+    joined = torch.cat(each)
+    return torch.zeros(len(valid), dtype=joined.dtype, device=joined.device).index_add(0, row, joined)
+
+
+def change_of(losses: Array, before: Array, tokens: Array) -> Change:
+    """The change of the mean loss per token: sum(d) / sum(n) with d_x the change of the loss of sentence x and n_x its
+    tokens, and the standard error of this ratio, sqrt(sum((d_x - mean n_x)^2)) / sum(n)."""
+    changes, count = losses - before, tokens.sum()
+    mean = changes.sum() / count
+    return Change(float(mean), float(np.sqrt(((changes - mean * tokens) ** 2).sum()) / count))
+
+
+def gradient_scores(model: Seq2Seq, corpus: Sequence[Rows]) -> dict[Head, float]:
+    """The gradient score of each head, in nats per target token; see the equation of this module.
+
+    Raises `UserError` as `heads_of` does.
+    """
+    heads, there = heads_of(model), attentions(model)
+    sums = dict.fromkeys(heads, 0.0)
+    with eval_mode(model), torch.inference_mode(mode=False), torch.enable_grad():
+        for rows in corpus:
+            size, device = len(rows.places), device_of(model)
+            gates = {
+                name: torch.ones(size, each.heads, device=device, requires_grad=True) for name, each in there.items()
+            }
+            keep = {name: torch.stack([gate, torch.ones_like(gate)]) for name, gate in gates.items()}
+            found = torch.autograd.grad(_losses(model, rows.batch, keep).sum(), list(gates.values()))
+            for name, gradient in zip(gates, found, strict=True):
+                for number, value in enumerate(gradient.abs().sum(dim=0).tolist()):
+                    sums[Head(name, number)] += value
+    count = float(token_counts(corpus).sum())
+    return {head: value / count for head, value in sums.items()}
+
+
+def normalized(scores: Mapping[Head, float]) -> dict[Head, float]:
+    """Scores divided by the l2 norm of those of their attention, as Michel et al. compare heads of several layers."""
+    norms: dict[str, float] = {}
+    for head, score in scores.items():
+        norms[head.attention] = norms.get(head.attention, 0.0) + score**2
+    return {head: score / norms[head.attention] ** 0.5 if score else 0.0 for head, score in scores.items()}
+
+
+def removal_order(scores: Mapping[Head, float]) -> list[Head]:
+    """The heads from the smallest score to the largest."""
+    return sorted(scores, key=lambda head: (scores[head], head))
+
+
+Loss = Callable[[Sequence[Head]], float]
+"""The mean loss per token without some heads."""
+
+
+def greedy_step(loss: Loss, removed: Sequence[Head], left: Sequence[Head]) -> tuple[Head, float]:
+    """The head whose removal after `removed` has the smallest loss, and that loss."""
+    found = {head: loss([*removed, head]) for head in left}
+    best = min(left, key=lambda head: (found[head], head))
+    return best, found[best]
+
+
+def removal_curve(loss: Loss, order: Sequence[Head]) -> list[float]:
+    """The loss without the first 0, 1, 2 ... heads of an order."""
+    return [loss(order[:count]) for count in range(len(order) + 1)]

@@ -1,0 +1,83 @@
+"""`limelight heads`: tables, files, and an interrupted study."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from limelight.cli import heads as command
+from limelight.evaluation import heads
+from tests.cli.conftest import Limelight
+
+
+def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "heads"
+    ended = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out, "--bleu", "--greedy")
+    assert ended.code == 0, ended.err
+    assert "encoder.0.self 1" in ended.out
+    assert "loss, by greedy" in ended.out
+    assert ended.err.endswith(f"wrote {out}\n")
+    values = json.loads((out / "heads.json").read_text())
+    assert values["format"] == "limelight.heads"
+    assert values["provenance"]["model"] == str(trained)
+    assert len((out / "heads.csv").read_text().splitlines()) == 1 + 6  # a layer of each side with two heads
+    assert len((out / "curve.csv").read_text().splitlines()) == 1 + 3 * 7
+    assert "heads removed" in (out / "curve.svg").read_text()
+    assert sorted(path.name for path in out.iterdir()) == ["curve.csv", "curve.svg", "heads.csv", "heads.json"]
+    again = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out)
+    assert again.code == 2
+    assert "heads.json: already exists" in again.err
+
+
+def test_an_interrupted_study_continues(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, words = tmp_path / "heads", ("heads", "--model", trained, "--test", corpus / "test.tsv")
+    measured, computed = heads.sentence_losses, []
+
+    def fails_later(*given, **options):
+        computed.append(1)
+        if len(computed) == 5:
+            raise KeyboardInterrupt
+        return measured(*given, **options)
+
+    monkeypatch.setattr(command, "COMMITTED_SECONDS", 0.0)
+    monkeypatch.setattr(heads, "sentence_losses", fails_later)
+    assert limelight(*words, "-o", out).code == 130
+    assert (out / "heads.json.partial.json").is_file()
+    other = limelight(*words, "-o", out, "--sentences", "3")
+    assert other.code == 2
+    assert "it was started with other settings" in other.err
+    ended = limelight(*words, "-o", out)
+    assert ended.code == 0, ended.err
+    assert sorted(path.name for path in out.iterdir()) == ["curve.csv", "curve.svg", "heads.csv", "heads.json"]
+    continued = len(computed) - 5
+    monkeypatch.setattr(heads, "sentence_losses", measured)
+    whole = limelight(*words, "--json")
+    assert json.loads(whole.out) == json.loads((out / "heads.json").read_text())
+    assert continued == 2 + 6 + 2 * 6 - 4
+
+
+def test_the_error_rate_of_each_head(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
+    lines = len((corpus / "test.tsv").read_text().splitlines())
+    gold = tmp_path / "gold.align"
+    gold.write_text("0-0 1p1\n" * lines)
+    words = ("heads", "--model", trained, "--test", corpus / "test.tsv", "--gold", gold)
+    ended = limelight(*words, "--json")
+    assert ended.code == 0, ended.err
+    rates = [each.get("alignment_error_rate") for each in json.loads(ended.out)["heads"]]
+    assert [bool(each) for each in rates] == [False, False, False, False, True, True]
+    assert set(rates[-1]) == {"predicting", "reading"}
+    gold.write_text("0-0\n" * (lines - 1))
+    ended = limelight(*words)
+    assert (ended.code, f"{lines - 1} hand alignments for {lines} pairs" in ended.err) == (2, True)
+    gold.write_text("0-0\n0=0\n")
+    ended = limelight(*words)
+    assert (ended.code, f"{gold}:2: '0=0' is not a link" in ended.err) == (2, True)
+
+
+def test_what_has_no_such_heads_is_refused(limelight: Limelight, writing: Path, trained: Path, corpus: Path) -> None:
+    ended = limelight("heads", "--model", writing, "--test", corpus / "test.tsv")
+    assert (ended.code, "this model does not translate" in ended.err) == (2, True)
+    ended = limelight("heads", "--model", trained, "--model", trained, "--test", corpus / "test.tsv")
+    assert (ended.code, "2 models: the heads of one are measured" in ended.err) == (2, True)

@@ -1,0 +1,244 @@
+"""A study of all heads against plain loops, its continuation, and its forms as JSON, CSV and text."""
+
+import csv
+import io
+import json
+import statistics
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.config import DecodingConfig
+from limelight.errors import UserError
+from limelight.evaluation.alignment import alignment_error_rate, read_gold
+from limelight.evaluation.heads import What, study_heads
+from limelight.evaluation.metrics import corpus_bleu
+from limelight.inspection.erasure import Rows, needed_words
+from limelight.inspection.head_importance import Head
+from limelight.inspection.maps import attention_map
+from limelight.inspection.word_alignment import AlignmentHead, best_sources, tokenized, word_weights
+from limelight.pipelines.translator import Translator
+from limelight.text.pair import Pair
+from limelight.tokens import Tokenizers
+from tests.inspection.fakes import Letters
+from tests.models.helpers import batch_of, make_model, recurrent, transformer
+
+TEXTS = [("ab cd. e", "fgh i"), ("abcde", "kl mn."), ("b b. cab", "a b c"), ("a.", "b")]
+PAIRS = [Pair(*texts, "test.tsv", number) for number, texts in enumerate(TEXTS, start=1)]
+
+
+class Whole(Letters):
+    """Letters that have a text for every id."""
+
+    def decode(self, ids):
+        return "".join(each if len(each) == 1 else "?" for each in self.pieces(ids)).replace("▁", " ")
+
+
+@pytest.fixture
+def translator(seed) -> Translator:
+    model = make_model(transformer(heads=2, d_model=8, d_ff=8), Whole.size, Whole.size).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3.0 if weight.dim() > 1 else 1)
+    config = DecodingConfig(beam_size=2, max_length_extra=2, max_length_factor=1.0)
+    return Translator(model, Tokenizers(Whole(), Whole()), config)
+
+
+def ids_of(translator, pair):
+    return translator.tokenizers.source.encode(pair.source), translator.tokenizers.target.encode(pair.target)
+
+
+def mean_loss(translator, keep=None) -> float:
+    """-log p of each target token, one pair and one token at a time."""
+    total, count, model = 0.0, 0, translator.model
+    for pair in PAIRS:
+        source, target = ids_of(translator, pair)
+        with torch.inference_mode():
+            features = model.forward(batch_of(model, [source], [target]), keep_heads=keep)
+            for row, wanted in zip(model.project(features)[0].double(), [*target, model.end_id], strict=True):
+                total -= float(row.log_softmax(0)[wanted])
+                count += 1
+    return total / count
+
+
+def test_losses_and_curves_are_those_of_plain_loops(translator):
+    study = study_heads(translator, {None: PAIRS})
+    assert study.loss == pytest.approx(mean_loss(translator), rel=1e-5)
+    for each in study.heads:
+        keep = torch.ones(2)
+        keep[each.head.number] = 0
+        expected = mean_loss(translator, {each.head.attention: keep}) - study.loss
+        assert each.removal.mean == pytest.approx(expected, abs=1e-4)
+    sides = [*(f"encoder.{depth}.self" for depth in (0, 1))]
+    sides += [f"decoder.{depth}.{of}" for depth in (0, 1) for of in ("self", "cross")]
+    assert [each.head for each in study.heads] == [Head(name, number) for name in sides for number in (0, 1)]
+    by_removal = sorted(study.heads, key=lambda each: each.removal.mean)
+    assert [point.removed for point in study.curves["removal"]] == [None, *(each.head for each in by_removal)]
+    keep = {}
+    for point in study.curves["gradient"][1:4]:
+        keep.setdefault(point.removed.attention, torch.ones(2))[point.removed.number] = 0
+    assert study.curves["gradient"][3].loss == pytest.approx(mean_loss(translator, keep), abs=1e-4)
+    off = {each.head.attention: torch.zeros(2) for each in study.heads}
+    for points in study.curves.values():
+        assert points[0].loss == study.loss
+        assert points[-1].loss == pytest.approx(mean_loss(translator, off), abs=1e-4)
+
+
+def test_roles_are_means_over_sentences(translator):
+    """Of three roles of two heads, from the maps of single sentences."""
+    study = study_heads(translator, {None: PAIRS})
+    figures = {each.head: each for each in study.heads}
+    previous, signs, aligned, read = [], [], [], []
+    for pair in PAIRS:
+        source, target = ids_of(translator, pair)
+        seen = attention_map(translator.model, translator.tokenizers, pair.source, target)
+        own, cross = seen.encoder_self[1, 0], seen.cross[0, 1]
+        previous.append(np.mean([own[row, row - 1] for row in range(1, len(own))]))
+        dots = [column for column, piece in enumerate(seen.source_pieces) if piece == "."]
+        if dots:
+            signs.append(np.mean([sum(row[column] for column in dots) for row in own]))
+        words = [[word] for word in seen.source_words[:-1]]
+        needed = needed_words(translator.model, Rows(source, target, words, seen.source_words[-1]))
+        for found, shift in ((aligned, 0), (read, 1)):
+            rows = [int(cross[row + shift, :-1].argmax()) in wanted for row, wanted in enumerate(needed) if wanted]
+            found += [np.mean(rows)] if rows else []
+    for head, role, values in (
+        (Head("encoder.1.self", 0), "previous", previous),
+        (Head("encoder.1.self", 0), "signs", signs),
+        (Head("decoder.0.cross", 1), "aligns", aligned),
+        (Head("decoder.0.cross", 1), "aligns_read", read),
+    ):
+        mean, deviation = figures[head].roles[role]
+        assert mean == pytest.approx(np.mean(values), abs=1e-5), role
+        assert deviation == pytest.approx(statistics.pstdev(values), abs=1e-4), role
+
+
+def test_chance_is_that_of_equal_weights(translator):
+    chance = study_heads(translator, {None: PAIRS}).chance
+    sizes = [len(pair.source) + 1 for pair in PAIRS]
+    assert chance["encoder_self"]["previous"] == pytest.approx(np.mean([1 / size for size in sizes]))
+    signs = [pair.source.count(".") / size for pair, size in zip(PAIRS, sizes, strict=True) if "." in pair.source]
+    assert chance["cross"]["signs"] == pytest.approx(np.mean(signs))
+    first = [np.mean([1 / (row + 1) for row in range(1, len(pair.target) + 1)]) for pair in PAIRS]
+    assert chance["decoder_self"]["start"] == pytest.approx(np.mean(first))
+
+
+def test_the_rarest_token_is_that_of_the_corpus(translator):
+    """Of "ab cd. e" alone nine are as rare; in the corpus "d" and "e" are in two places, all others in more."""
+    pair = PAIRS[0]
+    alone = study_heads(translator, {None: [pair]}).chance["cross"]
+    once = [letter for letter in pair.source if pair.source.count(letter) == 1]
+    assert alone["rare"] == pytest.approx(len(once) / (len(pair.source) + 1))
+    found = study_heads(translator, {None: PAIRS})
+    shares = []
+    for each in PAIRS[:3]:  # the last has too few tokens
+        counts = [sum(other.source.count(letter) for other in PAIRS) for letter in each.source]
+        shares.append(counts.count(min(counts)) / (len(each.source) + 1))
+    assert found.chance["encoder_self"]["rare"] == pytest.approx(np.mean(shares))
+
+
+def test_bleu_is_that_of_a_translator_without_the_head(translator, monkeypatch):
+    said = []
+    with_heads = translator.with_heads
+
+    def noted(keep_heads):
+        changed = with_heads(keep_heads)
+        said.append((keep_heads, [each.text for each in changed.translate(sources, guards=False)]))
+        return changed
+
+    sources = [pair.source for pair in PAIRS]
+    monkeypatch.setattr(translator, "with_heads", noted)
+    study = study_heads(translator, {None: PAIRS}, what=What(bleu=True))
+    assert study.bleu is not None
+    assert all(each.bleu is not None for each in study.heads)
+    assert all(point.bleu is not None for points in study.curves.values() for point in points)
+    (keep, texts), first = said[0], study.heads[0]
+    assert {name: kept.tolist() for name, kept in keep.items()} == {"encoder.0.self": [0.0, 1.0]}
+    assert first.bleu == pytest.approx(corpus_bleu(texts, [pair.target for pair in PAIRS]).score)
+
+
+def test_greedy_takes_the_best_head_in_each_step(translator):
+    study = study_heads(translator, {None: PAIRS}, what=What(greedy=True))
+    greedy = study.curves["greedy"]
+    best = min(study.heads, key=lambda each: each.removal.mean)
+    assert greedy[1].removed == best.head
+    assert greedy[1].loss == pytest.approx(study.loss + best.removal.mean, abs=1e-6)
+    assert len({point.removed for point in greedy}) == len(study.heads) + 1
+    second = []
+    for each in study.heads:
+        if each.head != best.head:
+            keep = {best.head.attention: torch.ones(2)}
+            keep[best.head.attention][best.head.number] = 0
+            keep.setdefault(each.head.attention, torch.ones(2))[each.head.number] = 0
+            second.append(mean_loss(translator, keep))
+    assert greedy[2].loss == pytest.approx(min(second), abs=1e-4)
+
+
+def test_an_interrupted_study_continues_with_the_same_result(translator):
+    kept = {}
+
+    def stop(count, total, done):
+        if count == 8:
+            kept.update(json.loads(json.dumps(done)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study_heads(translator, {None: PAIRS}, what=What(greedy=True), on_step=stop)
+    assert len(kept) == 8
+    steps = []
+    again = study_heads(
+        translator, {None: PAIRS}, what=What(greedy=True), done=kept, on_step=lambda *each: steps.append(each[:2])
+    )
+    whole = study_heads(translator, {None: PAIRS}, what=What(greedy=True))
+    assert again.to_dict() == whole.to_dict()
+    assert steps[-1][0] == steps[-1][1] == len(steps)
+    poisoned = study_heads(translator, {None: PAIRS}, done={**kept, "whole": {"loss": 77.0}})
+    assert poisoned.loss == 77.0  # what is there is not computed again
+
+
+def test_error_rates_are_those_of_one_head_at_one_step(translator):
+    lines = ["0-0 1-1", "0-0", "0-0 1p1 2-2", "0-0"]
+    gold = [read_gold(line) for line in lines]
+    study = study_heads(translator, {None: PAIRS}, what=What(gold=gold))
+    ready = [tokenized(translator.tokenizers, pair.source.split(), pair.target.split()) for pair in PAIRS]
+    weights = word_weights(translator.model, ready)
+    for each in study.heads:
+        assert bool(each.alignment_error_rate) == each.head.attention.endswith("cross")
+        for name, rate in each.alignment_error_rate.items():
+            one = AlignmentHead(int(each.head.attention.split(".")[1]), each.head.number, name == "reading")
+            links = [[(row, place) for place, row in enumerate(best_sources(some, [one]))] for some in weights]
+            assert rate == pytest.approx(alignment_error_rate(links, gold))
+    with pytest.raises(UserError, match="3 hand alignments for 4 pairs"):
+        study_heads(translator, {None: PAIRS}, what=What(gold=gold[:3]))
+
+
+def test_pairs_are_spread_over_the_text_and_long_ones_left_out(translator):
+    many = [Pair("a" * (201 if number == 5 else number + 1), "b", "x", number) for number in range(10)]
+    study = study_heads(translator, {None: many}, sentences=3)
+    assert study.provenance["sentences"] == 3
+    assert study_heads(translator, {None: many}).provenance["sentences"] == 9
+    with pytest.raises(UserError, match="no pair has from 1 to 200 tokens"):
+        study_heads(translator, {None: [Pair("a", "", "x", 1)]})
+
+
+def test_other_models_are_refused():
+    model = make_model(recurrent(), Whole.size, Whole.size)
+    with pytest.raises(UserError, match="Transformers with encoder and decoder"):
+        study_heads(Translator(model, Tokenizers(Whole(), Whole())), {None: PAIRS})
+
+
+def test_tables_hold_the_same_figures(translator):
+    study = study_heads(translator, {None: PAIRS}, what=What(bleu=True, gold=[read_gold("0-0")] * 4))
+    values = json.loads(study.to_json())
+    rows = list(csv.DictReader(io.StringIO(study.heads_csv())))
+    assert [(row["attention"], int(row["head"])) for row in rows] == [tuple(each.head) for each in study.heads]
+    assert float(rows[3]["removal"]) == values["heads"][3]["removal"]["mean"] == study.heads[3].removal.mean
+    assert float(rows[-1]["aer_reading"]) == study.heads[-1].alignment_error_rate["reading"]
+    points = list(csv.DictReader(io.StringIO(study.curve_csv())))
+    assert len(points) == 2 * (len(study.heads) + 1)
+    assert float(points[4]["loss"]) == values["curves"]["removal"][4]["loss"]
+    text = study.table()
+    most = max(study.heads, key=lambda each: each.removal.mean)
+    assert text.splitlines()[3].startswith(str(most.head))
+    assert f"{most.removal.mean:+.4f}" in text.splitlines()[3]

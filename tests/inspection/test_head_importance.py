@@ -1,0 +1,141 @@
+"""Importance of heads against plain loops and finite differences, and on a model in which one head does the work."""
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.errors import UserError
+from limelight.inspection.head_importance import (
+    Head,
+    batches_of,
+    change_of,
+    gradient_scores,
+    greedy_step,
+    heads_of,
+    normalized,
+    removal_curve,
+    removal_order,
+    sentence_losses,
+    token_counts,
+    without,
+)
+from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
+
+SOURCES, TARGETS = (5, 2, 7), (4, 6, 1)
+
+
+def corpus(model, batch_tokens=16):
+    sources, targets = random_rows(SOURCES, 28), random_rows(TARGETS, 28)
+    return sources, targets, batches_of(model, sources, targets, batch_tokens=batch_tokens)
+
+
+def loss_alone(model, source, target, keep_heads=None) -> float:
+    """One pair without padding, token by token."""
+    batch = batch_of(model, [source], [target])
+    logits = model.project(model.forward(batch, keep_heads=keep_heads))[0].detach().double()
+    total = 0.0
+    for row, wanted in zip(logits, [*target, model.end_id], strict=True):
+        total -= float(row[wanted] - torch.log(torch.exp(row).sum()))
+    return total
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 16, 1000])
+def test_losses_are_those_of_each_pair_alone(seed, batch_tokens):
+    model = exact_model(transformer())
+    sources, targets, rows = corpus(model, batch_tokens)
+    assert sorted(place for each in rows for place in each.places) == [0, 1, 2]
+    removed = [Head("encoder.1.self", 2), Head("decoder.0.cross", 0), Head("decoder.0.cross", 1)]
+    for keep in (None, without(model, removed)):
+        expected = [loss_alone(model, *pair, keep) for pair in zip(sources, targets, strict=True)]
+        np.testing.assert_allclose(sentence_losses(model, rows, keep_heads=keep), expected, rtol=1e-6)
+    assert token_counts(rows).tolist() == [len(target) + 1 for target in targets]
+
+
+@pytest.mark.parametrize("score", ["scaled_dot", "additive"])
+def test_gradients_are_differences_of_the_loss(seed, score):
+    """|L(1 + e) - L(1 - e)| / 2e of each pair alone, summed over pairs: the absolute value is taken of each pair."""
+    model = exact_model(transformer(score=score))
+    sources, targets, rows = corpus(model)
+    found, step = gradient_scores(model, rows), 1e-4
+    assert list(found) == heads_of(model)
+    for head, value in found.items():
+        total = 0.0
+        for pair in zip(sources, targets, strict=True):
+            sides = []
+            for factor in (1 + step, 1 - step):
+                keep = torch.ones(3, dtype=torch.float64)
+                keep[head.number] = factor
+                sides.append(loss_alone(model, *pair, {head.attention: keep}))
+            total += abs(sides[0] - sides[1]) / (2 * step)
+        assert value == pytest.approx(total / sum(len(target) + 1 for target in targets), rel=1e-3, abs=1e-6)
+
+
+def test_nothing_of_the_model_changes(seed):
+    model = exact_model(transformer(dropout=0.3)).train()
+    _, _, rows = corpus(model)
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    assert gradient_scores(model, rows) == gradient_scores(model, rows)  # without dropout
+    assert all(module.training for module in model.modules())
+    for name, weight in model.named_parameters():
+        assert weight.grad is None
+        assert torch.equal(weight, before[name])
+
+
+def test_the_head_that_does_the_work_is_found(seed):
+    """The output of all heads of cross-attention but one is zero: only that one matters to either measure."""
+    model = exact_model(transformer())
+    with torch.no_grad():
+        for depth, layer in enumerate(model.decoder.layers):
+            out = layer.cross_attention.out_proj.weight
+            for head in range(3):
+                if (depth, head) != (1, 2):
+                    out[:, 2 * head : 2 * head + 2] = 0
+    _, _, rows = corpus(model)
+    before, gradients = sentence_losses(model, rows), gradient_scores(model, rows)
+    for head in heads_of(model):
+        if head.attention.endswith("cross"):
+            change = change_of(
+                sentence_losses(model, rows, keep_heads=without(model, [head])), before, token_counts(rows)
+            )
+            assert (abs(change.mean) > 1e-4) == (gradients[head] > 1e-4) == (head == Head("decoder.1.cross", 2))
+
+
+def test_the_error_of_a_change_is_that_of_repeated_draws():
+    """Against the spread of the ratio over many drawn corpora."""
+    random = np.random.default_rng(5)
+    count, drawn = 60, 2000
+    tokens = random.integers(3, 20, size=(drawn, count)).astype(float)
+    changes = tokens * 0.02 + random.normal(size=(drawn, count))
+    found = [change_of(change, np.zeros(count), n) for change, n in zip(changes, tokens, strict=True)]
+    ratios = [each.mean for each in found]
+    assert np.mean([each.error for each in found]) == pytest.approx(np.std(ratios), rel=0.1)
+    assert ratios[0] == pytest.approx(changes[0].sum() / tokens[0].sum())
+
+
+def test_scores_are_compared_within_their_attention():
+    scores = {Head("a", 0): 3.0, Head("a", 1): 4.0, Head("b", 0): 0.1, Head("c", 0): 0.0}
+    found = normalized(scores)
+    assert found == pytest.approx({Head("a", 0): 0.6, Head("a", 1): 0.8, Head("b", 0): 1.0, Head("c", 0): 0.0})
+    assert removal_order(scores) == [Head("c", 0), Head("b", 0), Head("a", 0), Head("a", 1)]
+
+
+def test_a_greedy_step_takes_the_removal_that_costs_least():
+    """Of two heads that do the same work, one can go, and then the other one cannot."""
+    one, other, third = heads = [Head("a", 0), Head("a", 1), Head("b", 0)]
+
+    def loss(removed):
+        return 2.0 * (one in removed and other in removed) + 0.5 * (third in removed) - 0.1 * (other in removed)
+
+    assert greedy_step(loss, [], heads) == (other, -0.1)
+    assert greedy_step(loss, [other], [one, third]) == (third, 0.4)
+    assert removal_curve(loss, [other, third, one]) == pytest.approx([0, -0.1, 0.4, 2.4])
+
+
+def test_unknown_heads_and_models_are_refused():
+    model = make_model(transformer())
+    with pytest.raises(UserError, match=r"no head decoder.1.cross 3; .*decoder.1.cross \(3\)"):
+        without(model, [Head("decoder.1.cross", 3)])
+    with pytest.raises(UserError, match=r"no head encoder.7.self 0"):
+        without(model, [Head("encoder.7.self", 0)])
+    with pytest.raises(UserError, match="Transformers with encoder and decoder"):
+        heads_of(make_model(recurrent()))
