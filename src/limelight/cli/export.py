@@ -1,14 +1,20 @@
 """`limelight export`."""
 
+from __future__ import annotations
+
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from limelight.cli import options
 from limelight.cli.models import find_models
 from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.inspection.head_importance import Head
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -17,6 +23,10 @@ EXAMPLES = """
   limelight export --model runs/en-de --to huggingface -o en-de-marian
   limelight export --model runs/en-de --to limelight --quantization int8 \\
       -o en-de-small
+  limelight export --model runs/en-de --to limelight --heads 3 \\
+      --scores heads/heads.json -o en-de-3-heads
+  limelight export --model runs/en-de --to limelight \\
+      --without encoder.0.self=1,3 --without decoder.1.cross=0 -o less
 """
 WITH_LESS_MEMORY = "Exporting needs memory for two or three copies of the weights: use a machine with more"
 
@@ -63,9 +73,50 @@ Bits = Annotated[
     ),
 ]
 
+HEADS = "Attention heads"
+Heads = Annotated[
+    int | None,
+    typer.Option(
+        "--heads",
+        help="Keep N heads of each attention, those that --scores says are needed most.",
+        metavar="N",
+        rich_help_panel=HEADS,
+    ),
+]
+Scores = Annotated[
+    Path | None,
+    typer.Option(
+        "--scores", help="heads.json of `limelight heads` for this model.", metavar="FILE", rich_help_panel=HEADS
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        help="Remove these heads, such as encoder.0.self=1,3. Can be repeated.",
+        metavar="ATTENTION=N,...",
+        rich_help_panel=HEADS,
+    ),
+]
 
-def export(to: To, output: Folder, model: options.OneModel = None, quantization: Bits = None) -> None:
+
+def export(
+    to: To,
+    output: Folder,
+    model: options.OneModel = None,
+    quantization: Bits = None,
+    heads: Heads = None,
+    scores: Scores = None,
+    without: Without = None,
+) -> None:
     """Convert a model for CTranslate2 or transformers, or to a smaller Limelight model."""
+    if (heads is None) != (scores is None):
+        raise UserError(
+            "--heads N and --scores FILE belong together: `limelight heads -o FOLDER` writes FOLDER/heads.json"
+        )
+    prunes = heads is not None or bool(without)
+    if prunes and to is not Format.LIMELIGHT:
+        raise UserError(f"--to {to.value}: heads are removed from Limelight's own models; use --to limelight")
     bits = quantization or Quantization.FLOAT32
     if to is Format.HUGGINGFACE and quantization is not None:
         raise UserError(
@@ -76,14 +127,28 @@ def export(to: To, output: Folder, model: options.OneModel = None, quantization:
     folders, _ = find_models(model, bundled=True)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")
-    from limelight.interop import export_ctranslate2, export_huggingface, export_limelight
+    from limelight.interop import export_ctranslate2, export_huggingface, export_limelight, least_needed, prune_model
     from limelight.storage.model import load_model
 
-    stored = load_model(folders[0])
+    stored, places = load_model(folders[0]), None
+    if prunes:
+        removed = [head for word in without or () for head in _named_heads(word)]
+        removed += least_needed(scores, stored, heads) if scores is not None and heads is not None else []
+        stored, places = prune_model(stored, removed)
     if to is Format.CTRANSLATE2:
         export_ctranslate2(stored, output, quantization=bits.value)
     elif to is Format.LIMELIGHT:
-        export_limelight(stored, output, form=OURS[bits])
+        export_limelight(stored, output, form=OURS[bits], places=places)
     else:
         export_huggingface(stored, output)
     typer.echo(f"wrote {output}; its README.md shows how to use it", err=True)
+
+
+def _named_heads(word: str) -> list[Head]:
+    """The heads in `encoder.0.self=1,3`."""
+    from limelight.inspection.head_importance import Head
+
+    name, _, numbers = word.partition("=")
+    if not re.fullmatch(r"[0-9]+(,[0-9]+)*", numbers):
+        raise UserError(f"--without {word}: give an attention and its heads, as in encoder.0.self=1,3")
+    return [Head(name, int(number)) for number in numbers.split(",")]

@@ -10,6 +10,7 @@ from limelight import __version__
 from limelight.config import dump_config
 from limelight.errors import UserError, shown
 from limelight.files import write_folder, writing
+from limelight.storage.alignment import Places, read_alignment, renumbered, save_alignment
 from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
@@ -75,9 +76,20 @@ _USE = (
 )
 
 
-def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
-    """Write the model as a model folder with another weight format. Raises `UserError` for an unknown format, and if
-    the folder exists."""
+_PRUNED = """\
+Attention heads were removed: HEADS of each attention are left. It translates like the whole model with these heads
+switched off. Confidence, and heads that align words if one of them was removed, were fitted to the whole model and are
+not here: `limelight calibrate` fits them again.
+"""
+_MAX_HEADS = 1_000_000
+
+
+def export_limelight(stored: StoredModel, folder: Path, *, form: str, places: Places | None = None) -> None:
+    """Write the model as a model folder with another weight format.
+
+    `places` are those of `prune_model`, for a model whose heads were removed: then files that were fitted to the whole
+    model are left out. Raises `UserError` for an unknown format, and if the folder exists.
+    """
     if form not in FORMS:
         raise UserError(f"{form}: our own folders keep weights in {', '.join(FORMS)}")
     require_new(folder)
@@ -86,12 +98,18 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
         save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
         save_tokenizers(stored.tokenizers, partial / TOKENIZER)
         save_labels(partial, stored.model)
-        for beside in (DETECTOR, CONFIDENCE, ALIGNMENT):
+        for beside in (DETECTOR, CONFIDENCE, ALIGNMENT) if places is None else (DETECTOR,):
             if (stored.folder / beside).is_file():
                 shutil.copyfile(stored.folder / beside, partial / beside)
+        use = _USE
+        if places is not None:
+            use += "\n" + _PRUNED.replace("HEADS", str(len(next(iter(places.values())))))
+            kept = read_alignment(stored.folder / ALIGNMENT, layers=len(places), heads=_MAX_HEADS)
+            if heads := renumbered(kept, places):
+                save_alignment(partial / ALIGNMENT, heads, {"of": "the model with all heads"})
         config = stored.config.model_copy(update={"weights": form})
         (partial / CONFIG).write_text(dump_config(config), encoding="utf-8")
-        (partial / CARD).write_text(exported_card(stored, f"A model in {form}", _USE), encoding="utf-8")
+        (partial / CARD).write_text(exported_card(stored, f"A model in {form}", use), encoding="utf-8")
 
     with writing(folder, NOTHING_LEFT):
         write_folder(folder, fill)

@@ -15,6 +15,10 @@ MAX_BYTES = 100_000
 Head = tuple[int, int, bool]
 """Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
 
+Places = Mapping[str, Sequence[int | None]]
+"""For each attention (`decoder.0.cross`) of a model whose heads were removed or reordered their former numbers; None is
+a new one."""
+
 
 def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
     """Write the heads, with notes on how they were chosen. Raises `RunError` with path and cause if that fails."""
@@ -41,6 +45,17 @@ def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}: not an alignment.json of this model: {shown(str(error))}") from None
     return named
+
+
+def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
+    """The heads by their new numbers; empty if one of them is gone."""
+    found = []
+    for layer, number, reads in heads:
+        there = list(places.get(f"decoder.{layer}.cross", ()))
+        if number not in there:
+            return []
+        found.append((layer, there.index(number), reads))
+    return found
 
 
 def _number(value: Any, count: int) -> int:
