@@ -75,6 +75,9 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
     monkeypatch.setattr(in_the_box, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(in_the_box, "SAMPLES", 2)
     monkeypatch.setattr(in_the_box, "read_inputs", lambda *direction: read_inputs(*direction)[::40])
+    monkeypatch.setattr(in_the_box, "OWN_TEXT", tmp_path / "samples")
+    (tmp_path / "samples").mkdir()
+    (tmp_path / "samples" / "hotel.txt").write_text("The key is at the desk.\nBreakfast begins at seven.\n")
     out = tmp_path / "box"
     prepare_text(data, out / "text")
     begin = in_the_box.extended(parent, out / "text", out / "start")
@@ -91,7 +94,12 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
     assert detector is not None
     assert [detector.detect(text)[0] for text in ("house river", "Haus Fluss", "maison fleuve")] == ["en", "de", "fr"]
     shown = capsys.readouterr().out
-    for title in ("| text | direction | BLEU | aim |", "| words | 1-5 |", "tatoeba, fr-de: 2 evenly spread of 8"):
+    for title in (
+        "hotel:",
+        "| text | direction | BLEU | aim |",
+        "| words | 1-5 |",
+        "tatoeba, fr-de: 2 evenly spread of 8",
+    ):
         assert title in shown
     card = (out / in_the_box.NAME / "README.md").read_text(encoding="utf-8")
     assert "| tatoeba | de-fr | 0.5 |" in card
