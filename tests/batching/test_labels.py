@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.batching.batch import Batch
+from limelight.batching.batch import Batch, begun, label_batch
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.labels import begun, label_batch
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import LabelStream, Position
 from limelight.tokens import END, Tokenizers, normalize, train_tokenizer

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.inference.share import shared
+from limelight.inference.linear import shared
 from limelight.layers.embedding import SinusoidalPositions, TokenEmbedding
 
 

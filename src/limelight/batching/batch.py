@@ -6,13 +6,14 @@ about four fifths full on average: fuller ones would need longer rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from limelight.shapes import Bool, Int
+from limelight.tokens.tokenizer import END
 
 Lengths = np.ndarray
 """(pairs,) integers: tokens of each sentence, the end token included."""
@@ -145,6 +146,18 @@ def make_blocks(rows: np.ndarray) -> Batch:
     nothing = ids[:, :0]
     target_in, target_out = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
     return Batch(nothing, nothing.bool(), target_in, target_out, torch.ones_like(target_out, dtype=torch.bool))
+
+
+def begun(row: Sequence[int]) -> list[int]:
+    """The tokens of a text with an end token before them; `make_batch` appends the other one."""
+    return [END, *row]
+
+
+def label_batch(texts: Rows, labels: Sequence[int] | np.ndarray, *, padding: int) -> Batch:
+    """A batch of `begun` rows, with the index of each row's label as the only target."""
+    batch = make_batch(texts, [[]] * len(texts), start=padding, end=END, source_padding=padding, target_padding=padding)
+    numbers = torch.as_tensor(np.asarray(labels, dtype=np.int64))[:, None]
+    return replace(batch, target_in=batch.target_in[:, :0], target_out=numbers)
 
 
 def pad_rows(rows: Rows, padding: int) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:

@@ -15,9 +15,10 @@ between batches (`tests/inference/test_batch_invariance.py`).
 int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`).
 """
 
+import copy
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -126,3 +127,18 @@ def _with_least_rows(layer: Fp32Linear | Bf16Linear, inputs: Float[Tensor, "... 
 
 def _some(bias: Tensor | None, ids: Tensor) -> Tensor | None:
     return None if bias is None else bias.index_select(0, ids)
+
+
+Part = TypeVar("Part", bound=nn.Module | None)
+
+
+def shared(part: Part) -> Part:
+    """A copy of the module in evaluation mode with the same tensors; None for None.
+
+    Only for modules without submodules, such as embeddings, normalizations and torch's fused cells: submodules would be
+    shared including their mode.
+    """
+    if part is None:
+        return part
+    assert not list(part.children())
+    return cast(Part, copy.copy(part).eval())

@@ -9,8 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from limelight.inference.linear import MakeLinear
-from limelight.inference.share import shared
+from limelight.inference.linear import MakeLinear, shared
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.cells import CellStack
 from limelight.models.recurrent.language_model import RecurrentLanguageModel

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
-from limelight.inference.linear import MakeLinear
-from limelight.inference.share import shared
+from limelight.inference.linear import MakeLinear, shared
 from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer, Stack, Transformer
 from limelight.models.transformer.halves import CausalLayer, CausalStack, DecoderOnly

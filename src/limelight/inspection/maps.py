@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from limelight.batching.batch import make_blocks
-from limelight.batching.labels import begun, label_batch
+from limelight.batching.batch import begun, label_batch, make_blocks
 from limelight.inspection.attention_map import AttentionMap, Weights
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups
 from limelight.models.interface import AttentionWeights, KeepHeads, LanguageModel, Seq2Seq, eval_mode

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from limelight.batching.labels import begun
+from limelight.batching.batch import begun
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer.halves import MaskedModel

@@ -5,8 +5,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from limelight.batching.batch import Batch, cut_batches
-from limelight.batching.labels import begun, label_batch
+from limelight.batching.batch import Batch, begun, cut_batches, label_batch
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import reader_map

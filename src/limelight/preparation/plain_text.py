@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from limelight.batching.labels import begun
+from limelight.batching.batch import begun
 from limelight.batching.store import (
     DESCRIPTION,
     NO_TEXT,

@@ -4,9 +4,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from limelight.batching.batch import Batch, cut_batches
+from limelight.batching.batch import Batch, begun, cut_batches, label_batch
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.labels import begun, label_batch
 from limelight.batching.stream import LabelStream
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
