@@ -54,6 +54,9 @@ NEVER_CALLED = {
 }
 
 INTERNALS = {"__class__", "_parameters", "_modules", "_buffers"}
+READERS = {"limelight.pipelines.codec"}
+"""They only read: whether a weight has changed is asked at each call. That takes 0.05 ms for the bundled model, and 0.34
+through `getattr`, a fifteenth of a short sentence."""
 
 
 OF_THE_PROCESS = {
@@ -511,7 +514,7 @@ def test_nothing_runs_or_fetches_untrusted_input() -> None:
 
 
 def test_models_are_made_of_parts() -> None:
-    assert module_internals(LIMELIGHT) == []
+    assert module_internals({name: text for name, text in LIMELIGHT.items() if name not in READERS}) == []
 
 
 def test_settings_of_the_process_are_changed_by_those_who_own_it() -> None:
