@@ -165,14 +165,10 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         _check_sampling(given, n_best)
         width = 1
     return SearchSettings(
+        **settings.model_dump(exclude={"beam_size", "prune"}),
         beam_size=width,
         n_best=n_best,
-        length_penalty=settings.length_penalty,
-        length_offset=settings.length_offset,
-        patience=settings.patience,
         prune=settings.prune if n_best == 1 < width else math.inf,
-        max_length_factor=settings.max_length_factor,
-        max_length_extra=settings.max_length_extra,
         sampling=sampling,
         rules=rules,
     )
