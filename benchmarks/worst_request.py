@@ -3,8 +3,8 @@
 `python -m benchmarks.worst_request --minutes 10` starts `limelight serve` with the bundled model, and sends one request
 at a time: first one of each kind, then variations of the worst one so far, each with one property changed at random, as
 the alphabet, the number of texts, the beam, a prefix, terms, tags, a stream, or a document. For each it prints the
-status, the CPU seconds of the service with all its processes, and the longest time that a sentence of another client
-took meanwhile. The last line describes the worst one. The service has a deadline that no request reaches, so that the
+status, the CPU seconds of the service with all its processes, and what a sentence of another client took meanwhile: the
+99th percentile and the longest, beside those of 100 alone. The last line describes the worst one. The service has a deadline that no request reaches, so that the
 load of the machine hides nothing.
 """
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.machine import describe_machine
 from limelight.serving.limits import Limits
-from limelight.serving.service import WIDTH
+from limelight.serving.pool import WIDTH
 
 LIMITS = Limits()
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -148,13 +148,25 @@ def slowest_of_another(url: str, ended: threading.Event, seconds: list[float]) -
 def cost_of_another(url: str, pid: int) -> float:
     """CPU seconds of a sentence of another client, alone."""
     before = cpu_seconds(pid)
-    for _ in range(50):
-        ask(url, "/api/v1/translate", {"text": "A dog runs.", "source_lang": "en", "target_lang": "de"})
-    return (cpu_seconds(pid) - before) / 50
+    ended, seconds = threading.Event(), list[float]()
+    other = threading.Thread(target=slowest_of_another, args=[url, ended, seconds])
+    other.start()
+    while len(seconds) < 100:
+        time.sleep(0.1)
+    ended.set()
+    other.join()
+    print(f"another client's sentence, alone: {described(seconds)}", flush=True)
+    return (cpu_seconds(pid) - before) / len(seconds)
 
 
-def measured(url: str, pid: int, each: float, path: str, body: dict[str, Any] | bytes) -> tuple[int, float, float]:
-    """Status, CPU seconds without those of the other client's sentences, `each`, and the longest wait for one."""
+def described(seconds: Sequence[float]) -> str:
+    """The 99th percentile and the longest."""
+    ordered = sorted(seconds)
+    return f"{ordered[len(ordered) * 99 // 100]:.3f} s (p99), {ordered[-1]:.3f} s (longest)"
+
+
+def measured(url: str, pid: int, each: float, path: str, body: dict[str, Any] | bytes) -> tuple[int, float, str]:
+    """Status, CPU seconds without those of the other client's sentences, `each`, and how long these took."""
     ended, seconds = threading.Event(), list[float]()
     other = threading.Thread(target=slowest_of_another, args=[url.replace("127.0.0.1", "127.0.0.2"), ended, seconds])
     before = cpu_seconds(pid)
@@ -163,7 +175,7 @@ def measured(url: str, pid: int, each: float, path: str, body: dict[str, Any] | 
     ended.set()
     other.join()
     time.sleep(1)  # what goes on after an answer is counted, too
-    return status, cpu_seconds(pid) - before - each * len(seconds), max(seconds)
+    return status, cpu_seconds(pid) - before - each * len(seconds), described(seconds)
 
 
 def searched(url: str, pid: int, minutes: float, seed: int) -> None:
@@ -182,7 +194,7 @@ def searched(url: str, pid: int, minutes: float, seed: int) -> None:
         known.add(recipe)
         status, used, slowest = measured(url, pid, each, *request_of(recipe, draw))
         said = {name: value for name, value in recipe._asdict().items() if value != Recipe._field_defaults[name]}
-        print(f"{said}: status {status}, {used:.1f} CPU s, another client's sentence {slowest:.2f} s", flush=True)
+        print(f"{said}: status {status}, {used:.1f} CPU s, another client's sentence {slowest}", flush=True)
         worst = max(worst, (used, recipe))
     print(f"the worst of {len(known) - len(waiting)}: {worst[1]}, {worst[0]:.1f} CPU seconds")
 

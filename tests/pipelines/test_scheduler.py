@@ -99,7 +99,7 @@ class Slow(Engine):
     def busy(self) -> bool:
         return self.found < len(self.places)
 
-    def step(self, **_: object) -> list[Outcome]:
+    def step(self) -> list[Outcome]:
         self.found += 1
         self.threads, self.interval = torch.get_num_threads(), sys.getswitchinterval()
         time.sleep(1e-4)
@@ -112,7 +112,7 @@ class Failing(Slow):
     error: BaseException
     end = 0.0
 
-    def step(self, **_: object) -> list[Outcome]:
+    def step(self) -> list[Outcome]:
         if 0 in self.places:
             raise self.error
         assert time.monotonic() < Failing.end, "nobody stopped it"
@@ -330,7 +330,7 @@ def ended(one: Scheduler, jobs: dict[int, Job], model: Counted) -> dict[int, flo
 
 def test_a_group_of_jobs_has_its_time_and_no_more(seed: int) -> None:
     model = counted()
-    one = Scheduler(lambda: Engine(model), clock=lambda: model.seconds)
+    one = Scheduler(Engine(model), clock=lambda: model.seconds)
     jobs = {number: job_of(number, 30) for number in (1, 2)}
     for number, job in jobs.items():
         assert one.submit(number, job, group=7, seconds=200) == []
@@ -345,7 +345,7 @@ def test_a_group_of_jobs_has_its_time_and_no_more(seed: int) -> None:
 
 def test_what_is_expensive_costs_others_nothing(seed: int) -> None:
     model = counted()
-    one = Scheduler(lambda: Engine(model), clock=lambda: model.seconds)
+    one = Scheduler(Engine(model), clock=lambda: model.seconds)
     jobs = {1: job_of(1, 60, width=4), 2: job_of(2), 3: job_of(3, 2)}
     for number, job in jobs.items():
         one.submit(number, job, group=number, seconds=400)
@@ -357,8 +357,36 @@ def test_what_is_expensive_costs_others_nothing(seed: int) -> None:
 
 def test_jobs_without_a_group_have_no_bound(seed: int) -> None:
     model = counted()
-    one = Scheduler(lambda: Engine(model), clock=lambda: model.seconds)
+    one = Scheduler(Engine(model), clock=lambda: model.seconds)
     job = job_of(1, 30)
     one.submit(1, job, seconds=1)
     ended(one, {1: job}, model)
     assert job.error is None
+
+
+def test_what_waits_pays_nothing_for_what_is_decoded(seed: int) -> None:
+    """Two jobs, one after the other: each pays for its own steps alone, also when the other one has ended in them."""
+    model = counted()
+    alone = Scheduler(Engine(model), clock=lambda: model.seconds)
+    alone.submit(1, job_of(1))
+    while alone.busy:
+        alone.step()
+    each, model.seconds = model.seconds, 0.0
+    one = Scheduler(Engine(model, batch_tokens=1), clock=lambda: model.seconds)
+    jobs = {number: job_of(1) for number in (1, 2, 3)}
+    for number, job in jobs.items():
+        one.submit(number, job, group=number, seconds=each + 1)
+    ended(one, jobs, model)
+    assert [job.error for job in jobs.values()] == [None] * 3
+
+
+def test_the_sentences_of_a_group_that_have_ended_have_been_paid_for(seed: int) -> None:
+    model = counted()
+    one = Scheduler(Engine(model, batch_tokens=1), clock=lambda: model.seconds)
+    jobs = {number: job_of(1) for number in range(1, 9)}
+    for number, job in jobs.items():
+        one.submit(number, job, group=7, seconds=200)
+    last = ended(one, jobs, model)
+    assert any(job.error is None for job in jobs.values())
+    assert isinstance(jobs[8].error, OverBudgetError)
+    assert max(last.values()) <= 200 + 2

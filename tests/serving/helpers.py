@@ -33,6 +33,7 @@ from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service, served
 from limelight.serving.tasks import Report
 from limelight.serving.worker import Worker
+from limelight.serving.workers import Workers
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import Characters, TableModel, characters
 
@@ -110,10 +111,10 @@ def loader(one: Translator | Loading) -> Callable[[ReportCallback], Link]:
     return lambda heard: ThreadLink(functools.partial(worker_of, one), heard)
 
 
-def worker_of(one: Translator, send: ReportCallback) -> Worker:
+def worker_of(one: Translator, send: ReportCallback) -> Workers:
     """A worker that has reported that it is there."""
     directions = [list(each) for each in one.directions]
-    worker = Worker(one, send)
+    worker = Workers(lambda report: Worker(one, report), send)
     pivots = [[pair.source, between, pair.target] for pair, between in one.pivots.items()]
     told = {"directions": directions, "pivots": pivots, "decoding": one.config.model_dump(mode="json")}
     send(Report(0, "loaded", told))

@@ -288,6 +288,8 @@ class Engine:
         self._numbers = count()
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
+        self.worked: dict[int, int] = {}
+        """The requests that the last step was for, each with its hypotheses times the tokens that they were given."""
 
     def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
         """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
@@ -323,22 +325,21 @@ class Engine:
         return bool(self._waiting or self._lanes)
 
     @torch.inference_mode()
-    def step(self, *, max_rows: int | None = None, max_joining: int | None = None) -> list[Outcome]:
+    def step(self) -> list[Outcome]:
         """Admit waiting requests, then take one step in each lane: one more token for every active hypothesis.
-
-        `max_rows` limits the number of hypotheses up to which requests join, `max_joining` the source tokens that join
-        in this step: both limit the duration of a step. A single request may exceed them.
 
         Returns the outcomes of the requests that have just been decided. A failed request has an `error`: with NaN it
         fails alone; if the model itself raised an exception, with all requests of its lane.
         """
-        outcomes = self._search_together(max_joining)
+        self.worked = {}
+        outcomes = self._search_together()
         joining: dict[Kind, list[Entry]] = {}
-        for entry in self._joining(max_rows, max_joining):
+        for entry in self._joining():
             joining.setdefault(entry.kind, []).append(entry)
         for kind in dict.fromkeys([*self._lanes, *joining]):
             lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None, self._utf8)
             self._lanes[kind] = lane
+            self.worked |= {entry.id: kind.width for entry in (*lane.active, *joining.get(kind, ()))}
             outcomes += lane.step(joining.get(kind, ()))
             if not lane.active:
                 del self._lanes[kind]
@@ -383,7 +384,7 @@ class Engine:
         if request.limit > most:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
-    def _search_together(self, max_joining: int | None) -> list[Outcome]:
+    def _search_together(self) -> list[Outcome]:
         """The outcomes of the first plain requests in the queue, of one width, which the model searches for in one
         call. What it leaves to others will join a lane."""
         plain = [waiting for waiting in self._waiting if waiting.plain]
@@ -393,8 +394,7 @@ class Engine:
             width = waiting.entry.kind.width
             if width == plain[0].entry.kind.width:
                 tokens += len(waiting.entry.request.source)
-                most = (CALL_TOKENS_FOLLOWED if followed else CALL_TOKENS) // width
-                if taken and tokens > min(most, max_joining or most):
+                if taken and tokens > (CALL_TOKENS_FOLLOWED if followed else CALL_TOKENS) // width:
                     break
                 taken.append(waiting)
         for waiting in taken:
@@ -407,30 +407,26 @@ class Engine:
         except Exception:  # the steps have the same for each that it is about
             return []
         outcomes = [Outcome(entry.id, [one]) for entry, one in zip(entries, found, strict=True) if one is not None]
+        self.worked = {id: entries[0].kind.width * (1 + len(hypotheses[0].ids)) for id, hypotheses, _ in outcomes}
         decided = {outcome.id for outcome in outcomes}
         self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in decided)
         return outcomes
 
-    def _joining(self, max_rows: int | None, max_joining: int | None) -> list[Entry]:
+    def _joining(self) -> list[Entry]:
         """The requests that join now: as many as fit. While others are active, a few alone do not justify a call of the
         encoder."""
         if not self._waiting:
             return []
         load = {kind: lane.load for kind, lane in self._lanes.items()}
         running = sum(number for number, _ in load.values())
-        most = min(ROWS[self._device], max_rows or ROWS[self._device])
         joining: list[Waiting] = []
         passed: list[Waiting] = []
-        tokens = 0
         for waiting in self._waiting:
             if waiting.plain:
                 continue
-            tokens += len(waiting.entry.request.source)
-            if joining and max_joining is not None and tokens > max_joining:
-                break
             number, longest = load.get(waiting.entry.kind, (0, 1))
             grown = {**load, waiting.entry.kind: (number + 1, max(longest, len(waiting.entry.request.source)))}
-            if self._fits(grown, most):
+            if self._fits(grown):
                 joining.append(waiting)
                 load = grown
                 continue
@@ -445,11 +441,11 @@ class Engine:
         self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in taken)
         return [waiting.entry for waiting in joining]
 
-    def _fits(self, load: Mapping[Kind, tuple[int, int]], most: int) -> bool:
-        """Whether these numbers of requests of each kind, with their longest sources, may be decoded together, with at
-        most `most` hypotheses. A single request always may."""
+    def _fits(self, load: Mapping[Kind, tuple[int, int]]) -> bool:
+        """Whether these numbers of requests of each kind, with their longest sources, may be decoded together. A
+        single request always may."""
         sources = sum(number for number, _ in load.values())
         rows = sum(number * kind.width for kind, (number, _) in load.items())
         tokens = sum(number * kind.width * longest for kind, (number, longest) in load.items())
         here = self._device
-        return sources == 1 or (tokens <= self.batch_tokens and rows <= most and sources <= SOURCES[here])
+        return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])

@@ -1,8 +1,8 @@
 """The owner of engines: hands them the requests of jobs, and the jobs what was found.
 
 `run` works on given jobs to their end, the longest requests first. A `Scheduler` is for a service, whose jobs come and
-go: short ones do not wait for long ones, and each has a budget of CPU time. In both, the next search of a sentence
-joins the running batch before all requests that wait.
+go: each has a budget of CPU time. In both, the next search of a sentence joins the running batch before all requests
+that wait.
 
 With several engines each works in a thread of its own. Two engines with one thread each are up to 1.5 times as fast as
 one with two threads: the matrix products of a step are too small to be divided. More than a few engines wait for one
@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +29,6 @@ import torch
 
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
 from limelight.pipelines.job import Ask, Job
 
 MAX_ENGINES = 4
@@ -42,18 +41,6 @@ AHEAD = 128
 SWITCH = 1e-5
 """Python's switch interval in seconds. With the default of five milliseconds a thread would hold the interpreter lock
 while others could begin their next product; with this value two engines are up to a fifth faster."""
-
-SHARE = 4
-"""Long requests get one part in so many of the time while there are short ones."""
-
-FEW_ROWS = 64
-"""Hypotheses of long requests that are decoded together while short ones come: what a single step costs."""
-
-FEW_TOKENS = 64
-"""Source tokens of long requests that join in a single step then."""
-
-RECENT = 64
-"""For so many steps after the last short request: a client sends its next one when it has the answer."""
 
 AT_A_TIME = 16
 """Requests of one job that a scheduler's engine has at a time: a text of many sentences does not hold up others."""
@@ -206,17 +193,18 @@ class Step(NamedTuple):
 
 
 class Requests:
-    """The requests of jobs that an engine has, or two that take turns."""
+    """The requests of jobs that an engine has."""
 
-    def __init__(self, engine: Engine | Turns) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._asked: dict[int, tuple[AnyJob, Ask, dict[str, bool]]] = {}
+        self._asked: dict[int, tuple[AnyJob, Ask, bool]] = {}
+        """Whether the next request of each is followed."""
 
-    def submit(self, job: AnyJob, ask: Ask, *, first: bool = False, followed: bool = False, **how: bool) -> int:
-        """Hand the engine a request of a job; returns its number. `how` is for the following ones, too."""
+    def submit(self, job: AnyJob, ask: Ask, *, first: bool = False, followed: bool = False) -> int:
+        """Hand the engine a request of a job; returns its number. What follows a draft is followed like the draft."""
         draft = ask.request.is_draft
-        number = self._engine.submit(ask.request, first=first, followed=followed and not draft, **how)
-        self._asked[number] = job, ask, {**how, "followed": True} if followed and draft else how
+        number = self._engine.submit(ask.request, first=first, followed=followed and not draft)
+        self._asked[number] = job, ask, followed and draft
         return number
 
     def cancel(self, number: int) -> None:
@@ -229,83 +217,16 @@ class Requests:
         for outcome in self._engine.step():
             if outcome.id not in self._asked:
                 continue
-            job, ask, how = self._asked.pop(outcome.id)
+            job, ask, followed = self._asked.pop(outcome.id)
             following, draft = None, False
             try:
                 if outcome.error is not None:
                     job.fail(outcome.error)
                 elif (asked := job.receive(ask, outcome.hypotheses)) is not None:
-                    following, draft = self.submit(job, asked, first=True, **how), asked.request.is_draft
+                    following, draft = self.submit(job, asked, first=True, followed=followed), asked.request.is_draft
             except Exception as error:
                 job.fail(error)
             yield Step(outcome, following, draft)
-
-
-class Turns:
-    """Two engines of one model in one thread, which take turns: what is short does not wait for what is long.
-
-    A step of an engine takes longer the more it decodes. Beside the sentences of a long document, every step of a
-    single sentence would take as long as theirs. So they are decoded apart, and share the time; the answers are the
-    same whatever the turns.
-
-    Args:
-        engine: makes an engine; called twice.
-        clock: seconds.
-    """
-
-    def __init__(self, engine: Callable[[], Engine], clock: Callable[[], float] = time.perf_counter) -> None:
-        self.short, self.long = engine(), engine()
-        self._clock = clock
-        self._earned = self._cost = 0.0
-        """Seconds that long requests may use now, and those that their last step took."""
-        self._recent = 0
-        self.was_long = False
-        """Whether the last step was one of long requests."""
-
-    def submit(self, request: Request, *, long: bool = False, first: bool = False, followed: bool = False) -> int:
-        """See `Engine.submit`."""
-        return 2 * (self.long if long else self.short).submit(request, first=first, followed=followed) + long
-
-    def cancel(self, number: int) -> bool:
-        """See `Engine.cancel`."""
-        return self._of(number).cancel(number // 2)
-
-    def partial(self, number: int) -> Hypothesis | None:
-        """See `Engine.partial`."""
-        return self._of(number).partial(number // 2)
-
-    def certain(self, number: int) -> tuple[int, ...]:
-        """See `Engine.certain`."""
-        return self._of(number).certain(number // 2)
-
-    @property
-    def busy(self) -> bool:
-        """Whether there is anything left to do."""
-        return self.short.busy or self.long.busy
-
-    def step(self) -> list[Outcome]:
-        """A step of the engine whose turn it is."""
-        began, long = self._clock(), self._turn_of_long()
-        self.was_long = long
-        if not long:
-            outcomes = self.short.step()
-            self._recent = RECENT
-            self._earned += (self._clock() - began) / (SHARE - 1) if self.long.busy else -self._earned
-        elif self._recent:
-            outcomes = self.long.step(max_rows=FEW_ROWS, max_joining=FEW_TOKENS)
-            self._recent -= 1
-        else:
-            outcomes = self.long.step()
-        if long:
-            self._cost = self._clock() - began
-            self._earned = max(0.0, self._earned - self._cost)
-        return [outcome._replace(id=2 * outcome.id + long) for outcome in outcomes]
-
-    def _turn_of_long(self) -> bool:
-        return self.long.busy and (not self.short.busy or self._earned > self._cost)
-
-    def _of(self, number: int) -> Engine:
-        return self.long if number % 2 else self.short
 
 
 class OverBudgetError(Exception):
@@ -317,13 +238,12 @@ class Running:
     """A job of a scheduler."""
 
     job: AnyJob
-    long: bool
     followed: bool
     group: int
     seconds: float
     """CPU time of its group in all."""
-    asked: dict[int, int] = field(default_factory=dict)
-    """The numbers of its requests that the engine has, and how many hypotheses each has."""
+    asked: set[int] = field(default_factory=set)
+    """The numbers of its requests that the engine has."""
     first: int | None = None
     """The number of its first request."""
     draft: bool = False
@@ -344,13 +264,13 @@ class Scheduler:
     """Works on jobs that come and go, in the calling thread.
 
     Args:
-        engine: makes an engine; called twice.
+        engine: has no requests of others.
         clock: CPU seconds of the calling thread.
     """
 
-    def __init__(self, engine: Callable[[], Engine], clock: Callable[[], float] = time.thread_time) -> None:
-        self._turns, self._clock = Turns(engine), clock
-        self._requests = Requests(self._turns)
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.thread_time) -> None:
+        self._engine, self._clock = engine, clock
+        self._requests = Requests(engine)
         self._running: dict[int, Running] = {}
         self._of: dict[int, int] = {}
         """The number of the job of each request."""
@@ -360,22 +280,20 @@ class Scheduler:
     @property
     def busy(self) -> bool:
         """Whether there is anything left to do."""
-        return self._turns.busy
+        return self._engine.busy
 
     def submit(
-        self, number: int, job: AnyJob, *, long: bool = False, followed: bool = False, group: int = 0,
-        seconds: float = math.inf,
-    ) -> list[Change]:  # fmt: skip
+        self, number: int, job: AnyJob, *, followed: bool = False, group: int = 0, seconds: float = math.inf
+    ) -> list[Change]:
         """Begin with a job.
 
         Args:
             number: of the job, for events.
-            long: it lets short ones go first.
             followed: `progress` tells how far its first request has come.
             group: all jobs of a group together have the CPU time of `seconds`; 0 for none. A job that exceeds it fails
                 with `OverBudgetError`.
         """
-        running = self._running[number] = Running(job, long, followed, group, seconds)
+        running = self._running[number] = Running(job, followed, group, seconds)
         return self._advanced(number, running)
 
     def cancel(self, number: int) -> None:
@@ -391,27 +309,34 @@ class Scheduler:
         running = self._running.get(number)
         if running is None or running.first is None or running.draft or running.searched:
             return None
-        hypothesis = self._turns.partial(running.first)
-        return None if hypothesis is None else (hypothesis, self._turns.certain(running.first))
+        hypothesis = self._engine.partial(running.first)
+        return None if hypothesis is None else (hypothesis, self._engine.certain(running.first))
 
     def step(self) -> list[Change]:
-        """One step of an engine."""
-        began, changes, advanced = self._clock(), list[Change](), dict[int, Running]()
+        """One step of the engine."""
+        began, changes, ended = self._clock(), list[Change](), dict[int, int]()
+        advanced = dict[int, Running]()
         for step in self._requests.step():
-            number = self._of.pop(step.outcome.id)
+            number = ended[step.outcome.id] = self._of.pop(step.outcome.id)
             running = advanced[number] = self._running[number]
-            width = running.asked.pop(step.outcome.id)
+            running.asked.remove(step.outcome.id)
             if step.following is not None:
-                self._of[step.following], running.asked[step.following] = number, width
+                self._of[step.following] = number
+                running.asked.add(step.following)
             if step.outcome.id == running.first and running.draft:
                 running.first, running.draft = step.following, step.again_draft
             elif step.outcome.id == running.first:
                 running.searched = True
                 if running.followed and step.outcome.hypotheses:
                     changes.append(Change(number, step.outcome.hypotheses[0]))
+        groups = {number: running.group for number, running in (*self._running.items(), *advanced.items())}
+        worked = Counter[int]()
+        for request, work in self._engine.worked.items():
+            job = ended.get(request, self._of.get(request, -1))
+            worked[groups.get(job, 0)] += work
         for number, running in advanced.items():
             changes += self._advanced(number, running)
-        return changes + self._charge(self._clock() - began)
+        return changes + self._charge(self._clock() - began, worked)
 
     def _advanced(self, number: int, running: Running) -> list[Change]:
         """Hand the engine what a job asks for, unless it has ended."""
@@ -419,8 +344,9 @@ class Scheduler:
         try:
             for ask in job.take(AT_A_TIME - len(running.asked)):
                 followed = running.followed and running.first is None
-                given = self._requests.submit(job, ask, long=running.long, followed=followed)
-                self._of[given], running.asked[given] = number, ask.request.width
+                given = self._requests.submit(job, ask, followed=followed)
+                self._of[given] = number
+                running.asked.add(given)
                 if running.first is None:
                     running.first, running.draft = given, ask.request.is_draft
         except Exception as error:
@@ -430,20 +356,17 @@ class Scheduler:
         self.cancel(number)
         return [Change(number, None)]
 
-    def _charge(self, seconds: float) -> list[Change]:
-        """Divide the time of a step among the jobs that it was for, by their hypotheses; those whose group has used its
-        time fail."""
-        those = {number: each for number, each in self._running.items() if each.long == self._turns.was_long}
-        total = sum(sum(each.asked.values()) for each in those.values())
-        changes = list[Change]()
-        for number, running in those.items():
-            if not running.group:
-                continue
-            spent = self._spent.pop(running.group, 0.0)
-            self._spent[running.group] = spent = spent + seconds * sum(running.asked.values()) / max(1, total)
-            if spent > running.seconds:
-                running.job.fail(OverBudgetError())
-                changes += self._advanced(number, running)
+    def _charge(self, seconds: float, worked: Mapping[int, int]) -> list[Change]:
+        """Divide the time of a step among the groups that it was for, by what was `worked` for each; the jobs of a
+        group that has used its time fail. What waited, or has its result, pays for nobody else."""
+        total = max(1, sum(worked.values()))
+        for group in worked.keys() - {0}:
+            self._spent[group] = self._spent.pop(group, 0.0) + seconds * worked[group] / total
         while len(self._spent) > REMEMBERED:
             self._spent.popitem(last=False)
+        changes = list[Change]()
+        for number, running in list(self._running.items()):
+            if running.group and self._spent.get(running.group, 0.0) > running.seconds:
+                running.job.fail(OverBudgetError())
+                changes += self._advanced(number, running)
         return changes

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from limelight.errors import RunError, UserError
 from limelight.memory import hold_memory_for_work
+from limelight.pipelines.scheduler import SWITCH
 from limelight.serving.load import Loading, load_worker
 from limelight.serving.logs import Log, log_warnings
 from limelight.serving.tasks import Report, Task, decode_task, encode
@@ -30,6 +31,7 @@ def main() -> None:
     inbox: SimpleQueue[Task | None] = SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
     hold_memory_for_work()
+    sys.setswitchinterval(SWITCH)
     log_warnings(Log())
     reason = _work(Loading(**json.loads(sys.argv[1])), inbox, out)
     _write(out, Report(0, "closed", reason))

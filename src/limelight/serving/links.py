@@ -20,6 +20,7 @@ from limelight.serving.load import Loading, load_worker
 from limelight.serving.tasks import Report, Task, decode_report, encode
 from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
+from limelight.serving.workers import Workers
 
 ReportCallback = Callable[[Report], None]
 """Called with each report, from any thread; the last one is `closed`."""
@@ -55,7 +56,7 @@ class ThreadLink(Link):
         make: makes the worker, in the thread.
     """
 
-    def __init__(self, make: Callable[[ReportCallback], Worker | TextWorker], heard: ReportCallback) -> None:
+    def __init__(self, make: Callable[[ReportCallback], Worker | Workers | TextWorker], heard: ReportCallback) -> None:
         self._inbox: SimpleQueue[Task | None] = SimpleQueue()
         self._heard, self._left = heard, False
         self._thread = threading.Thread(target=self._run, args=(make,), daemon=True, name="engine")
@@ -83,7 +84,7 @@ class ThreadLink(Link):
         if not self._left:
             self._heard(report)
 
-    def _run(self, make: Callable[[ReportCallback], Worker | TextWorker]) -> None:
+    def _run(self, make: Callable[[ReportCallback], Worker | Workers | TextWorker]) -> None:
         reason = ""
         try:
             make(self._report).run(self._inbox)

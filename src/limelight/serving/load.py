@@ -16,6 +16,7 @@ from limelight.serving.tasks import Report
 from limelight.serving.text_worker import TextWorker
 from limelight.serving.warm_up import warm_up
 from limelight.serving.worker import Worker
+from limelight.serving.workers import Workers
 from limelight.storage.layout import DETECTOR, find_model
 from limelight.storage.tables import read_detector
 from limelight.text.translation_memory import WatchedMemory
@@ -43,7 +44,7 @@ class Loading:
         return asdict(self)
 
 
-def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker | TextWorker:
+def load_worker(loading: Loading, send: Callable[[Report], None]) -> Workers | TextWorker:
     """The worker, and the report that it is there, once it is warm. The calling thread computes with so many threads
     from now on.
 
@@ -67,12 +68,12 @@ def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker | Te
     return worker
 
 
-def _translating(found: Translator, loading: Loading, device: Any, send: Callable[[Report], None]) -> Worker:
+def _translating(found: Translator, loading: Loading, device: Any, send: Callable[[Report], None]) -> Workers:
     found.name = loading.name
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
     memory = WatchedMemory(loading.memory, found.directions, warnings.warn) if loading.memory else None
-    worker = Worker(found, send, detector, snapshots, memory)
+    worker = Workers(lambda report: Worker(found, report, detector, snapshots, memory), send)
     warm_up(found)
     directions = [list(each) for each in found.directions if each.source != UNNAMED["source"]]
     decoding = found.config.model_dump(mode="json")

@@ -28,8 +28,9 @@ Lane = Literal["short", "long", "single"]
 WINDOWS: dict[Lane, int] = {"short": WINDOW, "long": WINDOW, "single": 1}
 """How many tasks of each class an engine has at a time."""
 
-SHORT_SENTENCES, SHORT_CHARACTERS = 8, 800
-"""A request that has more is long: its sentences let those of short ones go first."""
+SHORT_SENTENCES, SHORT_CHARACTERS, WIDTH = 8, 800, 4
+"""A request that has more is long: its sentences do not hold up those of short ones. With more than so many hypotheses
+its characters count for more."""
 
 RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
 """How long after its end an engine is started again, the last one for every further time."""
@@ -344,8 +345,9 @@ class Pool:
         self._watching = asyncio.get_running_loop().call_later(self._interval, self._watch)
 
     def _heard(self, engine: Engine, report: Report) -> None:
-        engine.pinged = None
-        if report.kind == "loaded":
+        if report.kind == "pong":
+            engine.pinged = None
+        elif report.kind == "loaded":
             self._loaded(engine, report.value)
         elif report.kind == "closed":
             self._closed(engine, str(report.value))
@@ -437,12 +439,15 @@ def _lane(sentences: Sequence[Sentence]) -> Lane:
     """The class of a request."""
     if any(sentence.kind not in STEPPED for sentence in sentences):
         return "single"
-    characters = sum(
-        len(sentence.text) + len(sentence.options.get("prefix") or "")
-        for sentence in sentences
-        if sentence.kind != "detect"
-    )
+    characters = sum(_weight(sentence) for sentence in sentences if sentence.kind != "detect")
     return "long" if len(sentences) > SHORT_SENTENCES or characters > SHORT_CHARACTERS else "short"
+
+
+def _weight(sentence: Sentence) -> float:
+    """Its characters; those of a wide search count for more."""
+    options = sentence.options
+    width = max(options.get("beam_size") or 1, options.get("n_best") or 1)
+    return (len(sentence.text) + len(options.get("prefix") or "")) * max(1.0, width / WIDTH)
 
 
 def _settle(done: asyncio.Future[Any], report: Report) -> None:

@@ -19,7 +19,7 @@ from limelight.serving.limits import Limits, Room
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
 from limelight.serving.origin import Origins
-from limelight.serving.pool import Partial, Pool, Sentence
+from limelight.serving.pool import WIDTH, Partial, Pool, Sentence
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
 from limelight.serving.segments import (
     Lookup,
@@ -37,9 +37,6 @@ from limelight.text.units.unit import FormatError
 
 QUICK = 2000
 """Characters that are split into sentences within the event loop; more are split in a thread."""
-
-WIDTH = 4
-"""Hypotheses above which the characters of a request count for more: twice as many take twice as long."""
 
 DETECTED = 1000
 """Characters of a text from which its language is detected."""

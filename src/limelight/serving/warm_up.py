@@ -16,14 +16,18 @@ from limelight.serving.worker import Worker
 
 SENTENCE = "A dog runs to the house."
 
-FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("translate", {}),
-    ("translate", {"beam_size": 1}),
-    ("translate", {"beam_size": 4, "n_best": 2}),
-    ("translate", {"sampling": {"top_k": 5, "seed": 1}}),
-    ("protected", {"terms": [("house", "house")]}),
+LONG = " ".join([SENTENCE[:-1]] * 20)
+"""More tokens than the kernels for short sentences take."""
+
+FORMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("translate", SENTENCE, {}),
+    ("translate", SENTENCE, {"beam_size": 1}),
+    ("translate", SENTENCE, {"beam_size": 4, "n_best": 2}),
+    ("translate", SENTENCE, {"sampling": {"top_k": 5, "seed": 1}}),
+    ("protected", SENTENCE, {"terms": [("house", "house")]}),
+    ("translate", LONG, {"beam_size": 4, "n_best": 2}),
 )
-"""Every kind of search, and a sentence with a term."""
+"""Every kind of search, a sentence with a term, and a long one."""
 
 
 def warm_up(pipeline: Translator | TextGenerator | MaskFiller) -> None:
@@ -31,7 +35,7 @@ def warm_up(pipeline: Translator | TextGenerator | MaskFiller) -> None:
     if isinstance(pipeline, Translator):
         source, target = pipeline.directions[0] if pipeline.directions else ("", "")
         languages = {"source_lang": source, "target_lang": target}
-        tasks = [(kind, SENTENCE, {**languages, **options}) for kind, options in FORMS]
+        tasks = [(kind, text, {**languages, **options}) for kind, text, options in FORMS]
     elif isinstance(pipeline, TextGenerator):
         tasks = [("write", SENTENCE, {"max_tokens": 4})]
     else:

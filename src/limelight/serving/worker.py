@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -79,7 +80,7 @@ class Worker:
     ) -> None:
         self._translator, self._send, self._detector, self._snapshots = translator, send, detector, snapshots
         self._memory = memory
-        self._scheduler = Scheduler(translator.engine)
+        self._scheduler = Scheduler(translator.engine())
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
 
@@ -137,8 +138,8 @@ class Worker:
         options["sampling"] = None if sampling is None else Sampling(**sampling)
         job = (self._protected if task.kind == "protected" else self._plain)(task.text, options)
         self._running[task.id] = Running(task, job)
-        how = {"long": task.long, "followed": task.stream}
-        self._report(self._scheduler.submit(task.id, job, **how, group=task.request, seconds=task.seconds))
+        submit = partial(self._scheduler.submit, group=task.request, seconds=task.seconds)
+        self._report(submit(task.id, job, followed=task.stream))
 
     def _plain(self, text: str, options: dict[str, Any]) -> TextJob:
         given = Text(text, options.pop("first", 1), options.pop("prefix", ""))
