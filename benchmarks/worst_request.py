@@ -4,8 +4,8 @@
 at a time: first one of each kind, then variations of the worst one so far, each with one property changed at random, as
 the alphabet, the number of texts, the beam, a prefix, terms, tags, a stream, or a document. For each it prints the
 status, the CPU seconds of the service with all its processes, and what a sentence of another client took meanwhile: the
-99th percentile and the longest, beside those of 100 alone. The last line describes the worst one. The service has a deadline that no request reaches, so that the
-load of the machine hides nothing.
+99th percentile and the longest, beside those of 100 alone. The last line describes the worst one. The service has a
+deadline that no request reaches, so that the load of the machine hides nothing.
 """
 
 import argparse

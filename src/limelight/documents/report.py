@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from limelight.errors import RunError, counted, shown
 from limelight.files import cause
-from limelight.pipelines.codec import IN_TARGET_LANGUAGE
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
 from limelight.text.code_signs import changed_signs
+from limelight.text.foreign import IN_TARGET_LANGUAGE
 from limelight.text.measures import lost_units
 from limelight.text.units.unit import Unit, parts_of, with_codes
 

@@ -34,7 +34,7 @@ from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
-from limelight.text.foreign import foreign_language
+from limelight.text.foreign import IN_TARGET_LANGUAGE, foreign_language
 from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
 from limelight.text.languages import normal_code
 from limelight.text.long_sentences import MAX_TOKENS
@@ -51,8 +51,6 @@ SURE = 0.98
 """Minimum probability with which a detected language is said to be another than the source language."""
 SOURCE_LANGUAGE = "source language"
 """The warning for a text in another language, before its code: `source language: es`."""
-IN_TARGET_LANGUAGE = "already in target language"
-"""The warning for a text that comes back unchanged."""
 
 Result = TypeVar("Result")
 

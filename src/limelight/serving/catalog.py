@@ -38,6 +38,11 @@ class Way(NamedTuple):
     model: Model
     direction: Direction
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it leads from a language into itself: texts come back as they are."""
+        return bool(self.direction.source) and self.direction.source == self.direction.target
+
 
 class Catalog:
     """All models of a service."""
@@ -80,7 +85,8 @@ class Catalog:
 
     def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
         """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source. With
-        `pivot`, into a language that is named, also through another one where no model has the direction.
+        `pivot`, into a language that is named, also through another one where no model has the direction, and from a
+        language into itself, which changes nothing.
 
         Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
         """
@@ -100,6 +106,10 @@ class Catalog:
             for direction in model.pivots:
                 if _fits(source, direction.source) and _fits(target, direction.target):
                     found.setdefault(direction.source, Way(model, direction))
+        if not found and pivot and source and same_language(source, target):
+            for model in models:
+                if known := [code for pair in model.directions for code in pair if same_language(code, target)]:
+                    return [Way(model, Direction(known[0], known[0]))]
         if not found:
             raise self._no_way(models, source, target)
         if not target and len(targets) > 1:

@@ -32,6 +32,7 @@ from limelight.serving.segments import (
     segmented,
 )
 from limelight.serving.uploads import Uploads
+from limelight.text.foreign import IN_TARGET_LANGUAGE
 from limelight.text.glossary import Glossary
 from limelight.text.units.unit import FormatError
 
@@ -106,11 +107,15 @@ class Answer(NamedTuple):
     @property
     def language(self) -> str:
         """The likeliest one of the text. That may be the target language, from which no model translates into it."""
+        if self.sentences and all(IN_TARGET_LANGUAGE in sentence["warnings"] for sentence in self.sentences):
+            return self.direction.target
         return next(iter(self.detected), self.direction.source)
 
     @property
     def warnings(self) -> list[str]:
         """What the guards found in any sentence, each name once."""
+        if self.direction.source and self.direction.source == self.direction.target:
+            return [IN_TARGET_LANGUAGE]
         return list(dict.fromkeys(name for sentence in self.sentences for name in sentence["warnings"]))
 
     @property
@@ -185,6 +190,9 @@ class Service:
             return await self._answers(client, ask, ways, shown)
 
     async def _answers(self, client: Client, ask: Ask, ways: Sequence[Way], shown: Shown | None) -> list[Answer]:
+        if ways[0].changes_nothing:
+            self._count(client, sum(map(len, ask.texts)), 0)
+            return [_as_it_is(text, ways[0]) for text in ask.texts]
         seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
         found = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
         chosen = [_way(ways, likely) for likely in found]
@@ -249,6 +257,8 @@ class Service:
 
         A service that is about to end goes on with the documents that it has accepted.
         """
+        if way.changes_nothing:
+            return [segment.text for segment in some]
         characters = sum(len(segment.text) for segment in some)
         way.model.pool.require_room(client.id, len(some))
         languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
@@ -501,6 +511,11 @@ class _Progress:
 def _of_one(shown: Shown) -> Partial:
     """Shows the text of a single sentence."""
     return lambda number, text, settled, whole: shown(number, lambda: (text, text if whole else "", settled))
+
+
+def _as_it_is(text: str, way: Way) -> Answer:
+    """The answer to a text that is in the target language, as its source language says."""
+    return Answer(text, way.model.name, way.direction, {}, [], lambda _: text)
 
 
 def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:

@@ -22,6 +22,7 @@ from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.tasks import Report, Task
 from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
+from limelight.text.foreign import foreign_evidence
 from limelight.text.glossary import Glossary, Term
 from limelight.text.translation_memory import MemoryMatch, WatchedMemory
 from limelight.tokens.marked import knows_marks
@@ -199,10 +200,15 @@ class Worker:
         return found
 
     def _detected(self, text: str) -> dict[str, float]:
-        """How likely each language is, the likeliest first."""
+        """How likely each language is, the likeliest first: those of the model, and one that it does not know where the
+        text is clearly in that."""
+        text, directions = text[:DETECTED], self._translator.directions
+        known = dict.fromkeys(sorted({direction.source for direction in directions}), 1.0)
         if self._detector is not None:
-            return self._detector.probabilities(text[:DETECTED])
-        return dict.fromkeys(sorted({direction.source for direction in self._translator.directions}), 1.0)
+            known = self._detector.probabilities(text)
+        other, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
+        found = {other: sure} if other else {}
+        return found | {code: likely * (1 - sure) for code, likely in known.items()}
 
     def _step(self) -> None:
         self._report(self._scheduler.step())

@@ -27,6 +27,9 @@ UNLISTED, LEAST = 0.0001, 0.002
 MIN_SHARE = 0.6
 """Minimum share of letters in another script."""
 
+IN_TARGET_LANGUAGE = "already in target language"
+"""The warning for a text that comes back unchanged."""
+
 _MORE_WORDS = """
 cs: není máme děkuji dobrý den kde proč kdo kdy kolik mám jste jsme můj moje tady tam dnes zítra včera musíme chci
 cs: nebo když vás nás velmi všechno prosím ano ahoj také před při podle mezi bez pod soubor nelze může mohu být bude
@@ -157,12 +160,17 @@ def foreign_language(text: str, known: Collection[str]) -> str:
     >>> foreign_language("¿Dónde está la estación?", ["en", "de", "fr"])
     'es'
     """
+    return foreign_evidence(text, known)[0]
+
+
+def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
+    """The same, with the probability that the text is in that language rather than in a known one; 0.0 without one."""
     own = {normal_code(each) for each in known}
     if other := _other_script(text, own):
-        return other
+        return other, 1.0
     alphabets = _alphabets()
     if not own <= alphabets.keys():
-        return ""
+        return "", 0.0
     scores = dict.fromkeys(alphabets, 0.0)
     words = WORD.findall(normalize("NFC", text).lower())
     for word in words:
@@ -172,8 +180,9 @@ def foreign_language(text: str, known: Collection[str]) -> str:
     for code, alphabet in alphabets.items():
         scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
     best = max(sorted(alphabets.keys() - own), key=lambda code: scores[code])
+    ratio = scores[best] - max(scores[code] for code in own)
     needed = THRESHOLD_OF_FEW if len(words) <= FEW_WORDS else THRESHOLD
-    return best if scores[best] - max(scores[code] for code in own) >= needed else ""
+    return (best, 1 / (1 + math.exp(-ratio))) if ratio >= needed else ("", 0.0)
 
 
 def _other_script(text: str, own: set[str]) -> str:

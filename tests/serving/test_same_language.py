@@ -1,0 +1,78 @@
+"""A text that is already in the target language comes back as it is, and every API says so."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from limelight.pipelines.translator import Translator
+from limelight.serving.links import Heard, ThreadLink
+from limelight.serving.tasks import Report
+from limelight.serving.worker import Worker
+from limelight.text.detection import learn_detector
+from tests.serving.helpers import Running, running, table, translator
+from tests.serving.test_documents import fetched, send
+
+GERMAN, SPANISH = "Ich weiß nicht, wo meine Bücher sind.", "¿Dónde está la estación?"
+SAID = "already in target language"
+
+
+def detecting(one: Translator) -> Any:
+    detector = learn_detector({"de": ["das ist der Hund und die Katze"] * 60, "en": ["this is the dog and a cat"] * 60})
+
+    def make(send: Heard) -> Worker:
+        send(Report(0, "loaded", {"directions": [["en", "de"], ["de", "en"]]}))
+        return Worker(one, send, detector)
+
+    return lambda heard: ThreadLink(make, heard)
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"one": translator(table(1))}) as one:
+        yield one
+
+
+@pytest.mark.parametrize("target", ["de", "DE", "de-AT"])
+def test_a_language_into_itself_changes_nothing(service: Running, target: str) -> None:
+    """DeepL's and LibreTranslate's clients expect the text back."""
+    deepl = {"text": [GERMAN, "dab"], "source_lang": "DE", "target_lang": target}
+    assert service.post("/v2/translate", deepl).value["translations"] == [
+        {"detected_source_language": "DE", "text": text} for text in (GERMAN, "dab")
+    ]
+    libre = {"q": GERMAN, "source": "de", "target": target, "alternatives": 2}
+    assert service.post("/translate", libre).value == {"translatedText": GERMAN, "alternatives": []}
+    own = service.post("/api/v1/translate", {"text": GERMAN, "source_lang": "de", "target_lang": target}).value
+    (found,) = own["translations"]
+    assert (found["text"], found["warnings"], found["source_lang"]) == (GERMAN, [SAID], "de")
+    streamed = {"text": GERMAN, "source_lang": "de", "target_lang": target, "stream": True}
+    assert SAID.encode() in service.post("/api/v1/translate", streamed).value
+
+
+def test_a_language_that_no_model_has_is_refused_into_itself_too(service: Running) -> None:
+    assert service.post("/translate", {"q": "dab", "source": "fr", "target": "fr"}).status == 400
+
+
+def test_a_document_in_the_target_language_comes_back(service: Running) -> None:
+    text = "Ein Hund.\n\nEine Katze.\n"
+    handle = send(service, text.encode(), source_lang="DE", target_lang="DE").value
+    assert fetched(service, handle).decode() == text
+
+
+def test_every_api_says_which_language_it_was(service: Running) -> None:
+    """A model of one direction knows it from the sentence alone."""
+    libre = service.post("/translate", {"q": GERMAN, "source": "auto", "target": "de"}).value
+    assert (libre["translatedText"], libre["detectedLanguage"]["language"]) == (GERMAN, "de")
+    deepl = service.post("/v2/translate", {"text": [GERMAN], "target_lang": "DE"}).value["translations"][0]
+    assert deepl == {"detected_source_language": "DE", "text": GERMAN}
+    own = service.post("/api/v1/translate", {"text": GERMAN, "target_lang": "de"}).value["translations"][0]
+    assert (own["text"], own["warnings"]) == (GERMAN, [SAID])
+
+
+def test_a_language_of_no_model_is_detected_as_itself() -> None:
+    with running({"one": detecting(translator(table(1)))}, start=lambda start: start) as service:
+        for text, language in ((SPANISH, "es"), ("Я не знаю, где мои книги.", "ru"), ("the dog is a cat", "en")):
+            found = service.post("/detect", {"q": text}).value
+            assert found[0]["language"] == language
+            assert found[0]["confidence"] > 90
+            assert sum(each["confidence"] for each in found) == pytest.approx(100, abs=0.3)
