@@ -99,6 +99,9 @@ def requests(service: Running) -> Iterator[tuple[str, str, Any]]:
     yield "GET", "/v1/models/one", None
     yield from glossary_requests(service)
     yield from document_requests(service)
+    memory = {"name": "a", "source_lang": "en", "target_lang": "de", "segments": [{"source": "a", "target": "b"}]}
+    yield from [("POST", "/api/v1/memory", memory), ("GET", "/api/v1/memory", None)]
+    yield "DELETE", f"/api/v1/memory/{service.post('/api/v1/memory', memory).value['id']}", None
 
 
 def glossary_requests(service: Running) -> Iterator[tuple[str, str, Any]]:

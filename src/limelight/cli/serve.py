@@ -56,6 +56,7 @@ def serve(
     no_keys: serving_options.NoKeys = False,
     glossaries: serving_options.GlossaryFolder = None,
     memory: serving_options.MemoryFile = None,
+    memories: serving_options.MemoryFolder = None,
     cors: serving_options.Cors = None,
     allowed_host: serving_options.AllowedHosts = None,
     trust_proxy: serving_options.Proxies = "",
@@ -81,8 +82,9 @@ def serve(
     }
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
     access = {"host": host, "port": port, "keys": keys, "hosts": tuple(allowed_host or ())}
-    own: dict[str, Any] = {"engines": engines, "in_process": in_process, "quiet": quiet, "glossaries": glossaries}
-    _run(models, limits, computing, **own, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
+    own: dict[str, Any] = {"engines": engines, "in_process": in_process, "quiet": quiet}
+    kept = {"glossaries": glossaries, "memories": memories}
+    _run(models, limits, computing, **own, **kept, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
 
 
 def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:

@@ -58,6 +58,14 @@ MemoryFile = Annotated[
         dir_okay=False,
     ),
 ]
+MemoryFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--memories",
+        help="Folder for the translation memories of clients. Default: a temporary one.",
+        metavar="FOLDER",
+    ),
+]
 NoKeys = Annotated[
     bool,
     typer.Option(

@@ -15,7 +15,7 @@ from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
 from limelight.text.plan import has_spans
 from limelight.text.protectors import DEFAULT, Protector, pattern
-from limelight.text.translation_memory import TranslationMemory, WatchedMemory
+from limelight.text.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory
 
 
 class TextOptions(SearchOptions, total=False):
@@ -47,7 +47,7 @@ class TextOptions(SearchOptions, total=False):
     guards: bool
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
-    memory: TranslationMemory | WatchedMemory | None
+    memory: TranslationMemory | WatchedMemory | JoinedMemory | None
     must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
     pivot: bool
@@ -71,7 +71,7 @@ class Options:
     detected: bool = False
     protectors: tuple[Protector, ...] = ()
     glossary: Glossary | None = None
-    memory: TranslationMemory | WatchedMemory | None = None
+    memory: TranslationMemory | WatchedMemory | JoinedMemory | None = None
     phrases: Phrases = NO_PHRASES
     constraints: Constraints = FREE
     """`phrases` as tokens."""

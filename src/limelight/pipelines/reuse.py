@@ -9,7 +9,7 @@ from limelight.pipelines.repair_marks import Repaired
 from limelight.pipelines.sentence import Found, Rank
 from limelight.pipelines.translation import Translation
 from limelight.text.plan import MarkedSentence
-from limelight.text.translation_memory import MemoryMatch, TranslationMemory
+from limelight.text.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory
 
 
 def matches_of(options: Options, text: str, direction: Direction | None) -> tuple[MemoryMatch, ...]:
@@ -45,7 +45,7 @@ def reused_sentence(options: Options, source: MarkedSentence, direction: Directi
     return Found(source, (Rank(Repaired(found.text, is_whole=True), found),))
 
 
-def _memory(options: Options, direction: Direction | None) -> TranslationMemory | None:
+def _memory(options: Options, direction: Direction | None) -> TranslationMemory | SeveralMemories | None:
     """The memory of a direction; None for a search with phrases."""
     if options.memory is None or any(options.phrases):
         return None

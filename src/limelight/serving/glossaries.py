@@ -1,27 +1,21 @@
-"""Glossaries of clients: in memory, and in a folder where there is one, so that they outlive the service.
-
-Each is a file of its own, written as a whole. It belongs to the key that made it; without keys all belong to everybody.
-"""
+"""Glossaries of clients."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from limelight.config.directions import same_language
-from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL, cause, remove, write_whole
+from limelight.errors import UserError
+from limelight.serving.kept import Kept, now
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.text.glossary import Glossary, Term, glossary_of
 
-FORMAT = 1
 MAX_GLOSSARIES = 5000
 """Maximum number of glossaries of all clients."""
 MAX_OWN = 1000
@@ -34,11 +28,6 @@ MAX_CHARACTERS = 500_000
 """Maximum characters of all entries of a glossary."""
 MAX_PARSED = 200_000
 """Terms of the glossaries that are kept ready for use, unless the newest one has more."""
-
-
-def not_found() -> Refusal:
-    """There is no such glossary."""
-    return Refusal(404, "glossary", "Glossary not found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +58,7 @@ class StoredGlossary:
     """The name of a key; empty without keys."""
     name: str
     dictionaries: tuple[Dictionary, ...]
-    created: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    created: str = field(default_factory=now)
 
     @property
     def size(self) -> int:
@@ -99,7 +88,7 @@ class Entries(NamedTuple):
 
 
 def read_entries(given: Entries, before: Dictionary | None = None) -> Dictionary:
-    """The sent terms, added to those of `there`. Raises `Refusal` for an invalid term."""
+    """The sent terms, added to those of `before`. Raises `Refusal` for an invalid term."""
     try:
         found = glossary_of(given.text, given.source, separator=given.separator, name="entries").terms
         terms = dict(_lines(before.entries)) if before is not None else {}
@@ -132,40 +121,19 @@ class Terms(NamedTuple):
         return list(dict.fromkeys(term for each in self.glossaries for term in each.possible(text)))
 
 
-class Glossaries:
+class Glossaries(Kept[StoredGlossary]):
     """All glossaries of a service.
 
     Args:
         folder: where they are kept; in memory alone where it is None.
 
-    Raises `UserError` for a folder with a file that is not a glossary, `RunError` for one that cannot be used.
+    Raises as `Kept` does.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder
-        self._all: dict[str, StoredGlossary] = {}
+        super().__init__(folder, _read, "glossary")
         self._parsed: OrderedDict[tuple[str, str, str], Glossary] = OrderedDict()
         self._parsing = asyncio.Lock()
-        self._writing = asyncio.Lock()
-        if folder is not None:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                for unfinished in folder.glob(f"*.json{PARTIAL}"):
-                    remove(unfinished)
-                self._all = {each.id: each for each in map(_read, sorted(folder.glob("*.json")))}
-            except OSError as error:
-                raise RunError(f"{folder}: glossaries cannot be kept there: {cause(error)}") from None
-
-    def list(self, owner: str) -> list[StoredGlossary]:
-        """Glossaries of a client, the oldest first."""
-        return sorted((each for each in self._all.values() if each.owner == owner), key=lambda each: each.created)
-
-    def find(self, owner: str, identity: str) -> StoredGlossary:
-        """A glossary. Raises `Refusal`, 404, also for a glossary of another client."""
-        found = self._all.get(identity)
-        if found is None or found.owner != owner:
-            raise not_found()
-        return found
 
     async def add(self, owner: str, name: str, dictionaries: Iterable[Dictionary]) -> StoredGlossary:
         """A new one. Raises `Refusal` where there are too many, or it is too large."""
@@ -206,20 +174,13 @@ class Glossaries:
             if whole > bound:
                 message = f"with this one the glossaries have {whole} characters, of at most {bound}: delete one"
                 raise Refusal(413, "too_long", message)
-        if self.folder is not None:
-            content = json.dumps({"format": FORMAT, **asdict(glossary)}, ensure_ascii=False)
-            await asyncio.to_thread(write_whole, self.folder / f"{glossary.id}.json", content)
-        self._all[glossary.id] = glossary
+        await self._write(glossary)
         self._forget(glossary.id)
 
     async def delete(self, owner: str, identity: str) -> None:
-        """Take one away. Raises `Refusal`, 404, where there is none."""
-        self.find(owner, identity)
-        async with self._writing:
-            if self.folder is not None:
-                await asyncio.to_thread(remove, self.folder / f"{identity}.json")
-            self._all.pop(identity, None)
-            self._forget(identity)
+        """See `Kept.delete`."""
+        await super().delete(owner, identity)
+        self._forget(identity)
 
     async def terms(self, owner: str, identities: Sequence[str], source: str, target: str) -> Terms | None:
         """The terms of some glossaries for a direction; None where none is named. Raises `Refusal`, 400 without a
@@ -256,15 +217,6 @@ class Glossaries:
             del self._parsed[key]
 
 
-def _read(path: Path) -> StoredGlossary:
-    """Read a file of the folder. Raises `UserError` if it is not a glossary."""
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored.pop("format") != FORMAT:
-            raise UserError(f"{path}: a glossary of another format than {FORMAT}")
-        dictionaries = tuple(Dictionary(**each) for each in stored.pop("dictionaries"))
-        return StoredGlossary(**stored, dictionaries=dictionaries)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(f"{path}: not a glossary of the service; move it elsewhere") from None
+def _read(stored: dict[str, Any]) -> StoredGlossary:
+    dictionaries = tuple(Dictionary(**each) for each in stored.pop("dictionaries"))
+    return StoredGlossary(**stored, dictionaries=dictionaries)

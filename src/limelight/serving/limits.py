@@ -37,6 +37,8 @@ class Limits:
     segments: int = _bound(50_000, "--max-segments", "Maximum segments of an uploaded document.")
     bodies: int = _bound(128 * MEBIBYTE, "--max-body-memory", "Maximum bytes of all bodies that arrive.", MEBIBYTE)
     """Beyond the first 64 KiB of each; a quarter of it for those whose key is not known yet."""
+    memories: int = _bound(20, "--max-memories", "Maximum translation memories of one client.")
+    memory_segments: int = _bound(100_000, "--max-memory-segments", "Maximum segments of one client's memories.")
     queue: int = _bound(4000, "--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)
     connections: int = _bound(2000, "--max-connections", "Maximum number of connections.", 8)
     queue_seconds: float = _bound(30.0, "--queue-seconds", "Maximum time of a request in the queue.", 0.01)

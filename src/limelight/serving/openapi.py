@@ -118,12 +118,12 @@ def _body(schema: dict[str, Any], route: Route) -> dict[str, Any]:
         schema = {**schema, "properties": {**schema["properties"], key: {"type": "string", "description": said}}}
     if route.upload:
         file = {"type": "string", "format": "binary", "description": "The document."}
-        fields = {**_form(schema)["properties"], "file": file}
+        nested = [name for name, each in schema["properties"].items() if _is_nested(each)]
+        fields = {name: each for name, each in _form(schema)["properties"].items() if name not in nested}
         required = [*schema.get("required", ()), "file"]
-        return {
-            "required": True,
-            "content": {MULTIPART: {"schema": {**schema, "properties": fields, "required": required}}},
-        }
+        form = {**schema, "properties": {**fields, "file": file}, "required": required}
+        as_json = {JSON: {"schema": schema}} if nested else {}  # in place of the file
+        return {"required": True, "content": {MULTIPART: {"schema": form}, **as_json}}
     content = {JSON: {"schema": schema}}
     if route.dialect.forms and not any(_is_nested(each) for each in schema["properties"].values()):
         content[FORM] = {"schema": _form(schema)}

@@ -21,6 +21,7 @@ from limelight.serving.limits import Limits
 from limelight.serving.links import process_link, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.logs import Log
+from limelight.serving.memories import Memories
 from limelight.serving.pool import Pool
 from limelight.serving.routes import ROUTES, dialect_of
 from limelight.serving.server import end_engines, listen, serve
@@ -46,6 +47,8 @@ class Plan:
     keys: Path | None = None
     glossaries: Path | None = None
     """A folder for those of clients; they are in memory alone where it is None."""
+    memories: Path | None = None
+    """Likewise for their translation memories, which end with the service where it is None."""
     hosts: tuple[str, ...] = ()
     """Names under which it is reached, beside addresses and `localhost`."""
     cors: tuple[str, ...] = ()
@@ -89,7 +92,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     log = log or Log(quiet=plan.quiet)
     require_files(plan.limits.connections, plan.engines * len(plan.models))
     keys = None if plan.keys is None else Keys(read_keys(plan.keys, required=True))
-    glossaries = Glossaries(plan.glossaries)
+    glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
     listening = listen(plan.host, plan.port)
     start = thread_link if plan.in_process else process_link
     pools = {
@@ -97,7 +100,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
         for name, loading in plan.models.items()
     }
     catalog = served([Model(name, pool) for name, pool in pools.items()])
-    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries)
+    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
 
     service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
 

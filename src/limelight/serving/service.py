@@ -17,6 +17,7 @@ from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits, Room
 from limelight.serving.logs import Log
+from limelight.serving.memories import Memories
 from limelight.serving.metrics import Metrics
 from limelight.serving.origin import Origins
 from limelight.serving.pool import WIDTH, Partial, Pool, Sentence
@@ -151,6 +152,7 @@ class Service:
         keys: Keys | None = None,
         log: Log | None = None,
         glossaries: Glossaries | None = None,
+        memories: Memories | None = None,
     ) -> None:
         self.catalog, self.limits, self.keys = catalog, limits, keys
         self.metrics, self.log = Metrics(), log or Log()
@@ -165,6 +167,7 @@ class Service:
         self.rooms = {True: Room(limits.bodies), False: Room(limits.bodies // 4)}
         """For bodies of clients that are known, and of those whose key may be in the body."""
         self.glossaries = glossaries or Glossaries()
+        self.memories = memories or Memories(limits)
         self._looking_up = asyncio.Lock()
         self._bursts: dict[str, Burst] = {}
         """Of each key that was used."""
@@ -261,7 +264,8 @@ class Service:
             return [segment.text for segment in some]
         characters = sum(len(segment.text) for segment in some)
         way.model.pool.require_room(client.id, len(some))
-        languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        languages: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        languages |= self._remembered(client, way)
 
         def asked(begin: int, end: int) -> list[Sentence]:
             return [
@@ -419,6 +423,7 @@ class Service:
             places.setdefault(way.model.name, []).extend((number, place) for place in range(len(parts.texts)))
 
         guarded = ask.options.get("guards") is not False
+        remembered = [self._remembered(client, way) for way in ways]
 
         async def of(name: str) -> None:
             of_model = places[name]
@@ -426,7 +431,9 @@ class Service:
 
             def sentences_of(begin: int, end: int) -> list[Sentence]:
                 return [
-                    apart[text].sentence(place, _options(ask, ways[text], first), stream=shown is not None)
+                    apart[text].sentence(
+                        place, _options(ask, ways[text], first) | remembered[text], stream=shown is not None
+                    )
                     for first, (text, place) in enumerate(of_model[begin:end], start=begin + 1)
                 ]
 
@@ -455,6 +462,11 @@ class Service:
             async with self._looking_up:
                 found += await asyncio.to_thread(make, begin, min(count, begin + SLICE))
         return found
+
+    def _remembered(self, client: Client, way: Way) -> dict[str, Any]:
+        """The option for the memories of a client, if there are any for this direction."""
+        found = self.memories.of(client.key, *way.direction)
+        return {"memories": found} if found else {}
 
     def _count(self, client: Client, characters: int, sentences: int) -> None:
         self.metrics.characters.inc(characters)

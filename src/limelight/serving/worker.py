@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -24,11 +26,14 @@ from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
 from limelight.text.foreign import foreign_evidence
 from limelight.text.glossary import Glossary, Term
-from limelight.text.translation_memory import MemoryMatch, WatchedMemory
+from limelight.text.translation_memory import JoinedMemory, MemoryMatch, TranslationMemory, WatchedMemory, open_memory
 from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
 """Characters of a text from which its language is detected."""
+
+MAX_OPEN = 100
+"""Memories of clients that are kept open."""
 
 FAILED = "the model could not translate this text"
 
@@ -84,6 +89,8 @@ class Worker:
         self._scheduler = Scheduler(translator.engine())
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
+        self._opened: OrderedDict[str, TranslationMemory] = OrderedDict()
+        """Memories of clients by their files, those that were used last at the end."""
 
     def run(self, inbox: Inbox) -> None:
         """Work until None is taken from the inbox: what is running then is left."""
@@ -144,7 +151,8 @@ class Worker:
 
     def _plain(self, text: str, options: dict[str, Any]) -> TextJob:
         given = Text(text, options.pop("first", 1), options.pop("prefix", ""))
-        asked = self._translator.options(lines=True, memory=self._memory, **options)
+        memory = self._memories(options.pop("memories", ()))
+        asked = self._translator.options(lines=True, memory=memory, **options)
         (job,) = self._translator.jobs([given], asked)
         return job
 
@@ -157,10 +165,25 @@ class Worker:
         knows = knows_marks(tokenizers.source) and knows_marks(tokenizers.target)
         glossary = Glossary(terms, language) if terms else None
         options.setdefault("protect", knows)
-        memory, whole = None if terms else self._memory, options.pop("whole", False)
+        memory, whole = self._memories(options.pop("memories", ())), options.pop("whole", False)
+        memory = None if terms else memory
         asked = self._translator.options(glossary=glossary, memory=memory, lines=whole, **options)
         (job,) = self._translator.jobs([given], asked)
         return job
+
+    def _memories(self, named: Sequence[Sequence[str]]) -> WatchedMemory | JoinedMemory | None:
+        """The memories of a client, and that of the service. One that was deleted meanwhile is left out."""
+        opened = list[tuple[str, TranslationMemory]]()
+        for name, path, source, target in named:
+            if path not in self._opened:
+                with suppress(UserError, OSError):
+                    self._opened[path] = open_memory(path, source, target)
+            if path in self._opened:
+                self._opened.move_to_end(path)
+                opened.append((name, self._opened[path]))
+        while len(self._opened) > max(MAX_OPEN, len(named)):
+            self._opened.popitem(last=False)[1].close()
+        return JoinedMemory(opened, self._memory) if opened else self._memory
 
     def _report(self, changes: Sequence[Change]) -> None:
         """Report what has become of tasks."""

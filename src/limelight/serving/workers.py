@@ -13,8 +13,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-import torch
-
 from limelight.serving.tasks import Report, Task
 from limelight.serving.worker import Inbox, Worker
 
@@ -45,8 +43,7 @@ class Workers:
     def run(self, inbox: Inbox) -> None:
         """Work until None is taken from the inbox: what is running then is left."""
         self._inbox = inbox
-        threads = torch.get_num_threads()
-        aside = threading.Thread(target=self._run_aside, args=[threads], daemon=True, name="long requests")
+        aside = threading.Thread(target=self._run_aside, daemon=True, name="long requests")
         aside.start()
         try:
             self._short.run(_Sorted(inbox, self._aside))
@@ -56,8 +53,7 @@ class Workers:
         if self._error is not None:
             raise self._error
 
-    def _run_aside(self, threads: int) -> None:
-        torch.set_num_threads(threads)
+    def _run_aside(self) -> None:
         if sys.platform == "linux":  # elsewhere the priority is that of the process
             thread = threading.get_native_id()
             with suppress(OSError):

@@ -17,7 +17,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
@@ -208,6 +208,45 @@ def open_memory(
         weakref.finalize(memory, shutil.rmtree, folder, ignore_errors=True)
         return memory
     return TranslationMemory(place, str(path))
+
+
+class JoinedMemory:
+    """Several memories of a caller, each with the name that its matches show; the first ones take precedence. What
+    `last` has comes after them."""
+
+    def __init__(self, named: Sequence[tuple[str, TranslationMemory]], last: WatchedMemory | None = None) -> None:
+        self._named, self._last = named, last
+
+    def of(self, source: str, target: str) -> SeveralMemories | None:
+        """Those of a direction; None if there are none."""
+        found = [(name, each) for name, each in self._named if each.of(source, target) is not None]
+        last = None if self._last is None else self._last.of(source, target)
+        return SeveralMemories([*found, *([("", last)] if last else [])]) if found or last else None
+
+
+class SeveralMemories:
+    """Memories of one direction."""
+
+    def __init__(self, named: Sequence[tuple[str, TranslationMemory]]) -> None:
+        self._named = named
+
+    def exact(self, text: str) -> MemoryMatch | None:
+        """See `TranslationMemory.exact`; of the first memory that has one."""
+        found = (_called(name, each, match) for name, each in self._named if (match := each.exact(text)) is not None)
+        return next(found, None)
+
+    def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
+        """See `TranslationMemory.find`; of equal ones those of the first memory first."""
+        every = [_called(name, each, match) for name, each in self._named for match in each.find(text, least, most)]
+        found: dict[str, MemoryMatch] = {}
+        for match in sorted(every, key=lambda match: -match.similarity):
+            found.setdefault(match.target, match)
+        return list(found.values())[:most]
+
+
+def _called(name: str, memory: TranslationMemory, match: MemoryMatch) -> MemoryMatch:
+    """With this name in place of the memory's file."""
+    return replace(match, origin=name + match.origin.removeprefix(memory.name)) if name else match
 
 
 class WatchedMemory:

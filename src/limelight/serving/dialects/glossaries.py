@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from limelight.serving.call import Call, Content, Reply, Result, Route
 from limelight.serving.dialects.deepl import DEEPL
-from limelight.serving.glossaries import Dictionary, Entries, StoredGlossary, not_found, read_entries
+from limelight.serving.glossaries import Dictionary, Entries, StoredGlossary, read_entries
 from limelight.serving.refusal import bad_request
 from limelight.serving.service import Service
 
@@ -179,7 +179,7 @@ def _found(service: Service, call: Call) -> StoredGlossary:
 def _single(service: Service, call: Call) -> StoredGlossary:
     glossary = _found(service, call)
     if len(glossary.dictionaries) != 1:
-        raise not_found()
+        raise service.glossaries.not_found()
     return glossary
 
 

@@ -1,0 +1,213 @@
+"""Translation memories of clients: made, listed, used in every API, kept, and nobody else's."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.serving.keys import Key, Keys, digest
+from limelight.serving.limits import Limits
+from limelight.serving.memories import Memories, Sent, stored
+from limelight.serving.refusal import Refusal
+from tests.serving.helpers import Answered, Running, carrying, running, wait_until
+
+LAMP, MINE = "the lamp hums here now", "Hier brummt jetzt die Leuchte."
+PAIR = {"source_lang": "en", "target_lang": "de"}
+TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="de"><seg>{target}</seg></tuv></tu>
+<tu><tuv><seg>no language</seg></tuv></tu>
+</body></tmx>"""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    keys = Keys([Key(name, digest(name), "") for name in ("alice", "bob")])
+    limits = Limits(memories=3, memory_segments=6)
+    with running({"one": carrying(), "back": carrying("de", "en")}, keys=keys, limits=limits) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(service: Running) -> Iterator[None]:
+    yield
+    for key in ("alice", "bob"):
+        for each in asked(service, "GET", key=key).value["memories"]:
+            assert asked(service, "DELETE", f"/{each['id']}", key=key).status == 204
+
+
+def asked(service: Running, method: str, path: str = "", body: object = None, key: str = "alice") -> Answered:
+    return service.send(method, f"/api/v1/memory{path}", body, {"Authorization": f"Bearer {key}"})
+
+
+def made(service: Running, pairs: dict[str, str], key: str = "alice", **more: str) -> Answered:
+    segments = [{"source": source, "target": target} for source, target in pairs.items()]
+    return asked(service, "POST", "", {"name": "old", **PAIR, "segments": segments, **more}, key)
+
+
+def sent(service: Running, content: str, name: str = "old.tmx", key: str = "alice") -> Answered:
+    fields = {"name": "old", **PAIR}
+    parts = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n' for key, value in fields.items()
+    )
+    file = f'--x\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n{content}\r\n--x--\r\n'
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "multipart/form-data; boundary=x"}
+    return service.send("POST", "/api/v1/memory", (parts + file).encode(), headers)
+
+
+def translated(service: Running, key: str, text: str = LAMP) -> dict[str, Any]:
+    """By each API."""
+    header = {"Authorization": f"Bearer {key}"}
+
+    def post(path: str, body: dict[str, Any]) -> Any:
+        answer = service.send("POST", path, body, header)
+        assert answer.status == 200, answer
+        return answer.value
+
+    chat = {"model": "one:en-de", "messages": [{"role": "user", "content": text}]}
+    return {
+        "own": post("/api/v1/translate", {"text": text, **PAIR})["translations"][0]["text"],
+        "deepl": post("/v2/translate", {"text": [text], **PAIR})["translations"][0]["text"],
+        "libretranslate": post("/translate", {"q": text, "source": "en", "target": "de"})["translatedText"],
+        "openai": post("/v1/chat/completions", chat)["choices"][0]["message"]["content"],
+    }
+
+
+def test_a_memory_is_used_by_its_key_alone_in_every_api(service: Running) -> None:
+    new = made(service, {LAMP: MINE})
+    assert (new.status, new.value["segments"], new.value["left_out"]) == (201, 1, 0)
+    assert set(translated(service, "alice").values()) == {MINE}
+    assert MINE not in translated(service, "bob").values()
+    made(service, {LAMP: "Bobs Lampe."}, key="bob")
+    assert set(translated(service, "bob").values()) == {"Bobs Lampe."}
+    assert set(translated(service, "alice").values()) == {MINE}
+    (found,) = asked(service, "GET").value["memories"]
+    assert found["id"] == new.value["id"]
+    assert asked(service, "DELETE", f"/{found['id']}", key="bob").status == 404
+    assert asked(service, "DELETE", f"/{found['id']}").status == 204
+    assert MINE not in translated(service, "alice").values()
+
+
+def test_matches_name_the_memory_and_no_path(service: Running) -> None:
+    made(service, {"a": "b", LAMP: MINE})
+    header = {"Authorization": "Bearer alice"}
+    for text in (LAMP, LAMP.replace("now", "today")):
+        answer = service.send("POST", "/api/v1/translate", {"text": text, **PAIR}, header).value
+        (match, *_) = answer["translations"][0]["sentences"][0]["matches"]
+        assert (match["target"], match["origin"]) == (MINE, "old:2")
+
+
+def test_the_newest_memory_comes_first_and_other_directions_have_none(service: Running) -> None:
+    made(service, {LAMP: "Alt."})
+    made(service, {LAMP: "Neu."})
+    made(service, {LAMP: "Falsch."}, source_lang="de", target_lang="en")
+    assert set(translated(service, "alice").values()) == {"Neu."}
+
+
+def test_a_document_reuses_it(service: Running) -> None:
+    made(service, {LAMP: MINE})
+    fields = 'name="target_lang"\r\n\r\nDE', 'name="source_lang"\r\n\r\nEN'
+    parts = [*fields, f'name="file"; filename="a.txt"\r\n\r\n{LAMP}']
+    body = "".join(f"--x\r\nContent-Disposition: form-data; {part}\r\n" for part in parts) + "--x--\r\n"
+    headers = {"Authorization": "Bearer alice", "Content-Type": "multipart/form-data; boundary=x"}
+    handle = service.send("POST", "/v2/document", body.encode(), headers).value
+    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
+    wait_until(lambda: service.send("POST", path, key, {"Authorization": "Bearer alice"}).value["status"] == "done", 60)
+    assert service.send("POST", f"{path}/result", key, {"Authorization": "Bearer alice"}).value.decode() == MINE
+
+
+def test_a_file_is_read_and_what_cannot_be_used_is_named(service: Running) -> None:
+    new = sent(service, TMX.format(source=LAMP, target=MINE))
+    assert (new.status, new.value["segments"], new.value["left_out"]) == (201, 1, 1)
+    assert new.value["reason"].startswith("line 3: ")
+    assert set(translated(service, "alice").values()) == {MINE}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("old.tmx", "<tmx><body><tu>", "old.tmx"),
+        ("old.tmx", '<!DOCTYPE x [<!ENTITY a "b">]><tmx>&a;</tmx>', "old.tmx"),
+        ("old.tsv", "no tab\n", "there are no segments from en to de in it (line 1: "),
+        ("old.exe", "a\tb\n", "its name must end in .tsv, .jsonl"),
+        ("old.tsv.gz", "a\tb\n", "its name must end in"),
+        ("old.tsv", f"a\t{'b' * 6000}\n", "segment 1 has more than 5000 characters"),
+    ],
+)
+def test_what_is_no_memory_is_refused_without_a_path(service: Running, name: str, content: str, says: str) -> None:
+    answer = sent(service, content, name)
+    assert answer.status in (400, 413), answer
+    assert says in str(answer.value)
+    assert "/tmp" not in str(answer.value)
+    assert asked(service, "GET").value["memories"] == []
+
+
+def test_quotas_name_their_options_and_belong_to_a_key(service: Running) -> None:
+    made(service, {str(number): "x" for number in range(5)})
+    answer = made(service, {"a": "b", "c": "d"})
+    assert answer.status == 413
+    assert "--max-memory-segments" in str(answer.value)
+    assert made(service, {"a": "b", "c": "d"}, key="bob").status == 201
+    assert made(service, {"a": "b"}).status == 201
+    asked(service, "DELETE", f"/{asked(service, 'GET').value['memories'][0]['id']}")
+    for _ in range(2):
+        assert made(service, {"a": "b"}).status == 201
+    answer = made(service, {"a": "b"})
+    assert answer.status == 400
+    assert "this is memory 4 of yours, and at most 3 are accepted" in str(answer.value)
+    assert "--max-memories" in str(answer.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({**PAIR, "name": "a"}, "segments"),
+        ({**PAIR, "name": "", "segments": [{"source": "a", "target": "b"}]}, "name"),
+        ({**PAIR, "name": "a", "segments": [{"source": "a"}]}, "target"),
+        ({**PAIR, "name": "a", "segments": [{"source": "a", "target": " "}]}, "there are no segments"),
+        ({**PAIR, "name": "a", "target_lang": "xx", "segments": [{"source": "a", "target": "b"}]}, "xx"),
+    ],
+)
+def test_what_is_no_request_is_refused(service: Running, body: dict, says: str) -> None:
+    answer = asked(service, "POST", "", body)
+    assert answer.status == 400
+    assert says in str(answer.value)
+
+
+def test_a_folder_keeps_memories_for_the_next_service(tmp_path: Path) -> None:
+    async def add(memories: Memories, owner: str, name: str) -> str:
+        new, _ = await memories.add(owner, stored(name, "en", "de"), Sent(pairs=[("a", "b")]))
+        return new.id
+
+    first = Memories(Limits(), tmp_path)
+    kept = asyncio.run(add(first, "alice", "one"))
+    gone = asyncio.run(add(first, "alice", "two"))
+    asyncio.run(first.delete("alice", gone))
+    second = Memories(Limits(), tmp_path)
+    assert [each.id for each in second.list("alice")] == [kept]
+    assert second.list("bob") == []
+    ((name, path, *languages),) = second.of("alice", "en-GB", "de")
+    assert (name, Path(path).is_file(), languages) == ("one", True, ["en", "de"])
+    assert second.of("alice", "de", "en") == []
+    assert {each.name for each in tmp_path.iterdir() if gone in each.name} == set()
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(UserError, match=r"other\.json: not a memory of the service"):
+        Memories(Limits(), tmp_path)
+
+
+def test_what_is_refused_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
+    memories = Memories(Limits(memory_segments=1), tmp_path)
+    with pytest.raises(Refusal):
+        asyncio.run(memories.add("a", stored("x", "en", "de"), Sent(pairs=[("a", "b"), ("c", "d")])))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_clients_together_have_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.serving.memories.ALL", 2)
+    memories = Memories(Limits(memory_segments=2), tmp_path)
+    for owner in ("a", "b"):
+        asyncio.run(memories.add(owner, stored("x", "en", "de"), Sent(pairs=[("a", "b"), ("c", "d")])))
+    with pytest.raises(Refusal, match="of all clients"):
+        asyncio.run(memories.add("c", stored("x", "en", "de"), Sent(pairs=[("a", "b")])))
