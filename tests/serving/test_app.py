@@ -261,12 +261,34 @@ def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
     assert guarded_service.post("/translate", {**libre, "api_key": ["a"]}).status == 403
     assert guarded_service.post("/translate", libre).status == 403
     assert guarded_service.post("/v2/translate", {**translated, "api_key": secret}).status == 403
-    assert guarded_service.post("/v2/translate", {**translated, "auth_key": secret}).status == 200
+    assert guarded_service.post("/v2/translate", {**translated, "auth_key": secret}).status == 403, "a form has it"
+    assert guarded_service.post(f"/v2/translate?auth_key={secret}", translated).status == 200
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert guarded_service.post("/v2/translate", f"text=dab&target_lang=DE&auth_key={secret}", **form).status == 200
-    assert guarded_service.post("/v2/translate", {**translated, "auth_key": "guess"}).status == 403
+    guess = "text=dab&target_lang=DE&auth_key=guess"
+    assert guarded_service.post("/v2/translate", guess, **form).status == 403
+    assert guarded_service.post(f"/v2/translate?auth_key=guess&{guess}&auth_key={secret}", None).status == 403
     assert guarded_service.get("/omegat?source=en&target=de&text=dab").status == 403
     assert guarded_service.get(f"/omegat?source=en&target=de&text=dab&api_key={secret}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v2/translate", "application/json; charset=utf-8"),
+        ("/api/v1/translate", "application/json"),
+        ("/translate?api_key=guess", "application/json"),
+        ("/v2/document?auth_key=guess", "multipart/form-data; boundary=x"),
+    ],
+)
+def test_a_key_that_cannot_come_with_the_body_is_not_waited_for(guarded_service: Running, path: str, kind: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", guarded_service.port, timeout=15)
+    connection.putrequest("POST", path)
+    connection.putheader("Content-Type", kind)
+    connection.putheader("Content-Length", "1000")
+    connection.endheaders(b"{")
+    assert connection.getresponse().status in (401, 403)
+    connection.close()
 
 
 def test_a_key_has_a_limit_of_its_own(guarded_service: Running) -> None:

@@ -56,7 +56,7 @@ def serve(
     no_keys: serving_options.NoKeys = False,
     glossaries: serving_options.GlossaryFolder = None,
     memory: serving_options.MemoryFile = None,
-    memories: serving_options.MemoryFolder = None,
+    memory_folder: serving_options.MemoryFolder = None,
     cors: serving_options.Cors = None,
     allowed_host: serving_options.AllowedHosts = None,
     trust_proxy: serving_options.Proxies = "",
@@ -83,7 +83,7 @@ def serve(
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
     access = {"host": host, "port": port, "keys": keys, "hosts": tuple(allowed_host or ())}
     own: dict[str, Any] = {"engines": engines, "in_process": in_process, "quiet": quiet}
-    kept = {"glossaries": glossaries, "memories": memories}
+    kept = {"glossaries": glossaries, "memories": memory_folder}
     _run(models, limits, computing, **own, **kept, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
 
 

@@ -208,15 +208,20 @@ def require_origin(service: Service, request: Request) -> None:
 
 
 def identify(service: Service, request: Request, dialect: Dialect) -> Client | None:
-    """Who asks, by the header; None where the key may be in the body. Raises `Refusal` for a wrong key, or none."""
+    """Who asks, by the header or the query; None where the key may be in the body. Raises `Refusal` for a wrong key, or none."""
     if service.keys is None:
         return Client(network_of(request.client.host) if request.client else "")
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() in SCHEMES and secret.strip():
         return of_key(service, secret.strip(), dialect)
-    if dialect.key_field:
-        return None
-    return of_key(service, "", dialect)
+    if not dialect.key_field:
+        return of_key(service, "", dialect)
+    if (secret := read_query(request.scope["query_string"]).get(dialect.key_field, "")) != "":
+        return of_key(service, secret, dialect)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json" and not dialect.key_in_json:
+        return of_key(service, "", dialect)
+    return None
 
 
 def network_of(address: str) -> str:

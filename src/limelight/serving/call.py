@@ -94,6 +94,9 @@ class Dialect(NamedTuple):
     """The status for a key that is missing or unknown."""
     key_field: str = ""
     """The field of a request that may hold the key; only a header where it is empty."""
+    key_in_json: bool = True
+    """Whether that may be a field of a JSON body, and not of a form or the query alone. Else a request with JSON and no
+    key in its header is refused before its body has arrived."""
     forms: bool = False
     """Whether its clients send forms, too: the OpenAPI document describes them."""
 

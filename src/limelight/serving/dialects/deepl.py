@@ -38,7 +38,7 @@ class Failure(Result):
     code: str
 
 
-DEEPL = Dialect("deepl", error, Failure, denied=403, key_field="auth_key", forms=True)
+DEEPL = Dialect("deepl", error, Failure, denied=403, key_field="auth_key", key_in_json=False, forms=True)
 
 
 def as_list(value: Any) -> Any:
