@@ -35,6 +35,8 @@ def test_every_list_has_the_languages_that_can_be_reached(service: Running) -> N
     libre = {each["code"]: each["targets"] for each in service.get("/languages").value}
     assert libre == {"pt": ["en", "de"], "en": ["de"]}
     assert {each["id"] for each in service.get("/v1/models").value["data"]} >= {"one:pt-en", "one:en-de", "one:pt-de"}
+    for kind, codes in (("source", ["PT", "EN"]), ("target", ["EN-GB", "EN-US", "DE"])):
+        assert [each["language"] for each in service.get(f"/v2/languages?type={kind}").value] == codes
     pairs = service.get("/v2/glossary-language-pairs").value["supported_languages"]
     assert {"source_lang": "pt", "target_lang": "de"} in pairs
 

@@ -208,7 +208,8 @@ def require_origin(service: Service, request: Request) -> None:
 
 
 def identify(service: Service, request: Request, dialect: Dialect) -> Client | None:
-    """Who asks, by the header or the query; None where the key may be in the body. Raises `Refusal` for a wrong key, or none."""
+    """Who asks, by the header or the query; None where the key may be in the body. Raises `Refusal` for a wrong key, or
+    none."""
     if service.keys is None:
         return Client(network_of(request.client.host) if request.client else "")
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
