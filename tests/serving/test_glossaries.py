@@ -173,7 +173,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.
     async def main() -> None:
         store = Glossaries(tmp_path)
         kept = await store.add("", "kept", [dictionary()])
-        monkeypatch.setattr(glossaries, "write_whole", full)
+        monkeypatch.setattr("limelight.serving.kept.write_whole", full)
         with pytest.raises(OSError, match="no space"):
             await store.add("", "new", [dictionary()])
         with pytest.raises(OSError, match="no space"):

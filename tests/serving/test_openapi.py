@@ -210,7 +210,7 @@ def test_a_form_is_described_and_has_the_answer_of_json() -> None:
             wait_until(lambda path=path, key=key: service.post(path, key, **form).status == 200)
     tried = {*FORMS, "/suggest", "/v3/glossaries/{id}/dictionaries", "/v2/document/{id}", "/v2/document/{id}/result"}
     assert described_as(FORM) == tried
-    assert described_as("multipart/form-data") == {"/v2/document", "/translate_file"}
+    assert described_as("multipart/form-data") == {"/v2/document", "/translate_file", "/api/v1/memory"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from limelight.pipelines.translator import Translator
-from limelight.serving.links import Heard, ThreadLink
+from limelight.serving.links import ReportCallback, ThreadLink
 from limelight.serving.tasks import Report
 from limelight.serving.worker import Worker
 from limelight.text.detection import learn_detector
@@ -20,7 +20,7 @@ SAID = "already in target language"
 def detecting(one: Translator) -> Any:
     detector = learn_detector({"de": ["das ist der Hund und die Katze"] * 60, "en": ["this is the dog and a cat"] * 60})
 
-    def make(send: Heard) -> Worker:
+    def make(send: ReportCallback) -> Worker:
         send(Report(0, "loaded", {"directions": [["en", "de"], ["de", "en"]]}))
         return Worker(one, send, detector)
 

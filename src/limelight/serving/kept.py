@@ -68,7 +68,7 @@ class Kept(Generic[Item]):
                     each.id: each for each in (self._read(path, read) for path in sorted(folder.glob("*.json")))
                 }
             except OSError as error:
-                raise RunError(f"{folder}: it cannot keep what clients make: {cause(error)}") from None
+                raise RunError(f"{folder}: a {name} cannot be kept there: {cause(error)}") from None
 
     def list(self, owner: str) -> list[Item]:
         """Items of a client, the oldest first."""
