@@ -120,7 +120,7 @@ def test_only_a_client_without_a_key_is_refused_for_a_long_wait(monkeypatch: pyt
     for keys in (Keys([Key("one", digest("secret"), "", None)]), None):
         with running({"one": translator(table(1))}, limits=Limits(queue_seconds=1.0), keys=keys) as service:
             pool = service.service.catalog.models[0].pool
-            monkeypatch.setattr(pool, "_pace", lambda lane: 5.0)
+            monkeypatch.setattr(pool, "_seconds_per_item", lambda lane: 5.0)
             monkeypatch.setattr(pool._queues["short"], "ahead", lambda client, more: 2)
             answer = service.post("/api/v1/translate", {"text": "dab"}, authorization="Bearer secret")
             assert answer.status == (503 if keys is None else 200)
