@@ -188,6 +188,11 @@ def test_a_date_in_the_order_of_english_is_put_in_that_of_the_target() -> None:
     assert (asked[1], found.text) == ("on <ph0>", "an 5. Mai 1987")  # another translation has lost it
 
 
+def test_a_lost_number_word_is_warned_of_and_left() -> None:
+    found, asked = translated("twenty-one dogs", lambda *_: ["zwanzig Hunde"], direction=Direction("en", "de"))
+    assert (found.text, found.warnings, len(asked)) == ("zwanzig Hunde", ("number word lost",), 1)
+
+
 def test_names_with_letters_of_another_language_are_kept() -> None:
     def say(text: str, _: SearchSettings) -> list[str]:
         return ["<ph0> läuft"] if "<ph0>" in text else ["der Hund läuft"]
@@ -571,6 +576,7 @@ def test_every_fault_has_a_weight() -> None:
         *faults("a b", "a b"),
         *faults("a *b*", "a b"),
         *faults("May 5", "Mai 5", ("en", "de")),
+        *faults("twenty-one", "zwanzig", ("en", "de")),
     }
     others = {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost", "term lost"}
     assert set(SEVERITY) == found | others

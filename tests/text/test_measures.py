@@ -29,6 +29,13 @@ def test_units_are_found_next_to_numbers() -> None:
         ("5 mg", "5 g", "de", ("mg",)),
         ("20 °C", "20 degrés", "fr", ()),
         ("5 kg", "5 kilogramos", "es", ()),
+        ("12.5k followers", "12,5karten", "de", ("k",)),
+        ("12.5k followers", "12.500 Anhänger, 12,5 Tausend", "de", ()),
+        ("5 ft of it", "5 Fuß davon", "de", ()),
+        ("60 mph", "60 Meilen in der Stunde", "de", ()),
+        ("5 feet high", "5 hoch", "de", ("ft",)),
+        ("1½ tsp of salt", "1½ Salz", "de", ("tsp",)),
+        ("30 minutes", "30 Minuten", "de", ()),
     ],
 )
 def test_a_unit_keeps_one_of_its_forms(source: str, output: str, language: str, lost: tuple[str, ...]) -> None:

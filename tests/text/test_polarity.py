@@ -55,3 +55,8 @@ def test_other_languages_are_not_checked() -> None:
 def test_the_patterns_match_lower_case(language: str) -> None:
     """Texts are lower-cased before they are compared."""
     assert all(pattern.pattern.replace(r"\W", "").replace(r"\S", "").islower() for pattern in LANGUAGES[language])
+
+
+def test_the_abbreviation_of_number_is_no_negation() -> None:
+    assert changes_polarity("No. 5 is here", "Kein. 5 ist hier", "en", "de")
+    assert not changes_polarity("No. 5 is here", "Nr. 5 ist hier", "en", "de")

@@ -12,6 +12,7 @@ translation name the faults that the returned text has:
     unknown script    the vocabulary has hardly any letter of the source
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
+    number word lost  a number in words is neither in words nor in digits in the output
     date order        a date is in the order of English in a language that writes the day first
     unit lost         a unit or a currency next to a number is missing
     emphasis lost     words between asterisks are there without them
@@ -56,6 +57,7 @@ from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers, reversed_dates
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
+from limelight.text.spoken_numbers import lost_number_words
 
 SEVERITY = {
     "loop": 16,
@@ -65,6 +67,7 @@ SEVERITY = {
     "address lost": 8,
     "number lost": 4,
     "number added": 2,
+    "number word lost": 1,
     "date order": 1,
     "unit lost": 2,
     "sign lost": 4,
@@ -79,7 +82,16 @@ SEVERITY = {
 }
 """Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
 WARN_ONLY = frozenset(
-    {"copied", "negation", "too long", "number added", "term lost", "emphasis lost", "quotation lost"}
+    {
+        "copied",
+        "negation",
+        "too long",
+        "number added",
+        "number word lost",
+        "term lost",
+        "emphasis lost",
+        "quotation lost",
+    }
 )
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
 where a negation belongs is not known, and other hypotheses than one that is too long, has a number more or lacks
@@ -250,6 +262,7 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
         "address lost": bool(checks.lost_addresses(source, output)),
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
+        "number word lost": bool(lost_number_words(source, output, languages)),
         "date order": bool(reversed_dates(source, output, languages)),
         "unit lost": checks.has_lost_units(source, output, languages[1]),
         "quotation lost": bool(checks.lost_quotes(source, output)),

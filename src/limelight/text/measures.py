@@ -25,6 +25,16 @@ dm: dezim decim
 km: kilom
 m: met mèt million mio
 km/h: kmh kph kilom stundenkilom
+mph: meile mile mille
+ft: foot feet fuß fuss pied
+lb: lbs pound pfund livre
+lbs: lb pound pfund livre
+oz: ounce unze once
+tsp: teelöffel café TL
+tbsp: esslöffel soupe EL
+min: minut
+k: K tsd tausend thousand mille
+bn: billion milliard mrd md
 m/s: met mèt
 m²: m2 quadratm square carré qm
 km²: km2 quadratk square carré qkm
@@ -106,13 +116,14 @@ for _line in _UNITS.strip().splitlines():
 _BY_LENGTH = "|".join(re.escape(name) for name in sorted(_TABLE, key=len, reverse=True))
 SYMBOL = rf"(?:{_BY_LENGTH})(?![\w²³/'’])"
 """A regular expression for the symbols of all units."""
-_BESIDE = re.compile(rf"\d[ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d")
+_BESIDE = re.compile(rf"[\d½⅓⅔¼¾][ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d")
 
 
 _SPELLED = {
     "mg": "milligram(?:me?s?|s?)", "kg": "kilogram(?:me?s?|s?)|kilos?", "g": "gram(?:me?s?|s?)",
     "km": "kilom[eè]t(?:ern?|re)s?", "cm": "[cz]entim[eè]t(?:ern?|re)s?", "mm": "millim[eè]t(?:ern?|re)s?",
     "m": "m[eè]t(?:ern?|re)s?", "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?",
+    "ft": "feet|foot|fuß|pieds?", "lb": "pounds?", "oz": "ounces?|unzen?|onces?", "min": "minut(?:es?|en?)",
     "%": "per[  ]?cent|prozent|pour[  ]cent", "€": "euros?", "$": "dollars?",
 }  # fmt: skip
 """Words for units in English, German and French."""

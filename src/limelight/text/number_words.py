@@ -94,6 +94,15 @@ def word_values(text: str, language: str) -> Counter[int]:
     return found
 
 
+def number_runs(text: str, language: str) -> list[tuple[int, int]]:
+    """The values of the numbers that are written as words, each with the number of its words."""
+    found = list[tuple[int, int]]()
+    for run in _runs(text, language):
+        sums = list(_sums(run[:MAX_RUN]))
+        found.append((sums[-1] if sums else run[0], len(run)))
+    return found
+
+
 def scale_of(word: str, language: str) -> int:
     """What a word after digits multiplies them by, such as 1,000,000 for "Mio."; 1 if it is another word."""
     word = word.casefold()
@@ -116,18 +125,25 @@ def has_fraction(value: Fraction, text: str) -> bool:
 
 def _values_in(text: str, language: str) -> Counter[int]:
     """The values of words of one language: of each word, and of each sequence of number words."""
-    table, found, run = _table(language), Counter[int](), list[int]()
+    found = Counter[int]()
+    for run in _runs(text, language):
+        found.update(run)
+        found.update(each for start in range(len(run)) for each in _sums(run[start : start + MAX_RUN]))
+    return found
+
+
+def _runs(text: str, language: str) -> Iterator[list[int]]:
+    """The values of the words of each sequence of number words."""
+    table, run = _table(language), list[int]()
     for word in [*_WORD.findall(text.casefold()), ""]:
         value = table.get(word)
         if value is None and language == "de":
             value = _composed(word)
         if value is not None:
             run.append(value)
-        elif word not in _AND or not run:
-            found.update(run)
-            found.update(each for start in range(len(run)) for each in _sums(run[start : start + MAX_RUN]))
+        elif run and word not in _AND:
+            yield run
             run = []
-    return found
 
 
 def _sums(run: Sequence[int]) -> Iterator[int]:

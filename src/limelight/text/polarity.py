@@ -31,7 +31,7 @@ class Polarity(NamedTuple):
 LANGUAGES = {
     "en": Polarity(
         negation=_words(
-            r"not|cannot|\w+n['’]t|no|none|nobody|no one|nothing|nowhere|never|neither|nor|without",
+            r"not|cannot|\w+n['’]t|no(?!\.? ?\d)|none|nobody|no one|nothing|nowhere|never|neither|nor|without",
         ),
         hints=_words(
             r"hardly|scarcely|barely|seldom|rarely|ever|unless|otherwise|few|little|free|most|out|\w+out",

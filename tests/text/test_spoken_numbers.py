@@ -1,0 +1,34 @@
+"""Numbers in words that a translation has lost."""
+
+import pytest
+
+from limelight.text.spoken_numbers import lost_number_words
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "languages", "lost"),
+    [
+        ("twenty-one people", "zwanzig Menschen", ("en", "de"), (21,)),
+        ("twenty-one people", "einundzwanzig Menschen", ("en", "de"), ()),
+        ("twenty-one people", "21 personnes", ("en", "fr"), ()),
+        ("two thousand and five dogs", "zweitausend Hunde", ("en", "de"), (2005,)),
+        ("two thousand and five dogs", "2.005 Hunde", ("en", "de"), ()),
+        ("soixante-dix chats", "sixty cats", ("fr", "en"), (70,)),
+        ("quatre-vingt-dix-sept ans", "97 years", ("fr", "en"), ()),
+        ("the nineties", "die 90er", ("en", "de"), ()),
+        ("drei Hunde", "two dogs", ("de", "en"), (3,)),
+        ("drei Hunde", "the third dog", ("de", "en"), ()),
+        ("at half past five", "um halb fünf", ("en", "de"), (5,)),
+        ("at half past five", "um halb sechs", ("en", "de"), ()),
+        ("um halb drei", "at 2:30", ("de", "en"), ()),
+        ("à cinq heures et demie", "at half past six", ("fr", "en"), (5,)),
+        ("a hundred times, a second one", "oft, noch einer", ("en", "de"), ()),
+        ("un chapeau neuf", "a new hat", ("fr", "en"), ()),
+        ("ein paar Tage", "a few days", ("de", "en"), ()),
+        ("twenty-one people", "veinte personas", ("en", "es"), ()),
+    ],
+)
+def test_what_is_neither_in_words_nor_in_digits_is_lost(
+    source: str, output: str, languages: tuple[str, str], lost: tuple[int, ...]
+) -> None:
+    assert lost_number_words(source, output, languages) == lost
