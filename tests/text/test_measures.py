@@ -34,6 +34,8 @@ def test_units_are_found_next_to_numbers() -> None:
         ("5 ft of it", "5 Fuß davon", "de", ()),
         ("60 mph", "60 Meilen in der Stunde", "de", ()),
         ("5 feet high", "5 hoch", "de", ("ft",)),
+        ("2 dollars and 3 cents", "2 Dollar und 3", "de", ("ct",)),
+        ("2 dollars and 3 cents", "2 dollars et 3 centimes", "fr", ()),
         ("1½ tsp of salt", "1½ Salz", "de", ("tsp",)),
         ("30 minutes", "30 Minuten", "de", ()),
     ],

@@ -68,6 +68,7 @@ dB: dezib decib décib
 ms: millis
 €: EUR eur
 $: USD dollar US$
+ct: Ct cent zent ¢
 £: GBP pound pfund livre
 ¥: JPY CNY yen yuan
 ₹: INR rupie rupee roupie
@@ -116,7 +117,9 @@ for _line in _UNITS.strip().splitlines():
 _BY_LENGTH = "|".join(re.escape(name) for name in sorted(_TABLE, key=len, reverse=True))
 SYMBOL = rf"(?:{_BY_LENGTH})(?![\w²³/'’])"
 """A regular expression for the symbols of all units."""
-_BESIDE = re.compile(rf"[\d½⅓⅔¼¾][ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d")
+_BESIDE = re.compile(
+    rf"[\d½⅓⅔¼¾][ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d"
+)
 
 
 _SPELLED = {
@@ -124,7 +127,7 @@ _SPELLED = {
     "km": "kilom[eè]t(?:ern?|re)s?", "cm": "[cz]entim[eè]t(?:ern?|re)s?", "mm": "millim[eè]t(?:ern?|re)s?",
     "m": "m[eè]t(?:ern?|re)s?", "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?",
     "ft": "feet|foot|fuß|pieds?", "lb": "pounds?", "oz": "ounces?|unzen?|onces?", "min": "minut(?:es?|en?)",
-    "%": "per[  ]?cent|prozent|pour[  ]cent", "€": "euros?", "$": "dollars?",
+    "%": "per[  ]?cent|prozent|pour[  ]cent", "€": "euros?", "$": "dollars?", "ct": "cents?|centimes?",
 }  # fmt: skip
 """Words for units in English, German and French."""
 _ANY_SPELLED = "|".join(f"(?P<u{number}>{words})" for number, words in enumerate(_SPELLED.values()))
