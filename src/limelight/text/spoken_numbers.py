@@ -14,7 +14,7 @@ from limelight.text.languages import normal_code
 from limelight.text.number_words import LANGUAGES, has_fraction, number_runs, word_values
 from limelight.text.numbers import find_numbers
 
-SMALLEST = 13
+MIN_VALUE = 13
 """Smallest value of any words that is compared."""
 _SMALL = {
     "en": "three four five six seven eight nine ten eleven twelve",
@@ -59,7 +59,7 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
 
 def _is_compared(value: int, size: int, text: str, language: str) -> bool:
     """Whether a number of so many words cannot mean anything else."""
-    if value >= SMALLEST:
+    if value >= MIN_VALUE:
         return value not in _SCALES
     words = _SMALL[language].split()
     return size == 1 and value >= 3 and re.search(rf"\b{words[value - 3]}\b", text, re.IGNORECASE) is not None
