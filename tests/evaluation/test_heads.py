@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import statistics
 
@@ -228,6 +229,12 @@ def test_other_models_are_refused():
         study_heads(Translator(model, Tokenizers(Whole(), Whole())), {None: PAIRS})
 
 
+def tau(one, other) -> float:
+    """Kendall's, by counting pairs."""
+    signs = [np.sign((one[a] - one[b]) * (other[a] - other[b])) for a, b in itertools.combinations(range(len(one)), 2)]
+    return sum(signs) / len(signs)
+
+
 def test_tables_hold_the_same_figures(translator):
     study = study_heads(translator, {None: PAIRS}, what=What(bleu=True, gold=[read_gold("0-0")] * 4))
     values = json.loads(study.to_json())
@@ -238,6 +245,8 @@ def test_tables_hold_the_same_figures(translator):
     points = list(csv.DictReader(io.StringIO(study.curve_csv())))
     assert len(points) == 2 * (len(study.heads) + 1)
     assert float(points[4]["loss"]) == values["curves"]["removal"][4]["loss"]
+    scores, removals = [each.gradient for each in study.heads], [each.removal.mean for each in study.heads]
+    assert study.agreement["gradient"] == values["agreement"]["gradient"] == pytest.approx(tau(scores, removals))
     text = study.table()
     most = max(study.heads, key=lambda each: each.removal.mean)
     assert text.splitlines()[3].startswith(str(most.head))

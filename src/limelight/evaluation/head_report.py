@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from limelight.inspection.erasure import rank_correlation
 from limelight.inspection.head_importance import Change, Head
 from limelight.inspection.head_roles import TEXTS, name_role
 
@@ -69,6 +72,15 @@ class HeadStudy:
     """Heads removed by the order of `removal`, `gradient` or `greedy`."""
     provenance: Mapping[str, Any]
 
+    @property
+    def agreement(self) -> dict[str, float | None]:
+        """Kendall's tau between the order of heads by removal and that by `gradient` or `gradient_share`."""
+        removals = np.array([[each.removal.mean for each in self.heads]])
+        return {
+            name: rank_correlation(np.array([[getattr(each, name) for each in self.heads]]), removals)
+            for name in ("gradient", "gradient_share")
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -77,6 +89,7 @@ class HeadStudy:
             "loss": self.loss,
             "bleu": self.bleu,
             "heads": [_head(each) for each in self.heads],
+            "agreement": self.agreement,
             "chance": {kind: dict(values) for kind, values in self.chance.items()},
             "curves": {
                 name: [
@@ -140,6 +153,11 @@ class HeadStudy:
             rows.append(row)
         whole = f"loss of the whole model: {self.loss:.4f} nats per target token"
         lines = [whole + (f", BLEU {self.bleu:.2f}" if self.bleu is not None else ""), "", *_aligned([titles, *rows])]
+        taus = " and ".join("no" if tau is None else f"{tau:.2f}" for tau in self.agreement.values())
+        lines += [
+            "",
+            f"rank correlation of gradient scores with removal: {taus} (divided by the norm of their attention)",
+        ]
         return "\n".join([*lines, "", *self._curve_lines()])
 
     def _curve_lines(self) -> list[str]:

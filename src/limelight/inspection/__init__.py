@@ -7,6 +7,7 @@ from limelight.inspection.head_importance import gradient_scores, sentence_losse
 from limelight.inspection.heads import with_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
+from limelight.inspection.patching import Sides, patch
 from limelight.inspection.save import save, save_grid
 from limelight.inspection.terminal import text_picture
 
@@ -14,12 +15,14 @@ __all__ = [
     "KINDS",
     "AttentionMap",
     "Link",
+    "Sides",
     "attention_map",
     "contributions",
     "decoder_lens",
     "encoder_lens",
     "erasures",
     "gradient_scores",
+    "patch",
     "rank_correlation",
     "reader_map",
     "save",

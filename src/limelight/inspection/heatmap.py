@@ -117,6 +117,37 @@ def draw_panels(
     return figure
 
 
+def draw_stacked(
+    panels: Sequence[tuple[npt.NDArray[np.floating], Sequence[str], Sequence[str]]],
+    *,
+    title: str = "",
+    theme: str = "dark",
+) -> "Figure":
+    """Several heat maps (values, rows, columns) below one another; values are shown from 0 to 1.
+
+    Errors are those of `draw_weights`.
+    """
+    require_matplotlib(theme)
+    labeled = [(values, _labels(rows), _labels(columns)) for values, rows, columns in panels]
+    down = sum(len(rows) for _, rows, _ in labeled)
+    longest = max((columns for *_, columns in labeled), key=len)
+    deepest = max((rows for _, rows, _ in labeled), key=lambda rows: max(map(len, rows)))
+    sizes = _sizes(deepest, longest, across=1, down=1, cell=min(0.3, MAX_PICTURE / down))
+    tops = [max(_sizes(rows, columns, across=1, down=1, cell=sizes.cell).top, 0.3) for _, rows, columns in labeled]
+    figure = _figure(sizes.left + sizes.cell * len(longest) + 0.8, sum(tops) + sizes.cell * down + 0.3)
+    families, place = _families([text for _, rows, columns in labeled for text in (*rows, *columns)]), 0.0
+    for (values, rows, columns), top in zip(labeled, tops, strict=True):
+        place += top
+        width, height = sizes.cell * len(columns), sizes.cell * len(rows)
+        axes = _axes(figure, sizes.left, place, width, height)
+        image = _heat(axes, values.astype(np.float32), None, theme)
+        _label(axes, rows, columns, sizes, families)
+        place += height
+    _color_bar(figure, image, sizes.left + sizes.cell * len(longest) + 0.15, tops[0], height=min(place, 2.0))
+    _title(figure, title)
+    return figure
+
+
 LINES: dict[str, Sequence[str]] = {
     "dark": ("#fcfdbf", "#fe9f6d", "#b73779", "#6f7fd0"),
     "light": ("#08519c", "#d95f02", "#1b9e77", "#7570b3"),

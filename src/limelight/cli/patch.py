@@ -1,0 +1,126 @@
+"""`limelight patch`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from limelight.cli import drawing, options
+from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.output import show
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.pipelines.patch import Patched
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight patch --pair number --from en --to de
+  limelight patch "I saw the child." "I saw the children." --to de
+  limelight patch "A dog." "The dog." --model runs/en-de -o patch.svg
+"""
+WITH_LESS_MEMORY = "Give shorter sentences: each of their tokens is a sentence of a batch"
+FORMS = (".svg", ".png", ".json", ".csv")
+
+
+class BuiltIn(StrEnum):
+    """The values of `--pair`."""
+
+    NUMBER = "number"
+    GENDER = "gender"
+    TENSE = "tense"
+
+
+First = Annotated[
+    str | None,
+    typer.Argument(help="The text whose vectors are put into the other.", metavar="TEXT", show_default=False),
+]
+Second = Annotated[
+    str | None, typer.Argument(help="The other text, with as many tokens.", metavar="OTHER", show_default=False)
+]
+Pair = Annotated[
+    BuiltIn | None,
+    typer.Option(
+        "--pair",
+        help="A built-in pair of English texts: singular and plural, he and she, or present and past.",
+        metavar="number|gender|tense",
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", help="Translation of TEXT. Default: the model's own.", metavar="TEXT"),
+]
+OtherTarget = Annotated[str | None, typer.Option("--other-target", help="Translation of OTHER.", metavar="TEXT")]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", help="Picture (.svg, .png) or values (.json, .csv). Default: a table.", metavar="FILE"
+    ),
+]
+
+
+def patch(
+    first: First = None,
+    second: Second = None,
+    pair: Pair = None,
+    model: options.OneModel = None,
+    source_lang: options.FromLanguage = "",
+    target_lang: options.ToLanguage = "",
+    target: Target = None,
+    other_target: OtherTarget = None,
+    output: Picture = None,
+    theme: drawing.PictureTheme = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Find where a model keeps the difference of two texts, such as number, gender or tense.
+
+    Vectors of one are put into the other, and the part of its translation that returns is measured for each layer and
+    position.
+    """
+    if (pair is None) == (first is None) or (first is None) != (second is None):
+        raise UserError('give two texts, as in limelight patch "I saw it." "I see it.", or --pair number')
+    if (target is None) != (other_target is None):
+        raise UserError("--target and --other-target belong together: give both translations, or none")
+    ending = output.suffix.lower() if output is not None else ""
+    if output is not None and ending not in FORMS:
+        raise UserError(f"{output}: the suffix determines the format and must be one of {' '.join(FORMS)}")
+    if theme is not None and ending not in FORMS[:2]:
+        raise UserError(f"--theme {theme.value}: themes are for pictures: give -o FILE, such as -o patch.svg")
+    folders, configs = find_models(model, bundled=True)
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} models: one is patched; give --model once")
+    if "pairs" not in configs[0].model.learns_from:
+        raise UserError(f"{folders[0]}: this model does not translate; `limelight patch` is for translators")
+    translator = open_translator(folders, Machine(device, threads), brief=True)
+    from limelight.pipelines.patch import PAIRS, patch_texts
+
+    texts = PAIRS[pair.value] if pair is not None else (first or "", second or "")
+    said = None if target is None or other_target is None else (target, other_target)
+    found = patch_texts(translator, *texts, targets=said, source_lang=source_lang, target_lang=target_lang)
+    if output is None:
+        show(found.table())
+    else:
+        _write(found, output, ending, (theme or drawing.Theme.DARK).value)
+        typer.echo(f"wrote {output}", err=True)
+
+
+def _write(found: Patched, output: Path, ending: str, theme: str) -> None:
+    from limelight.files import write_whole
+    from limelight.inspection.heatmap import draw_stacked, picture_bytes
+    from limelight.pipelines.patch import layer_names
+
+    if ending in FORMS[:2]:
+        panels = [(effects, layer_names(len(effects)), columns) for columns, effects in found.panels().values()]
+        title = "\n".join(f"{text} → {said}" for text, said in zip(found.texts, found.translations, strict=True))
+        title += f"\nwhat returns of {found.tokens[0]} instead of {found.tokens[1]}: encoder, decoder"
+        content = picture_bytes(draw_stacked(panels, title=title, theme=theme), "svg" if ending == ".svg" else "png")
+    else:
+        content = (found.to_json() if ending == ".json" else found.to_csv()).encode()
+    try:
+        write_whole(output, content)
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written: {(error.strerror or str(error)).lower()}") from None
