@@ -145,3 +145,9 @@ def test_hostile_numbers_take_no_time(text: str) -> None:
 def test_groups_of_three_digits_are_a_number_only_if_no_other_group_follows() -> None:
     assert [each.text for each in find_numbers("en 2020 12 500 personnes", "fr")] == ["2020", "12 500"]
     assert [each.text for each in find_numbers("49 443 5376", "fr")] == ["49", "443", "5376"]
+
+
+def test_a_letter_after_a_number_belongs_to_it_in_numbers_of_houses() -> None:
+    assert [(each.text, each.exact) for each in find_numbers("22b, 3D and 5d.", "en")] == [
+        ("22b", True), ("3", False), ("5", False),
+    ]  # fmt: skip

@@ -58,7 +58,7 @@ _PHONE = (
 _MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund)"
 _NUMBER = re.compile(
     rf"(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
-    r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-dA-D](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
+    r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-cA-C](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
     rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
     rf"|(?P<phone>(?<![\w.,:/-])(?:{_PHONE})(?!\w|[./-]\d))"
     rf"|(?P<time>(?<!\d)(?:\d+(?::\d+)+|\d{{1,2}}[{SPACES}]?h[{SPACES}]?\d{{2}})(?!\w))"
