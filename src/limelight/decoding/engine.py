@@ -126,11 +126,9 @@ class Lane:
         return bool(slots)
 
     def partial(self, id: int, since: int) -> Hypothesis | None:
-        """See `Engine.partial`."""
         return next((self.search.partial(slot, since) for slot in self._slots_of(id)), None)
 
     def certain(self, id: int) -> tuple[int, ...]:
-        """See `Engine.certain`."""
         return next(map(self.search.certain, self._slots_of(id)), ())
 
     def _slots_of(self, id: int) -> list[int]:

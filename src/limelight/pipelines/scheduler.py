@@ -89,7 +89,7 @@ class Shelf:
     def __init__(self, jobs: Sequence[AnyJob]) -> None:
         self._jobs, self._lock = deque(jobs), Lock()
         self._shares: list[deque[tuple[AnyJob, Ask]]] = [deque()]
-        """Of each engine."""
+        """Waiting requests of each engine, with their jobs."""
         self._fill()
 
     @property

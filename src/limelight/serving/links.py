@@ -63,21 +63,19 @@ class ThreadLink(Link):
         self._thread.start()
 
     def send(self, task: Task) -> None:
-        """See `Link`."""
         self._inbox.put(task)
 
     def close(self) -> None:
-        """See `Link`."""
         self._inbox.put(None)
 
     def kill(self) -> None:
-        """See `Link`; a thread cannot be ended by force, so it is left to itself."""
+        """Report `closed` and abandon the thread, which cannot be ended by force."""
         self._report(Report(0, "closed", "the engine did not report"))
         self._left = True
         self._inbox.put(None)
 
     def join(self, seconds: float) -> None:
-        """See `Link`; a thread cannot be ended by force."""
+        """Wait; a thread cannot be ended by force."""
         self._thread.join(seconds)
 
     def _report(self, report: Report) -> None:
@@ -110,19 +108,16 @@ class ProcessLink(Link):
         threading.Thread(target=self._read, args=(heard,), daemon=True, name="reports").start()
 
     def send(self, task: Task) -> None:
-        """See `Link`."""
         self._outbox.put(task)
 
     def close(self) -> None:
-        """See `Link`."""
         self._outbox.put(None)
 
     def kill(self) -> None:
-        """See `Link`; the thread that reads from it reports."""
+        """End the process; the thread that reads from it reports `closed`."""
         self._process.kill()
 
     def join(self, seconds: float) -> None:
-        """See `Link`."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -142,7 +137,7 @@ class ProcessLink(Link):
             stdin.close()
 
     def _read(self, heard: ReportCallback) -> None:
-        """Until the process has ended, or has written what is no report: it died in the middle of one."""
+        """Until the process has ended, or has written an invalid report: it died in the middle of one."""
         stdout = self._process.stdout
         assert stdout is not None
         reason = ""

@@ -30,7 +30,7 @@ class Loading:
     device: str | None = None
     precision: str | None = None
     threads: int = 1
-    """Of one engine."""
+    """CPU threads of one engine."""
     shortlist: bool = False
     pivot: bool = True
     """Whether it translates through another language what it has no direction for."""

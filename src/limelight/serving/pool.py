@@ -215,7 +215,7 @@ class Pool:
         return max(1, min(30, math.ceil(seconds)))
 
     def reload(self, new_link: NewLink) -> None:
-        """Start engines anew; the present ones end when these are there, and stay if these fail."""
+        """Start new engines; the present ones end when these are there, and stay if these fail."""
         self._new_link = new_link
         self._newest += 1
         self._generation = self._newest

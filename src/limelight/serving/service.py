@@ -53,7 +53,7 @@ MAX_WAITING = 256
 """Requests that wait for a model that is loading."""
 
 _TAG = re.compile("<[^<>]*>")
-"""What is no language of a text with tags."""
+"""Tags, which say nothing about the language of a text."""
 State = Callable[[], tuple[str, str, str]]
 """What there is of a translation, how much of that will not change, and how much the search has settled."""
 Shown = Callable[[int, State], None]
@@ -170,7 +170,7 @@ class Service:
         self.memories = memories or Memories(limits)
         self._looking_up = asyncio.Lock()
         self._bursts: dict[str, Burst] = {}
-        """Of each key that was used."""
+        """The burst of each key that was used."""
         self._waiting = 0
         """Requests that wait for a model that is loading."""
         self.used: dict[str, int] = {}
@@ -377,7 +377,6 @@ class Service:
             raise
 
     async def _pay(self, keys: Keys, name: str, characters: int) -> None:
-        """See `_paid`."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self.limits.queue_seconds
         burst = self._bursts.setdefault(name, Burst())
