@@ -69,6 +69,7 @@ OF_THE_PROCESS = {
 OWNERS = {
     "limelight.child": "a child owns its process",
     "limelight.cli.models": "the command line",
+    "limelight.cli.learn": "the command line",
     "limelight.cli.train": "the command line",
     "limelight.memory": "what the command line asks for",
     "limelight.signals": "listens while a run or a command asks it to",

@@ -403,3 +403,10 @@ def test_a_preview_is_for_pairs(limelight: Limelight, corpus: Path, tmp_path: Pa
     ended = limelight("train", "--train", corpus / "train.tsv", "--recipe", "classifier", "--preview", 3)
     assert (ended.code, ended.out) == (2, "")
     assert "it needs a translation model" in ended.err
+
+
+def test_general_text_is_for_fine_tuning_only(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    text = ["--train", corpus / "train.tsv", "--general", corpus / "valid.tsv", "--max-steps", 1]
+    ended = limelight("train", *text, "--out", tmp_path / "run")
+    assert ended.code == 2
+    assert "--general is for a run that begins with another model: give --from MODEL" in ended.err

@@ -13,14 +13,17 @@ def test_the_model_and_how_it_is_used_are_the_parents() -> None:
         assert (found.batching.block, found.batching.max_length) == (parent.batching.block, parent.batching.max_length)
         assert found.batching.tokens <= parent.batching.tokens * parent.training.accumulate
         assert found.training.learning_rate < parent.training.learning_rate
-        assert (found.data, found.begin_with) == (RunConfig().data, "")
+        replays = {"replay": 1.0 if "pairs" in parent.model.learns_from else 0.0}
+        assert found.data == RunConfig().data.model_copy(update=replays)
+        assert found.begin_with == ""
 
 
 def test_wider_models_get_a_smaller_rate() -> None:
     rates = {width: finetune(RunConfig(model=TransformerConfig(d_model=width))).training.learning_rate
              for width in (8, 128, 256, 512, 1024)}  # fmt: skip
-    assert rates == {8: 1e-3, 128: 6e-4, 256: 3e-4, 512: 1.5e-4, 1024: 7.5e-5}
-    assert finetune(RunConfig(model=RecurrentConfig(hidden=512))).training.learning_rate == 1.5e-4
+    assert rates == {8: 1e-3, 128: 2e-4, 256: 1e-4, 512: 5e-5, 1024: 2.5e-5}
+    assert finetune(RunConfig(model=RecurrentConfig(hidden=512))).training.learning_rate == 5e-5
+    assert finetune(RunConfig(model=DecoderOnlyConfig(d_model=512))).training.learning_rate == 1.5e-4
 
 
 def test_each_family_is_judged_by_its_own_figure() -> None:

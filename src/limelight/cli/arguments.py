@@ -17,7 +17,7 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
 
-SEVERAL = ("--train", "--back-translated", "--valid", "--text", "--valid-text", "--test")
+SEVERAL = ("--train", "--back-translated", "--valid", "--general", "--text", "--valid-text", "--test")
 """Options that take several arguments, as in `--train train.en train.de`."""
 _PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")

@@ -176,6 +176,16 @@ From = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+General = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--general",
+        help="With --from: parallel text of other subjects, which the new model should not forget. Default: the text "
+        "that the folder of the model keeps.",
+        metavar="FILE...",
+        rich_help_panel=TEXT,
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -28,8 +28,7 @@ EXAMPLES = """
   limelight train --train memory.tsv --source en --target fr \\
       --set augmentation.placeholders=0.3 --preview 20
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
-  limelight train --from runs/en-de --train terms.tsv --valid more.tsv \\
-      --out runs/terms
+  limelight train --from runs/en-de --train terms.tsv --out runs/terms
 """
 LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})?"
 """Pattern of language tags: `de`, `pt-BR`."""
@@ -48,6 +47,7 @@ def train(
     back_translated: options.BackTranslated = None,
     valid: options.Valid = None,
     hold_out: options.HoldOut = None,
+    general: options.General = None,
     text: options.PlainText = None,
     valid_text: options.ValidText = None,
     source: options.Source = "",
@@ -70,6 +70,8 @@ def train(
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
     if begin_with is not None and not begin_with:
         raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
+    if general and not begin_with:
+        raise UserError("--general is for a run that begins with another model: give --from MODEL, or leave it out")
     there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
     parent = _parent(begin_with, there) if begin_with else None
     resolved = _start_from(recipe, config, there, parent)
@@ -78,6 +80,7 @@ def train(
     pairs = {
         "train": _pairs(train, source, target, "--train") + _tagged(back_translated, source, target),
         "valid": _pairs(valid, source, target, "--valid"),
+        "general": _pairs(general, source, target, "--general"),
     }
     if parent:
         from limelight.training.parent import named_as_in

@@ -2,6 +2,7 @@
 
 from limelight.config import (
     BatchingConfig,
+    DataConfig,
     DecoderOnlyConfig,
     DecodingConfig,
     EncoderOnlyConfig,
@@ -362,9 +363,9 @@ def classifier() -> RunConfig:
     )
 
 
-RATE, RATE_WIDTH = 3e-4, 256
-"""Learning rate of a model of this width. For others it is inversely proportional to the width, as for hidden weights
-under Adam (Yang et al. 2022, "Tensor Programs V", table 3)."""
+RATE, REPLAYING_RATE, RATE_WIDTH = 3e-4, 1e-4, 256
+"""Learning rate of a model of this width, and of one that replays general text. For others it is inversely
+proportional to the width, as for hidden weights under Adam (Yang et al. 2022, "Tensor Programs V", table 3)."""
 
 MAX_RATE = 1e-3
 
@@ -374,7 +375,7 @@ SAMPLED = ("bpe", "unigram")
 
 def finetune(parent: RunConfig | None = None) -> RunConfig:
     """The model, vocabulary and search settings of `parent` with a small learning rate; no paper, measured on captions
-    after everyday sentences (docs/training.md).
+    (docs/own-text.md). A translation model replays general text.
 
     Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
     the one of `--from`.
@@ -383,21 +384,23 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
     learns_from = parent.model.learns_from
     translates = "pairs" in learns_from
     tokens = parent.batching.tokens * parent.training.accumulate
+    rate = (REPLAYING_RATE if translates else RATE) * RATE_WIDTH / parent.model.width
     return RunConfig(
         recipe="finetune",
         tokens=parent.tokens,
-        batching=parent.batching.model_copy(update={"tokens": min(tokens, 4096)}),
+        data=DataConfig(replay=1.0 if translates else 0.0),
+        batching=parent.batching.model_copy(update={"tokens": min(tokens, 1024 if translates else 4096)}),
         model=parent.model,
         training=TrainingConfig(
             schedule="inverse_sqrt",
-            learning_rate=min(MAX_RATE, float(f"{RATE * RATE_WIDTH / parent.model.width:.1e}")),
+            learning_rate=min(MAX_RATE, float(f"{rate:.2g}")),
             warmup=100,
             label_smoothing=0.1 if translates else 0.0,
-            validate_every=100,
-            checkpoint_every=500,
-            bleu_sentences=500 if translates else 0,
+            validate_every=50 if translates else 100,
+            checkpoint_every=100 if translates else 500,
+            bleu_sentences=250 if translates else 0,
             best_by="bleu" if translates else "macro_f1" if "labels" in learns_from else "loss",
-            patience=10,
+            patience=4 if translates else 10,
             average=1,
         ),
         decoding=parent.decoding,

@@ -35,9 +35,10 @@ class Corpus(Section):
     """Language of the target side, for example `de`."""
     weight: float = Field(1.0, gt=0)
     """How often the corpus is seen per epoch; 0.5 is a new random half each time, 2 is all of it twice."""
-    tag: Literal["", "bt"] = ""
+    tag: Literal["", "bt", "replay"] = ""
     """`bt` if the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell et
-    al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation."""
+    al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation. `replay` for text of
+    the parent model, which a fine-tuned one should not forget (`data.replay`); it has no token."""
 
 
 class DataConfig(Section):
@@ -53,6 +54,11 @@ class DataConfig(Section):
     inherited: tuple[tuple[str, str], ...] = ()
     """The directions (source and target language) of the parent model, if it has several. The new model keeps them and
     their language tags. Set when a run begins."""
+    replay: float = Field(0.0, ge=0, le=10)
+    """Pairs of general text for each pair of `train`, in all directions of the model that the run begins with. 0 trains
+    on `train` alone, and mixes and measures nothing at the end."""
+    general: tuple[Corpus, ...] = ()
+    """General text for `replay`, if not the text that the parent model keeps in its folder."""
     temperature: float = Field(1.0, ge=1)
     """T of the sampling between corpora of different size: a corpus of n pairs is drawn in proportion to n^(1/T)
     (Arivazhagan et al. 2019, section 4.2). 1 draws each pair equally often; larger values make corpora more equal."""

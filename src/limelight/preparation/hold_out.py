@@ -138,8 +138,10 @@ def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
 def _made_from(config: RunConfig) -> str:
     """The files and settings on which the selection depends."""
     files = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for each in config.data.train
-             for name in each.files]  # fmt: skip
-    data = config.data.model_dump(mode="json", exclude={"valid", "inherited", "temperature", "on_doubt"})
+             if each.tag != "replay" for name in each.files]  # fmt: skip
+    data = config.data.model_dump(
+        mode="json", exclude={"valid", "inherited", "temperature", "on_doubt", "replay", "general"}
+    )
     return json.dumps({"files": files, "data": data, "seed": config.training.seed})
 
 

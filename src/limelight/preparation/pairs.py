@@ -53,13 +53,14 @@ def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None
     """
     if (run / CONFIG).exists():
         return
-    for corpus in config.data.train:
+    new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
+    for corpus in new:
         first = next(cleaned(config.data, [corpus], CleanReport(), silently), None)
         if first is not None:
             say(f"{first.place}: {corpus.source}: {_short(first.source)} -> {corpus.target}: {_short(first.target)}")
     translates = config.learns == "pairs"
     checks: list[tuple[Corpus, SideCheck]] = []
-    for corpus in (*config.data.train, *config.data.valid):
+    for corpus in (*new, *config.data.valid):
         for line in doubts(corpus.files, *known_languages(corpus), languages=not translates):
             say(f"warning: {line}")
         if translates:
@@ -112,7 +113,9 @@ Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Maps pairs to the rows of both sides."""
-NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature", "on_doubt", "hold_out"}
+NO_CLEANING = {
+    "train", "valid", "both_directions", "inherited", "temperature", "on_doubt", "hold_out", "replay", "general",
+}  # fmt: skip
 """Settings of `data` that do not affect which pairs of a corpus are kept."""
 MISSING = "characters-without-tokens.tsv"
 """A file in the data of a run with character, code point, count and first position."""
@@ -274,7 +277,7 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
 
 def further_pieces(data: DataConfig) -> tuple[str, ...]:
     """Reserved tokens that the source vocabulary of a new run needs besides language tags."""
-    return (BACK_TRANSLATED,) if any(corpus.tag for corpus in data.train) else ()
+    return (BACK_TRANSLATED,) if any(corpus.tag == "bt" for corpus in data.train) else ()
 
 
 def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]) -> UserError:
@@ -329,7 +332,7 @@ def _store(
 
 def _max_length(config: RunConfig, corpus: Corpus) -> int:
     """Maximum tokens of a side, its end included, that leave room for the tags before each source."""
-    return config.batching.max_length - has_tags(config.data) - bool(corpus.tag)
+    return config.batching.max_length - has_tags(config.data) - (corpus.tag == "bt")
 
 
 def _tokenize(

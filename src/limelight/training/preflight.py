@@ -31,6 +31,7 @@ from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.hold_out import is_resumed, keeps, plan_hold_out
 from limelight.preparation.pairs import Prepared, Say, further_pieces
+from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.marks import show_marks
 from limelight.text.open_text import open_text, require_lasting
@@ -150,7 +151,7 @@ def require_one_kind(config: RunConfig) -> None:
         raise UserError("--valid is for pairs and --text for plain text: give validation text with --valid-text")
     if data.train and data.valid_text:
         raise UserError("--valid-text is for plain text and --train for pairs: give validation pairs with --valid")
-    if any(corpus.tag for corpus in data.train) and config.learns != "pairs":
+    if any(corpus.tag == "bt" for corpus in data.train) and config.learns != "pairs":
         raise UserError("--back-translated is for models that translate: give text with labels with --train")
     if any(corpus.tag for corpus in data.valid):
         raise UserError("data.valid: a corpus for validation has no tag, as the text to be translated later has none")
@@ -184,7 +185,7 @@ def _check_files(config: RunConfig, folder: Path) -> None:
     unseen = () if data.hold_out else data.valid  # held-out text is not there yet
     for role, corpora in (("valid", unseen), ("train", data.train)):
         for number, corpus in enumerate(corpora):
-            if not (resumed and keeps(folder, f"{role}-{number}")):
+            if corpus.tag != REPLAY and not (resumed and keeps(folder, f"{role}-{number}")):
                 _read_first(corpus, skip=data.on_bad_line == "skip")
     if not (resumed and keeps(folder, "text-train")):
         _open_all((*data.valid_text, *data.text))
@@ -253,7 +254,7 @@ def _check_back_translated(config: RunConfig, tokenizer: Tokenizer) -> None:
     try:
         tokenizer.reserved_id(BACK_TRANSLATED)
     except UserError:
-        files = next(corpus.files for corpus in config.data.train if corpus.tag)
+        files = next(corpus.files for corpus in config.data.train if corpus.tag == "bt")
         raise UserError(
             f"--back-translated {' '.join(files)}: the vocabulary of {config.begin_with} has no tag {BACK_TRANSLATED}, "
             "as that model was trained without back-translated text. Give the file with --train, which adds no tag, or "

@@ -13,6 +13,7 @@ from limelight.models.families import choose_device, count_parameters
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
+from limelight.preparation.replay import GENERAL, plan_replay
 from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
@@ -29,6 +30,7 @@ from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.confidence import keep_confidence
 from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.loop import run_training, why_over
+from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
 from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, fp32_products
@@ -56,7 +58,7 @@ MAY_CHANGE = {
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
 
-MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, Path(PARENT).stem}
+MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, GENERAL, Path(PARENT).stem}
 """Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
 
 
@@ -89,7 +91,7 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: 
     """Prepare the run and train it: the only process, or the first."""
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     _require_run_or_nothing(folder)
-    config = plan_hold_out(resolve_directions(config, folder), folder)
+    config = plan_hold_out(plan_replay(resolve_directions(config, folder), folder), folder)
     if short is not None:
         short = short.model_copy(update={"data": config.data})
     _require_end(config)
@@ -168,6 +170,8 @@ def _trained(run: Run) -> Progress:
     run.group.equalize(list(run.model.parameters()))
     reason = why_over(config.training, run.progress, epoch=run.epoch)
     if reason and run.progress.finished:
+        if run.group.is_first and isinstance(run.task, Translation):
+            mix_with_parent(run, run.task)  # it may have been interrupted
         report.say(f"nothing left to do: {reason}. Give a larger bound to continue {folder}.")
         return run.progress
     if run.group.is_first:
@@ -176,6 +180,7 @@ def _trained(run: Run) -> Progress:
     with fp32_products(run.precision):
         reason = run_training(run)
         if run.group.is_first and run.progress.finished and isinstance(run.task, Translation):
+            mix_with_parent(run, run.task)
             keep_confidence(folder, run.task.valid_pairs, report.say, device=run.device)
             keep_alignment(folder, run.task.valid_pairs, report.say, device=run.device)
     run.group.wait()

@@ -19,6 +19,7 @@ from limelight.models.families import build_model, family_of, resolve
 from limelight.models.interface import Model, eval_mode
 from limelight.preparation.hold_out import make_hold_out
 from limelight.preparation.pairs import Say, cleaned, first_look, silently
+from limelight.preparation.replay import make_replay
 from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers
 from limelight.training.distributed import ALL_MINE, Sharing
@@ -152,6 +153,7 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
     if config.data.hold_out:
         whole = config.data.model_copy(update={"hold_out": 0})
         make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus], CleanReport(), silently), say)
+    make_replay(config, folder, say)
     if not config.data.text:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)

@@ -166,10 +166,16 @@ class Translation(Task):
         self.config = config
         self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
         tagged_pairs = sum(
-            len(store) for corpus, store in zip(config.data.train, prepared.stores, strict=True) if corpus.tag
+            len(store) for corpus, store in zip(config.data.train, prepared.stores, strict=True) if corpus.tag == "bt"
         )
         if tagged_pairs:
             self.amount += f", {tagged_pairs:,} of them back-translated (tag {BACK_TRANSLATED})"
+        if replayed := sum(
+            len(store)
+            for corpus, store in zip(config.data.train, prepared.stores, strict=True)
+            if corpus.tag == "replay"
+        ):
+            self.amount += f", {replayed:,} of them replayed"
         directions = trained_directions(config.data)
         if len(directions) > 1:
             self.amount += f" in {len(directions)} directions ({', '.join(map(str, directions))})"
@@ -177,7 +183,7 @@ class Translation(Task):
             config, prepared, processes=data_workers(config.training.data_workers, device_of(model))
         )
         self.valid_pairs = valid_pairs(config.data, prepared.valid)
-        self.valid = self._valid_sets(prepared, model)
+        self.valid = valid_sets(config, prepared.tokenizers, model, self.valid_pairs, config.training.bleu_sentences)
         self.measured_by = self._measured_by()
 
     @property
@@ -212,21 +218,24 @@ class Translation(Task):
         each = (f"{', '.join(directions)}: {how}" for how, directions in alike.items())
         return "; ".join([f"mean of {len(self.valid)} directions", *each]) if self.valid else ""
 
-    def _valid_sets(self, prepared: Prepared, model: Seq2Seq) -> dict[Direction, ValidSet]:
-        """One for each direction that has validation text."""
-        training, several = self.config.training, has_tags(self.config.data)
-        return {
-            direction: ValidSet(
-                some,
-                tagged(prepared.tokenizers, direction.target) if several else prepared.tokenizers,
-                model,
-                tokens=self.config.batching.tokens,
-                sentences=training.bleu_sentences,
-                language=direction.target if several else target_language(self.config.data),
-                tokenize=training.bleu_tokenize,
-            )
-            for direction, some in self.valid_pairs.items()
-        }
+
+def valid_sets(
+    config: RunConfig, tokenizers: Tokenizers, model: Seq2Seq, pairs: Mapping[Direction, Sequence[Pair]], sentences: int
+) -> dict[Direction, ValidSet]:
+    """A `ValidSet` for each direction, of whose pairs some `sentences` are translated."""
+    several = has_tags(config.data)
+    return {
+        direction: ValidSet(
+            some,
+            tagged(tokenizers, direction.target) if several else tokenizers,
+            model,
+            tokens=config.batching.tokens,
+            sentences=sentences,
+            language=direction.target if several else target_language(config.data),
+            tokenize=config.training.bleu_tokenize,
+        )
+        for direction, some in pairs.items()
+    }
 
 
 def stream_of(config: RunConfig, prepared: Prepared, *, processes: int) -> BatchStream:
@@ -276,7 +285,7 @@ def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[
     """The tokens before every source: for the target language if there are several directions, and for back-translated
     text."""
     language = [language_tag(direction.target)] if has_tags(data) else []
-    return language + [BACK_TRANSLATED] * bool(corpus.tag)
+    return language + [BACK_TRANSLATED] * (corpus.tag == "bt")
 
 
 def balance(sizes: Sequence[int], temperature: float) -> list[float]:

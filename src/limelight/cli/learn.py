@@ -1,0 +1,99 @@
+"""`limelight learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.arguments import corpora
+from limelight.cli.models import find_models
+from limelight.errors import UserError
+from limelight.signals import Stopped
+
+if TYPE_CHECKING:
+    from limelight.config import Corpus, RunConfig
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight learn --memory project_save.tmx --from en --to de -o models/own
+  limelight learn --memory own.tmx --model runs/en-de -o models/2
+  limelight learn --memory own.tmx --from en --to de \\
+      --general everyday.en everyday.de -o models/own
+"""
+WITH_LESS_MEMORY = "Leave out very long segments"
+
+
+def learn(
+    memory: Annotated[
+        list[str],
+        typer.Option(
+            "--memory",
+            help="A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ... Can be repeated.",
+            metavar="FILE",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the new model; it must not exist.", metavar="NEW")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", help="Run or model folder. Default: the bundled model.", metavar="RUN")
+    ] = "",
+    source_lang: options.FromLanguage = "",
+    target_lang: options.ToLanguage = "",
+    general: options.General = None,
+    max_minutes: options.MaxMinutes = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a better model of a translation memory, in minutes. The old model stays as it is; a new one that is not
+    better on held-out pairs, or has forgotten too much, is not written. After an interruption, the same command
+    continues."""
+    from limelight.config import override
+    from limelight.memory import hold_memory_for_work
+    from limelight.training.parent import fitting_recipe, named_as_in
+
+    [begin_with], [parent] = find_models([model] if model else None, bundled=True)
+    if parent.learns != "pairs":
+        raise UserError(f"{begin_with}: this model does not translate; name one that does")
+    data = {
+        "train": named_as_in(parent, _pairs(memory, parent, (source_lang, target_lang), "--memory")),
+        "general": named_as_in(parent, _pairs(general or [], parent, (source_lang, target_lang), "--general")),
+    }
+    config = fitting_recipe("finetune", parent)
+    config = config.model_copy(
+        update={"begin_with": begin_with, "data": config.data.model_copy(update={**data, "on_bad_line": "skip"})}
+    )
+    bounds = {"max_minutes": max_minutes, "device": device, "threads": threads}
+    config = override(config, [f"training.{name}={value}" for name, value in bounds.items() if value is not None])
+    hold_memory_for_work()
+    from limelight.training.learn import learn as run
+
+    try:
+        found = run(config, output, quiet=quiet)
+    except Stopped as stopped:
+        stopped.add_note("the same command continues; nothing has been written yet")
+        raise
+    if not quiet:
+        typer.echo(f"limelight: {output}: the new model; {'; '.join(found.lines())}", err=True)
+
+
+def _pairs(files: list[str], parent: RunConfig, asked: tuple[str, str], option: str) -> tuple[Corpus, ...]:
+    """The corpora of the files. One that does not name its direction is in the one that is asked for, or in the only
+    one of the model."""
+    from limelight.config import UNNAMED, directions_of, find_direction
+
+    found, directions = (corpora(files, *asked, option) if files else ()), directions_of(parent.data)
+    if len(directions) < 2:
+        return found
+    named = []
+    for corpus in found:
+        if UNNAMED["source"] == corpus.source or UNNAMED["target"] == corpus.target:
+            chosen = find_direction(directions, *asked)
+            assert chosen is not None  # one of several is always named
+            corpus = corpus.model_copy(update={"source": chosen.source, "target": chosen.target})
+        named.append(corpus)
+    return tuple(named)

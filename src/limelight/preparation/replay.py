@@ -1,0 +1,302 @@
+"""General text for a run that begins with another model: pairs that are replayed, so that the model does not forget
+them, and held-out pairs that measure what it forgets.
+
+They come from the files that the user names (`data.general`), or from what the folder of the parent model keeps: the
+training and validation text of a run, or the general text of a fine-tuned model. A run stores its own copy, so neither
+is needed later. Pairs are chosen by a hash of their source or by a fixed seed: equal starts choose the same ones.
+"""
+
+import heapq
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from limelight.batching.overlap import fold
+from limelight.batching.store import open_store
+from limelight.config import (
+    UNNAMED,
+    Corpus,
+    Direction,
+    RunConfig,
+    direction_of,
+    directions_of,
+    has_tags,
+    known_languages,
+    load_config,
+    trained_directions,
+)
+from limelight.errors import RunError, UserError
+from limelight.files import write_folder
+from limelight.preparation.hold_out import DATA, keeps, kept_pairs
+from limelight.preparation.pairs import cleaned, silently
+from limelight.storage.layout import CONFIG, find_model
+from limelight.text.clean import CleanReport
+from limelight.text.pair import Pair
+from limelight.text.readers import read_pairs
+
+GENERAL = "general"
+"""The folder with the general text, in a run and in a model that `limelight learn` writes."""
+ABOUT = "about.json"
+FORMAT = 1
+REPLAY = "replay"
+"""The tag of a corpus that is replayed."""
+ROLES = ("train", "valid", "test")
+MEASURED = 300
+"""Half the number of pairs, of all directions together, that choose and measure the model at the end."""
+REPLAYED = 2000
+"""Minimum number of pairs to replay from, if there are as many. An epoch draws as many as it should."""
+MAX_REPLAYED = 50_000
+LEAST = 40
+"""Minimum number of pairs of a direction: of fewer nothing can be measured."""
+MAX_CHARACTERS = 500
+"""Longer texts are not used, since measuring takes time."""
+HELD_OUT_SHARE = 16
+"""If there is no validation text, one of this many pairs of the new text is held out for it, and one for tests."""
+EPOCHS = 3
+"""Epochs of a run that is given no bound. It may end earlier, when the new text stops gaining."""
+TOKENS = 30
+"""Estimated tokens of a pair, padding included."""
+LEAST_UPDATES = 100
+MAX_HELD_OUT = 250
+LEAST_HELD_OUT = 10
+
+Say = Callable[[str], None]
+Found = dict[Direction, dict[str, list[Pair]]]
+"""For each direction the pairs of each role."""
+
+
+def plan_replay(config: RunConfig, run: Path) -> RunConfig:
+    """The configuration with the corpora that `make_replay` will write, and with held-out text and a number of updates
+    if none is given. An existing run keeps its own.
+
+    Raises `UserError` as reading the text does, and for general text that is not in a direction of the model.
+    """
+    data = config.data
+    if not (data.replay and config.begin_with and config.learns == "pairs" and data.train):
+        return config
+    own = tuple(corpus for corpus in data.train if corpus.tag != REPLAY)
+    if (run / CONFIG).exists():
+        there = load_config(run / CONFIG)
+        replayed = tuple(corpus for corpus in there.data.train if corpus.tag == REPLAY)
+        chosen: dict[str, object] = {"train": own + replayed, "replay": there.data.replay and data.replay}
+        if not data.valid and not data.hold_out:
+            chosen["hold_out"] = there.data.hold_out
+        return config.model_copy(update={"data": data.model_copy(update=chosen)})
+    if not _continues(config, own):
+        return config.model_copy(update={"data": data.model_copy(update={"replay": 0.0})})
+    count = sum(1 for _ in cleaned(data, own, CleanReport(), silently))
+    found = _find(config, count)
+    wanted = max(1, round(data.replay * count))
+    available = sum(len(roles["train"]) for roles in found.values())
+    replayed = tuple(
+        Corpus(
+            files=(str(run / GENERAL / _name("train", direction)),),
+            source=direction.source,
+            target=direction.target,
+            weight=min(1.0, wanted / available),
+            tag=REPLAY,
+        )
+        for direction in found
+    )
+    changed: dict[str, object] = {"train": own + replayed}
+    if not data.valid and not data.hold_out and count >= LEAST:
+        changed["hold_out"] = max(LEAST_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
+    config = config.model_copy(update={"data": data.model_copy(update=changed)})
+    training = config.training
+    if training.max_steps is None and training.max_minutes is None:
+        epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
+        bound = {"max_steps": max(LEAST_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
+        config = config.model_copy(update={"training": training.model_copy(update=bound)})
+    return config
+
+
+def make_replay(config: RunConfig, run: Path, say: Say) -> None:
+    """Write the general text of a run that has none yet."""
+    if not any(corpus.tag == REPLAY for corpus in config.data.train):
+        if config.data.replay and config.begin_with and not (run / CONFIG).exists():
+            say(
+                f"{config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is not "
+                "measured: --general FILE names general text, such as everyday sentences, in the same languages"
+            )
+        return
+    if (run / CONFIG).exists():
+        return
+    own = [corpus for corpus in config.data.train if corpus.tag != REPLAY]
+    found = _find(config, sum(1 for _ in cleaned(config.data, own, CleanReport(), silently)))
+    origin = ", ".join(file for corpus in config.data.general for file in corpus.files) or config.begin_with
+
+    def fill(partial: Path) -> None:
+        for direction, roles in found.items():
+            for role, pairs in roles.items():
+                text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+                (partial / _name(role, direction)).write_text(text, encoding="utf-8", newline="\n")
+        about = {"format": FORMAT, "from": origin, "directions": [list(direction) for direction in found]}
+        (partial / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+
+    write_folder(run / GENERAL, fill)
+    counts = {role: sum(len(roles[role]) for roles in found.values()) for role in ROLES}
+    say(
+        f"general text of {origin}: {counts['train']:,} pairs to replay, {counts['valid'] + counts['test']:,} to "
+        f"measure what is forgotten, in {run / GENERAL}"
+    )
+
+
+def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
+    """The general text of a run or model folder by direction; empty if it has none.
+
+    Raises `RunError` if it is damaged.
+    """
+    if not (run / GENERAL / ABOUT).is_file():
+        return {}
+    try:
+        about = json.loads((run / GENERAL / ABOUT).read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise ValueError(f"format {about['format']}")
+        directions = [Direction(str(source), str(target)) for source, target in about["directions"]]
+        return {each: list(read_pairs([run / GENERAL / _name(role, each)])) for each in directions}
+    except (OSError, ValueError, LookupError, TypeError, UserError) as error:
+        raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
+
+
+def _continues(config: RunConfig, own: tuple[Corpus, ...]) -> bool:
+    """Whether the new text is in the direction of the parent, or the parent has several. A model of one direction has
+    no language tags, so it cannot keep that direction and learn another one."""
+    parent = load_config(find_model(config.begin_with) / CONFIG)
+    directions = directions_of(parent.data)
+    new = trained_directions(config.data.model_copy(update={"train": own}))
+    return has_tags(parent.data) or (len(new) == 1 and _same(new[0], directions))
+
+
+def _same(new: Direction, directions: tuple[Direction, ...]) -> bool:
+    """Whether a direction is the only one of a model, as far as both are named."""
+    unnamed = Direction(**UNNAMED)
+    return new == unnamed or directions in ((), (unnamed,), (new,))
+
+
+def _name(role: str, direction: Direction) -> str:
+    return f"{role}.{direction}.tsv"
+
+
+def _find(config: RunConfig, count: int) -> Found:
+    """The general text for `count` pairs of new text: what is named, else what the parent keeps. That of a model of one
+    direction has the name that the new text gives it."""
+    parent = load_config(find_model(config.begin_with) / CONFIG)
+    found = _of_parent(config, parent, count)
+    if has_tags(parent.data):
+        return found
+    [direction] = trained_directions(
+        config.data.model_copy(update={"train": tuple(each for each in config.data.train if each.tag != REPLAY)})
+    )
+    return dict(zip([direction], found.values(), strict=False))
+
+
+def _of_parent(config: RunConfig, parent: RunConfig, count: int) -> Found:
+    """The general text by the directions of the parent."""
+    directions = directions_of(parent.data)
+    wanted = min(MAX_REPLAYED, max(REPLAYED, round(config.data.replay * count)))
+    if config.data.general:
+        return _divided(_named(config, directions, wanted), {}, wanted, given=True)
+    place = Path(config.begin_with)
+    if text := _of_run(parent, place, wanted):
+        return _divided(text, _unseen(parent, place), wanted, given=False)
+    kept = {role: read_general(place, role) or read_general(find_model(place), role) for role in ROLES}
+    return {each: {role: kept[role][each] for role in ROLES} for each in kept["train"] if each in directions}
+
+
+def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> dict[Direction, list[Pair]]:
+    """The pairs of the named files with the smallest hashes; in both directions, if the model has them."""
+    found = defaultdict[Direction, list[Pair]](list)
+    for corpus in config.data.general:
+        direction = direction_of(corpus)
+        if len(directions) == 1 and _same(direction, directions):
+            direction = directions[0]
+        if direction not in directions:
+            raise UserError(
+                f"--general {' '.join(corpus.files)}: text for {direction}, which is not a direction of "
+                f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
+            )
+        pairs = read_pairs(corpus.files, *known_languages(corpus), on_bad_line=silently)
+        some = heapq.nsmallest(wanted + 4 * MEASURED, _usable(pairs), key=_hash)
+        found[direction] += some
+        if direction.reversed in directions:
+            found[direction.reversed] += [_turned(pair) for pair in some]
+    return found
+
+
+def _of_run(parent: RunConfig, run: Path, wanted: int) -> dict[Direction, list[Pair]]:
+    """Pairs of the training text that a run keeps, drawn evenly."""
+    found = defaultdict[Direction, list[Pair]](list)
+    for number, corpus in enumerate(parent.data.train):
+        if not (run / DATA / f"train-{number}").is_dir() or corpus.tag == "bt" or parent.learns != "pairs":
+            continue
+        store = open_store(run / DATA / f"train-{number}")
+        drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
+        rows = np.sort(drawn[~store.are_marked(drawn)])
+        pairs = list(_usable(Pair(source, target) for source, target in zip(*store.texts(rows), strict=True)))
+        found[direction_of(corpus)] += pairs
+        if parent.data.both_directions:
+            found[direction_of(corpus).reversed] += map(_turned, pairs)
+    return found
+
+
+def _unseen(parent: RunConfig, run: Path) -> dict[Direction, list[Pair]]:
+    """The validation text that a run keeps, with the general text that measured a fine-tuned one."""
+    found = defaultdict[Direction, list[Pair]](list)
+    for role in ("valid", "test"):
+        for direction, pairs in read_general(run, role).items():
+            found[direction] += pairs
+    for number, corpus in enumerate(parent.data.valid):
+        if keeps(run, f"valid-{number}"):
+            pairs = list(_usable(kept_pairs(run, f"valid-{number}")[0]))
+            found[direction_of(corpus)] += pairs
+            if parent.data.both_directions:
+                found[direction_of(corpus).reversed] += map(_turned, pairs)
+    return found
+
+
+def _divided(
+    text: Mapping[Direction, list[Pair]], unseen: Mapping[Direction, list[Pair]], wanted: int, *, given: bool
+) -> Found:
+    """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough.
+
+    Raises `UserError` if text that was `given` has too few pairs.
+    """
+    enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= LEAST}
+    for direction in text.keys() - enough.keys() if given else ():
+        raise UserError(
+            f"--general: {len(text[direction]):,} usable pairs for {direction}; give at least {LEAST}, better some "
+            "thousands"
+        )
+    found: Found = {}
+    for direction, pairs in enough.items():
+        ordered = list({_hash(pair): pair for pair in sorted(pairs, key=_hash)}.values())
+        measured = list({_hash(pair): pair for pair in sorted(unseen.get(direction, ()), key=_hash)}.values())
+        each = min(MEASURED // len(enough), len(ordered) // 4)
+        if len(measured) < 2 * min(each, LEAST):
+            measured, ordered = ordered[: 2 * each], ordered[2 * each :]
+        measured = measured[: 2 * each]
+        replayed = ordered[: max(1, wanted // len(enough))]
+        found[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
+    return found
+
+
+def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    for pair in pairs:
+        sides = (pair.source, pair.target)
+        if all(side.strip() and len(side) <= MAX_CHARACTERS for side in sides) and not any(
+            sign in side for side in sides for sign in "\t\n\r\0"
+        ):
+            yield pair
+
+
+def _turned(pair: Pair) -> Pair:
+    return Pair(pair.target, pair.source, pair.file, pair.line)
+
+
+def _hash(pair: Pair) -> bytes:
+    """A hash of the source that ignores case, white space and Unicode normalization."""
+    return blake2b(fold(pair.source).encode("utf-8", "surrogatepass"), digest_size=8).digest()

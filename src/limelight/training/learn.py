@@ -1,0 +1,106 @@
+"""A translation memory becomes a fine-tuned model, or nothing does: `limelight learn`."""
+
+import shutil
+from pathlib import Path
+
+from limelight.config import RunConfig, load_config
+from limelight.errors import RunError, UserError
+from limelight.files import cause, remove, write_folder
+from limelight.preparation.replay import GENERAL, LEAST, REPLAY, plan_replay
+from limelight.storage.layout import BEST, CONFIG
+from limelight.training.mix import BEFORE_AFTER, BeforeAfter, Change, read_before_after
+from limelight.training.parent import resolve_directions
+from limelight.training.run import train
+from limelight.training.tasks.task import LEAST_BLEU
+
+UNFINISHED = ".unfinished"
+"""The end of the name of the run folder, which exists until the model is written or refused."""
+MAX_LOST = 0.5
+"""Maximum loss of BLEU on general text."""
+
+
+def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfter:
+    """Train on the memory that `config` names, and write the model to the folder `output` if it is better.
+
+    The run is in a folder beside `output`; after an interruption the same call resumes it. Raises `UserError` for an
+    `output` that exists, and `RunError` with the scores if the model is not better on held-out pairs of the memory, or
+    loses more than `MAX_LOST` on general text; nothing is left then.
+    """
+    if output.exists():
+        raise UserError(f"{output}: it exists already; give -o another name, or remove it")
+    work = output.with_name(output.name + UNFINISHED)
+    config = _resumed(config, work)
+    _require_measurable(config, work)
+    train(config, work, quiet=quiet)
+    found = read_before_after(work)
+    if reason := _refusal(found, config.begin_with):
+        remove(work)
+        raise RunError(reason)
+    assert found is not None
+
+    def fill(partial: Path) -> None:
+        shutil.copytree(work / BEST, partial, dirs_exist_ok=True)
+        shutil.copy(work / BEFORE_AFTER, partial / BEFORE_AFTER)
+        if (work / GENERAL).is_dir():
+            shutil.copytree(work / GENERAL, partial / GENERAL)
+
+    try:
+        write_folder(output, fill)
+    except (OSError, shutil.Error) as error:
+        reason = cause(error) if isinstance(error, OSError) else str(error)
+        raise RunError(
+            f"{output}: the model cannot be written: {reason}; it is kept in {work}, and the same command writes it "
+            "after the cause is fixed"
+        ) from error
+    remove(work)
+    return found
+
+
+def _resumed(config: RunConfig, work: Path) -> RunConfig:
+    """The configuration of the interrupted run, if there is one for the same memory and model."""
+    if not (work / CONFIG).is_file():
+        return config
+    there = load_config(work / CONFIG)
+    own = tuple(corpus for corpus in there.data.train if corpus.tag != REPLAY)
+    if (there.begin_with, own) != (config.begin_with, config.data.train):
+        files = ", ".join(file for corpus in own for file in corpus.files)
+        raise UserError(
+            f"{work}: an interrupted run with another memory or model ({files}, {there.begin_with}); remove it, or "
+            "give -o another name"
+        )
+    changed = {
+        name: value for name in ("max_minutes", "threads", "device") if (value := getattr(config.training, name))
+    }
+    return there.model_copy(update={"training": there.training.model_copy(update=changed)})
+
+
+def _require_measurable(config: RunConfig, work: Path) -> None:
+    """Raise `UserError` for a memory that nothing can be held out of, before any work."""
+    planned = plan_replay(resolve_directions(config, work), work)
+    files = " ".join(file for corpus in config.data.train for file in corpus.files)
+    if not planned.data.replay:
+        raise UserError(f"--memory {files}: it is not in the direction of {config.begin_with}")
+    if not planned.data.hold_out:
+        raise UserError(
+            f"--memory {files}: fewer than {LEAST} usable pairs, of which nothing can be held out; give all of the "
+            "memory, not only the new segments"
+        )
+
+
+def _refusal(found: BeforeAfter | None, parent: str) -> str:
+    """Why a model is not kept; empty if it is."""
+    if found is None or found.new is None:
+        return f"the model could not be compared with {parent}, and nothing was written"
+    figures = "; ".join(found.lines())
+    kept = f"{parent} stays as it is, and nothing was written. {figures}"
+    if not found.share or not _is_better(found.new):
+        return f"what was learned does not make translations of held-out pairs better: {kept}"
+    if found.general and found.general.before.bleu - found.general.after.bleu > MAX_LOST:
+        return f"general text would lose more than {MAX_LOST} BLEU: {kept}"
+    return ""
+
+
+def _is_better(change: Change) -> bool:
+    if change.before.bleu < LEAST_BLEU and change.after.bleu < LEAST_BLEU:
+        return change.after.chrf > change.before.chrf
+    return change.after.bleu > change.before.bleu

@@ -1,0 +1,245 @@
+"""The end of a run that begins with another model: choose between the trained weights, those of the parent and their
+means, and measure what was learned and forgotten.
+
+Weights between those of a model and a fine-tuned copy of it keep most of what the copy has learned and forget less
+(Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). So the share of the trained weights is chosen that is
+best on the new text, among those that lose little on general text.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from limelight.config import Direction, RunConfig, direction_of, has_tags
+from limelight.errors import UserError
+from limelight.evaluation.metrics import choose_tokenization, corpus_bleu, corpus_chrf
+from limelight.files import write_whole
+from limelight.models.interface import Seq2Seq
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.options import SEARCH_ONLY, TextOptions
+from limelight.preparation.hold_out import HELD_OUT
+from limelight.preparation.replay import read_general
+from limelight.storage.layout import BEST, CARD, WEIGHTS, find_model
+from limelight.storage.model import save_model
+from limelight.storage.weights import expand, named_weights, put_weights, read_weights
+from limelight.text.pair import Pair
+from limelight.text.readers import read_pairs
+from limelight.training.card import model_card
+from limelight.training.parent import parent_card
+from limelight.training.run_state import Run
+from limelight.training.tasks.task import Validation
+from limelight.training.tasks.translation import Translation, mean_of, valid_sets
+
+BEFORE_AFTER = "before-after.json"
+"""The file of a run with the scores of its parent and of its model."""
+FORMAT = 1
+SHARE = "share"
+"""The note of a model that says the share of the trained weights in it."""
+SHARES = (0.5, 0.25)
+"""More than half loses more on other general text than `MAX_LOSS`, even if it does not on the text that chooses."""
+MAX_LOSS = 0.4
+"""Maximum loss of BLEU on the general text that chooses the share; on other text it may be somewhat larger."""
+UNMEASURED = 0.25
+"""The largest share if there is no general text."""
+
+Corpora = Mapping[Direction, Sequence[Pair]]
+
+
+class Scores(NamedTuple):
+    """Means over the directions."""
+
+    bleu: float
+    chrf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The scores of the parent and of the new model on held-out text."""
+
+    pairs: int
+    before: Scores
+    after: Scores
+
+    def __str__(self) -> str:
+        return (
+            f"BLEU {self.before.bleu:.2f} -> {self.after.bleu:.2f}, chrF {self.before.chrf:.2f} -> "
+            f"{self.after.chrf:.2f} ({self.pairs:,} pairs)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfter:
+    """What a fine-tuned model has learned and forgotten."""
+
+    share: float
+    """The share of the trained weights in the model; the rest is those of the parent."""
+    new: Change | None
+    """On the new text; None without any for validation."""
+    general: Change | None
+    """On general text; None without any."""
+
+    def lines(self) -> list[str]:
+        """The result in words."""
+        found = [f"the new text:  {self.new}"] if self.new else []
+        found += [f"general text:  {self.general}"] if self.general else []
+        return found
+
+
+def read_before_after(folder: Path) -> BeforeAfter | None:
+    """The scores in a run or model folder; None if there are none."""
+    try:
+        content = json.loads((folder / BEFORE_AFTER).read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            return None
+        changes = [
+            each and Change(each["pairs"], Scores(*each["before"]), Scores(*each["after"]))
+            for each in (content["new"], content["general"])
+        ]
+        return BeforeAfter(content["share"], *changes)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def mix_with_parent(run: Run, task: Translation) -> None:
+    """Replace the model of a finished run by the chosen mean of it and its parent, and write what it has learned and
+    forgotten. A model that is such a mean already stays as it is, so an interrupted call can be repeated.
+
+    Does nothing for a run without replay (`data.replay`), and where the parent is gone.
+    """
+    config, say = run.config, run.report.say
+    if not (config.data.replay and config.begin_with and (run.folder / BEST).is_dir()):
+        return
+    chosen = SHARE in read_weights(run.folder / BEST / WEIGHTS)[1]
+    if chosen and read_before_after(run.folder):
+        return
+    (run.folder / BEFORE_AFTER).unlink(missing_ok=True)  # of an earlier end of this run
+    try:
+        parent = find_model(config.begin_with)
+    except UserError as error:
+        say(f"warning: the model is not compared with its parent: {error}")
+        return
+    if not chosen:
+        _choose(run, task, parent)
+    with run.interruptible():
+        found = BeforeAfter(
+            float(read_weights(run.folder / BEST / WEIGHTS)[1][SHARE]),
+            _change(parent, run.folder / BEST, _unseen(config, task), config, run.device),
+            _change(parent, run.folder / BEST, _general(run.folder), config, run.device),
+        )
+    write_whole(run.folder / BEFORE_AFTER, json.dumps({"format": FORMAT, **asdict(found)}, indent=2) + "\n")
+    if not found.share:
+        say(f"training gained nothing on the new text: the model is {config.begin_with}, unchanged")
+    for line in found.lines():
+        say(line)
+
+
+def _choose(run: Run, task: Translation, parent: Path) -> None:
+    """Save the chosen mean of the weights as the model of the run."""
+    trained, notes = read_weights(run.folder / BEST / WEIGHTS)
+    own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
+    there = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
+    mixes = {name: tensor.shape for name, tensor in there.items()} == {
+        name: tensor.shape for name, tensor in trained.items()
+    }  # with other layers there is no mean
+    share = 0.0 if notes.get("step") == "0" else 1.0
+    try:
+        if share and mixes and task.validates:
+            with run.interruptible():
+                share = _best_share(run, task, there, trained)
+        put_weights(run.model, _mean(there, trained, share) if mixes else trained, where="the mean")
+        made_from = notes["made_from"]
+        if mixes and share < 1:
+            made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
+        notes |= {SHARE: repr(share), "made_from": made_from}
+        card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent_card(run.folder))
+        save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
+        write_whole(run.folder / CARD, card)
+    finally:
+        put_weights(run.model, own, where="the weights being trained")
+
+
+def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
+    """The share of the trained weights that is best on the new text, among those that lose little on general text."""
+    model = run.model
+    assert isinstance(model, Seq2Seq)
+    unseen = _general(run.folder)
+    most = sum(map(len, unseen.values()))
+    general = valid_sets(run.config, run.tokenizers, model, unseen, most)
+
+    def measured(share: float) -> tuple[Validation, Validation | None]:
+        put_weights(model, _mean(there, trained, share), where="the mean")
+        found = {
+            each: some.measure(model, run.config.decoding, precision=run.precision, device=run.device)
+            for each, some in general.items()
+        }
+        seen = task.validate(model, precision=run.precision, device=run.device)
+        return seen, mean_of(found) if found else None
+
+    new, old = measured(0.0)
+    best, score = 0.0, new.score("bleu")
+    for share in SHARES:
+        if old is None and share > UNMEASURED:
+            continue
+        now, kept = measured(share)
+        lost = old.figures["bleu"] - kept.figures["bleu"] if old and kept else 0.0
+        run.report.say(
+            f"{share:4.0%} of the trained weights: new text BLEU {new.figures['bleu']:.2f} -> {now.figures['bleu']:.2f}"
+            + (f", general text {-lost:+.2f}" if kept else "")
+        )
+        if lost <= MAX_LOSS and now.score("bleu") > score:
+            best, score = share, now.score("bleu")
+    return best
+
+
+def _mean(there: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
+    return {name: torch.lerp(there[name].float(), tensor.float(), share) for name, tensor in trained.items()}
+
+
+def _unseen(config: RunConfig, task: Translation) -> Corpora:
+    """The new text that measures the model: the part for tests, if text was held out, else that for validation."""
+    if not config.data.hold_out:
+        return task.valid_pairs
+    found: dict[Direction, list[Pair]] = {}
+    for corpus in config.data.valid:
+        path = Path(corpus.files[0])
+        place = path.with_name(path.name.replace("valid", "test", 1))
+        if place.is_file() and place.parent.name == HELD_OUT:
+            found[direction_of(corpus)] = list(read_pairs([place]))
+    return found or task.valid_pairs
+
+
+def _general(run: Path) -> Corpora:
+    """The general text that chooses and measures the model: all that is held out, as scores of few pairs are uncertain.
+    A choice among two can hardly fit it."""
+    parts = [read_general(run, role) for role in ("valid", "test")]
+    return {direction: [pair for part in parts for pair in part[direction]] for direction in parts[0]}
+
+
+def _change(before: Path, after: Path, text: Corpora, config: RunConfig, device: torch.device) -> Change | None:
+    """The scores of two models on the same text; None if there is none."""
+    pairs = sum(map(len, text.values()))
+    if not pairs:
+        return None
+    several = has_tags(config.data)
+    return Change(pairs, *(_scores(folder, text, several, device) for folder in (before, after)))
+
+
+def _scores(folder: Path, text: Corpora, several: bool, device: torch.device) -> Scores:
+    """BLEU and chrF with the search of the model, as `limelight evaluate` measures them."""
+    translator = load_translator(folder, device, threads=torch.get_num_threads())
+    bleu, chrf = [], []
+    for direction, pairs in text.items():
+        asked: TextOptions = {**SEARCH_ONLY}
+        if several:
+            asked |= {"source_lang": direction.source, "target_lang": direction.target}
+        outputs = translator.translate([pair.source for pair in pairs], **asked)
+        texts, references = [each.text for each in outputs], [pair.target for pair in pairs]
+        tokenize = choose_tokenization(direction.target, references).name
+        bleu.append(corpus_bleu(texts, references, tokenize=tokenize).score)
+        chrf.append(corpus_chrf(texts, references).score)
+    return Scores(sum(bleu) / len(bleu), sum(chrf) / len(chrf))

@@ -1,0 +1,90 @@
+"""`limelight learn`: a memory in, a model or a refusal out."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from limelight.config import RunConfig
+from limelight.training import learn as learning
+from limelight.training.mix import BeforeAfter, Change, Scores
+from tests.cli.conftest import Limelight
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RunConfig, Path]]:
+    """What the command asks for, which is not done."""
+    calls = []
+
+    def learn(config: RunConfig, output: Path, *, quiet: bool) -> BeforeAfter:
+        calls.append((config, output))
+        return BeforeAfter(0.5, Change(9, Scores(20, 40), Scores(21, 41)), None)
+
+    monkeypatch.setattr(learning, "learn", learn)
+    return calls
+
+
+def test_a_memory_is_fine_tuning_of_the_named_model(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, asked: list[tuple[RunConfig, Path]]
+) -> None:
+    ended = limelight("learn", "--memory", corpus / "train.tsv", "--model", trained, "-o", tmp_path / "new")
+    assert ended.code == 0, ended.err
+    assert "BLEU 20.00 -> 21.00" in ended.err
+    [(config, output)] = asked
+    assert (config.recipe, config.begin_with, config.data.replay) == ("finetune", str(trained), 1.0)
+    [memory] = config.data.train
+    assert (memory.files, memory.source, memory.target) == ((str(corpus / "train.tsv"),), "en", "lumi")
+    assert output == tmp_path / "new"
+
+
+def test_a_model_of_several_directions_needs_one(
+    limelight: Limelight, many: Path, corpus: Path, tmp_path: Path, asked: list[tuple[RunConfig, Path]]
+) -> None:
+    given = ["learn", "--memory", corpus / "train.tsv", "--model", many, "-o", tmp_path / "new"]
+    ended = limelight(*given)
+    assert (ended.code, asked) == (2, [])
+    assert "give --to LANG" in ended.err
+    ended = limelight(*given, "--from", "en", "--to", "de", "--general", corpus / "valid.tsv", "--max-minutes", 5)
+    assert ended.code == 0, ended.err
+    [(config, _)] = asked
+    assert [(each.source, each.target) for each in (*config.data.train, *config.data.general)] == [("en", "de")] * 2
+    assert config.training.max_minutes == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--memory", "missing.tsv"), "missing.tsv"),
+        (("--memory", "text.txt"), "a file with one language needs a file with the other"),
+        (("--memory", "few.tsv"), "--memory few.tsv: fewer than 40 usable pairs"),
+        ((), "missing option '--memory'"),
+    ],
+)
+def test_mistakes_are_named(
+    limelight: Limelight, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("a\n")
+    Path("few.tsv").write_text("A wolf slept.\tUno lupo dormalo.\n")
+    ended = limelight("learn", *words, "--model", trained, "-o", "new")
+    assert (ended.code, message in ended.err) == (2, True), ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.tsv", "text.txt"]
+
+
+def test_a_parent_is_untouched_and_a_refusal_leaves_nothing(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
+) -> None:
+    """A model of a few updates gains nothing from a few more; whatever comes out, it is whole."""
+    parent = tmp_path / "parent"
+    shutil.copytree(trained, parent)
+    before = {path: path.read_bytes() for path in parent.rglob("*") if path.is_file()}
+    ended = limelight("learn", "--memory", corpus / "train.tsv", "--model", parent, "-o", tmp_path / "new")
+    assert {path: path.read_bytes() for path in parent.rglob("*") if path.is_file()} == before
+    if ended.code == 0:
+        assert "BLEU" in ended.err
+        assert limelight("translate", "--model", tmp_path / "new", "--text", "A wolf slept.").code == 0
+    else:
+        assert ended.code == 1
+        assert "BLEU" in ended.err
+        assert "nothing was written" in ended.err
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["parent"]

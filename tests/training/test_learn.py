@@ -1,0 +1,134 @@
+"""`learn`: a model of a memory is written whole if it is better, and otherwise nothing is."""
+
+import errno
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from limelight.config import Corpus, DataConfig, RunConfig, dump_config
+from limelight.errors import RunError, UserError
+from limelight.preparation.replay import GENERAL
+from limelight.signals import Stopped
+from limelight.training import learn as learning
+from limelight.training.learn import UNFINISHED, learn
+from limelight.training.mix import BEFORE_AFTER, BeforeAfter, Change, Scores, read_before_after
+
+BETTER = Change(100, Scores(20.0, 40.0), Scores(24.0, 44.0))
+SAME = Change(300, Scores(30.0, 50.0), Scores(29.6, 50.0))
+
+
+def asked(memory: str = "m.tmx", parent: str = "parent") -> RunConfig:
+    corpus = Corpus(files=(memory,), source="en", target="de")
+    return RunConfig(begin_with=parent, data=DataConfig(train=(corpus,), replay=1.0))
+
+
+def trained(monkeypatch: pytest.MonkeyPatch, found: BeforeAfter | None) -> list[RunConfig]:
+    """Let the training of a run write a model with these scores; returns the configurations it was called with."""
+    calls = []
+
+    def train(config: RunConfig, work: Path, *, quiet: bool) -> None:
+        calls.append(config)
+        for name in ("best/model.safetensors", "best/tokenizer/spm.model", "general/test.en-de.tsv", "data/x"):
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(name)
+        (work / "config.yaml").write_text(dump_config(config))
+        if found:
+            changes = {"new": _dumped(found.new),
+                       "general": _dumped(found.general)}  # fmt: skip
+            (work / BEFORE_AFTER).write_text(json.dumps({"format": 1, "share": found.share, **changes}))
+
+    monkeypatch.setattr(learning, "train", train)
+    monkeypatch.setattr(learning, "_require_measurable", lambda *_: None)
+    return calls
+
+
+def _dumped(change: Change | None) -> dict[str, object] | None:
+    return change and {"pairs": change.pairs, "before": list(change.before), "after": list(change.after)}
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_better_model_is_written_with_its_general_text_and_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
+    assert learn(asked(), tmp_path / "new") == BeforeAfter(0.75, BETTER, SAME)
+    assert names(tmp_path) == [
+        f"new/{BEFORE_AFTER}", f"new/{GENERAL}/test.en-de.tsv", "new/model.safetensors", "new/tokenizer/spm.model"
+    ]  # fmt: skip
+    assert read_before_after(tmp_path / "new") == BeforeAfter(0.75, BETTER, SAME)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (BeforeAfter(0.5, Change(100, Scores(20, 40), Scores(19.9, 44)), SAME), r"20\.00 -> 19\.90"),
+        (BeforeAfter(0.5, Change(100, Scores(20, 40), Scores(20, 40)), SAME), "held-out pairs better"),
+        (BeforeAfter(0.0, BETTER, SAME), "held-out pairs better"),
+        (BeforeAfter(0.5, Change(100, Scores(0.1, 9), Scores(0.3, 8)), None), "held-out pairs better"),
+        (BeforeAfter(0.5, BETTER, Change(300, Scores(30, 50), Scores(29.4, 50))), r"lose more.*30\.00 -> 29\.40"),
+        (BeforeAfter(0.5, None, SAME), "could not be compared"),
+        (None, "could not be compared"),
+    ],
+)
+def test_a_model_that_is_not_better_is_refused_and_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: BeforeAfter | None, message: str
+) -> None:
+    trained(monkeypatch, found)
+    with pytest.raises(RunError, match=message):
+        learn(asked(), tmp_path / "new")
+    assert names(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
+    (tmp_path / "new").mkdir()
+    with pytest.raises(UserError, match="exists already"):
+        learn(asked(), tmp_path / "new")
+    assert not calls
+
+
+def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = tmp_path / f"new{UNFINISHED}"
+
+    def stop(config: RunConfig, work: Path, *, quiet: bool) -> None:
+        work.mkdir()
+        hold_out = {"data": config.data.model_copy(update={"hold_out": 25})}
+        (work / "config.yaml").write_text(dump_config(config.model_copy(update=hold_out)))
+        raise Stopped(2)
+
+    monkeypatch.setattr(learning, "train", stop)
+    monkeypatch.setattr(learning, "_require_measurable", lambda *_: None)
+    with pytest.raises(Stopped):
+        learn(asked(), tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    calls = trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
+    with pytest.raises(UserError, match=r"another memory or model \(m\.tmx, parent\)"):
+        learn(asked("other.tmx"), tmp_path / "new")
+    learn(asked(), tmp_path / "new")
+    assert calls[0].data.hold_out == 25
+    assert not work.exists()
+
+
+def test_a_full_disk_keeps_the_run_and_the_same_call_writes_it_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
+    copytree = shutil.copytree
+
+    def full(source: Path, target: Path, **how: object) -> None:
+        (Path(target) / "half").write_text("")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    with pytest.raises(RunError, match=r"cannot be written: .*the same command writes it"):
+        learn(asked(), tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == [f"new{UNFINISHED}"]
+    monkeypatch.setattr(shutil, "copytree", copytree)
+    learn(asked(), tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]

@@ -1,0 +1,233 @@
+"""A run that begins with another model: its general text, the choice of its weights, and its scores."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, load_config
+from limelight.errors import UserError
+from limelight.preparation.replay import GENERAL, _find, plan_replay, read_general
+from limelight.storage.model import load_model
+from limelight.storage.weights import named_weights, read_weights, save_weights
+from limelight.text.readers import read_pairs
+from limelight.training import mix as mixing
+from limelight.training.mix import BEFORE_AFTER, read_before_after
+from limelight.training.run import train
+from tests.training.helpers import go, tiny_run, with_training, write_pairs
+
+MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of both directions."""
+    folder = tmp_path_factory.mktemp("parent")
+    config = tiny_run(folder / "text", MODEL, max_steps=6, bleu_sentences=0)
+    data = {
+        "train": (Corpus(files=(write_pairs(folder / "text/train.tsv", 200),), source="en", target="de"),),
+        "both_directions": True,
+    }
+    go(config.model_copy(update={"data": config.data.model_copy(update=data)}), folder / "run")
+    return folder / "run"
+
+
+def tuned(parent: Path, folder: Path, count: int = 60, **data: object) -> RunConfig:
+    """The configuration of a fine-tuned run on `count` new pairs."""
+    folder.mkdir(exist_ok=True)
+    new = Corpus(files=(write_pairs(folder / "new.tsv", count, first=1000),), source="en", target="de")
+    config = tiny_run(folder / "text", MODEL, max_steps=4, average=1, bleu_sentences=20)
+    return config.model_copy(
+        update={"begin_with": str(parent), "data": DataConfig(**{"train": (new,), "replay": 1.0, **data})}
+    )
+
+
+def sides(path: Path) -> set[tuple[str, str]]:
+    return {(pair.source, pair.target) for pair in read_pairs([path])}
+
+
+def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, tmp_path: Path) -> None:
+    config = tuned(parent, tmp_path)
+    train(config, tmp_path / "run", quiet=True)
+    theirs = sides(parent.parent / "text/train.tsv")
+    unseen = sides(parent.parent / "text/valid.tsv")
+    found = read_general(tmp_path / "run", "train")
+    assert {str(direction) for direction in found} == {"en-de", "de-en"}
+    for direction, pairs in found.items():
+        here = {(pair.source, pair.target) for pair in pairs}
+        turned = {(target, source) for source, target in here}
+        assert (here if str(direction) == "en-de" else turned) <= theirs | unseen
+        assert len(pairs) > 20
+    for role in ("valid", "test"):
+        other = read_general(tmp_path / "run", role)
+        for direction, pairs in other.items():
+            assert pairs
+            assert not {pair.source for pair in pairs} & {pair.source for pair in found[direction]}
+    stored = load_config(tmp_path / "run/config.yaml").data
+    assert [corpus.tag for corpus in stored.train] == ["", "replay", "replay"]
+    assert stored.hold_out == 10
+
+
+def test_an_epoch_draws_as_many_general_pairs_as_it_should(parent: Path, tmp_path: Path) -> None:
+    for replay, share in ((1.0, 1.0), (0.5, 0.5)):
+        config = plan_replay(tuned(parent, tmp_path, replay=replay), tmp_path / "run")
+        weights = {corpus.weight for corpus in config.data.train if corpus.tag == "replay"}
+        there = sum(len(roles["train"]) for roles in _find(tuned(parent, tmp_path), 60).values())
+        assert len(weights) == 1
+        assert weights.pop() == pytest.approx(60 * share / there)
+    assert not any(each.tag for each in plan_replay(tuned(parent, tmp_path, replay=0.0), tmp_path / "run").data.train)
+
+
+def test_named_general_text_is_used_instead(parent: Path, tmp_path: Path) -> None:
+    general = write_pairs(tmp_path / "general.tsv", 90, first=3000)
+    config = tuned(parent, tmp_path, general=(Corpus(files=(general,), source="en", target="de"),))
+    train(config, tmp_path / "run", quiet=True)
+    given = sides(tmp_path / "general.tsv")
+    for direction, pairs in read_general(tmp_path / "run", "train").items():
+        for pair in pairs:
+            assert ((pair.source, pair.target) if str(direction) == "en-de" else (pair.target, pair.source)) in given
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "count", "message"),
+    [("en", "fr", 90, "text for en-fr, which is not a direction of"), ("en", "de", 7, "give at least 40")],
+)
+def test_unusable_general_text_is_refused(
+    parent: Path, tmp_path: Path, source: str, target: str, count: int, message: str
+) -> None:
+    general = write_pairs(tmp_path / "general.tsv", count, first=3000)
+    config = tuned(parent, tmp_path, general=(Corpus(files=(general,), source=source, target=target),))
+    with pytest.raises(UserError, match=message):
+        train(config, tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_general_text_it_is_said_and_the_share_is_bounded(
+    parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    for path in (parent / "best").rglob("*"):
+        if path.is_file():
+            place = copied / path.relative_to(parent / "best")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+    seen = []
+    monkeypatch.setattr(mixing, "_mean", lambda _there, trained, share: seen.append(share) or dict(trained))
+    train(tuned(copied, tmp_path), tmp_path / "run")
+    assert "keeps nothing of the text that it was trained on" in capsys.readouterr().err
+    assert max(seen) <= mixing.UNMEASURED
+    found = read_before_after(tmp_path / "run")
+    assert found is not None
+    assert found.general is None
+
+
+class Fixed:
+    """Validations with given figures: of the new text and of general text, by the share of the trained weights."""
+
+    def __init__(self, figures: dict[float, tuple[float, float]]) -> None:
+        self.figures, self.share = figures, 0.0
+
+    def mean(self, there, trained, share):
+        self.share = share
+        return {name: torch.lerp(there[name], tensor, share) for name, tensor in trained.items()}
+
+
+@pytest.mark.parametrize(
+    ("figures", "share"),
+    [
+        ({0.0: (20, 30), 0.5: (26, 29.5), 0.25: (22, 29.8)}, 0.25),
+        ({0.0: (20, 30), 0.5: (26, 29.8), 0.25: (22, 30)}, 0.5),
+        ({0.0: (20, 30), 0.5: (20, 30), 0.25: (19, 30)}, 0.0),
+        ({0.0: (20, 30), 0.5: (26, 20), 0.25: (22, 20)}, 0.0),
+    ],
+    ids=["within the limit", "half of it", "nothing gained", "too much lost"],
+)
+def test_the_share_is_the_best_of_those_that_lose_little(
+    parent: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    figures: dict[float, tuple[float, float]],
+    share: float,
+) -> None:
+    fixed = Fixed(figures)
+    monkeypatch.setattr(mixing, "_mean", fixed.mean)
+    real = mixing._best_share
+
+    def best(run, task, there, trained):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(task, "validate", lambda *_, **__: mixing.Validation(1.0, {"bleu": figures[fixed.share][0]}))
+            patch.setattr(
+                mixing, "mean_of", lambda _: mixing.Validation(1.0, {"bleu": figures[fixed.share][1], "chrf": 1.0})
+            )
+            return real(run, task, there, trained)
+
+    monkeypatch.setattr(mixing, "_best_share", best)
+    train(with_training(tuned(parent, tmp_path), best_by="loss", learning_rate=1e-2, warmup=0), tmp_path / "run")
+    weights, notes = read_weights(tmp_path / "run/best/model.safetensors")
+    assert float(notes["share"]) == share
+    theirs = named_weights(load_model(parent).model)
+    same = [torch.equal(theirs[name], tensor) for name, tensor in weights.items()]
+    assert all(same) == (share == 0.0)
+
+
+def test_what_was_interrupted_is_done_when_the_run_is_resumed(
+    parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, real = tuned(parent, tmp_path), mixing._change
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mixing, "_change", fail)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run" / BEFORE_AFTER).exists()
+    chosen = read_weights(tmp_path / "run/best/model.safetensors")
+    monkeypatch.setattr(mixing, "_change", real)
+    train(load_config(tmp_path / "run/config.yaml"), tmp_path / "run", quiet=True)
+    content = json.loads((tmp_path / "run" / BEFORE_AFTER).read_text())
+    assert content["share"] == float(chosen[1]["share"])
+    assert content["general"]["pairs"] == sum(
+        len(pairs) for role in ("valid", "test") for pairs in read_general(tmp_path / "run", role).values()
+    )
+    again = read_weights(tmp_path / "run/best/model.safetensors")
+    assert all(torch.equal(again[0][name], tensor) for name, tensor in chosen[0].items())
+
+
+def test_a_fine_tuned_model_of_a_fine_tuned_model_keeps_its_general_text(parent: Path, tmp_path: Path) -> None:
+    train(tuned(parent, tmp_path), tmp_path / "run", quiet=True)
+    copied = tmp_path / "model"
+    (tmp_path / "run/best").rename(copied)
+    (tmp_path / "run" / GENERAL).rename(copied / GENERAL)
+    train(tuned(copied, tmp_path / "again"), tmp_path / "next", quiet=True)
+    assert read_general(tmp_path / "next", "test") == {
+        direction: [pair.__class__(pair.source, pair.target, pair.file.replace(str(copied), str(tmp_path / "next")),
+                                   pair.line) for pair in pairs]
+        for direction, pairs in read_general(copied, "test").items()
+    }  # fmt: skip
+
+
+def test_another_direction_of_a_model_of_one_is_not_replayed(tmp_path: Path) -> None:
+    """It would need language tags; and half-way to the other direction is nothing."""
+    go(tiny_run(tmp_path / "text", MODEL, max_steps=1, bleu_sentences=0), tmp_path / "one")
+    config = tuned(tmp_path / "one", tmp_path)
+    assert [each.tag for each in plan_replay(config, tmp_path / "run").data.train] == ["", "replay"]
+    for source, target in (("de", "en"), ("en", "fr")):
+        other = config.data.train[0].model_copy(update={"source": source, "target": target})
+        data = config.data.model_copy(update={"train": (other,)})
+        planned = plan_replay(config.model_copy(update={"data": data}), tmp_path / "run").data
+        assert (planned.train, planned.replay) == ((other,), 0.0)
+
+
+def test_a_run_that_goes_on_is_measured_again(parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its scores are those of the model that it has at the end."""
+    config = tuned(parent, tmp_path)
+    train(config, tmp_path / "run", quiet=True)
+    weights, notes = read_weights(tmp_path / "run/best/model.safetensors")
+    save_weights(tmp_path / "run/best/model.safetensors", weights, {**notes, "score": "-1e9"})  # any other is better
+    before = (tmp_path / "run" / BEFORE_AFTER).stat().st_mtime_ns
+    train(with_training(load_config(tmp_path / "run/config.yaml"), max_steps=8), tmp_path / "run", quiet=True)
+    assert float(read_weights(tmp_path / "run/best/model.safetensors")[1]["share"]) >= 0
+    assert (tmp_path / "run" / BEFORE_AFTER).stat().st_mtime_ns > before
