@@ -93,18 +93,18 @@ def test_explain_a_wrong_word_and_make_it_right(visitor: Visitor, document: dict
 
 
 def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
-    """The example of docs/lesson.md: one word is forced, and the rest of the sentence stays."""
+    """The example of docs/lesson.md: one word is forced, and the next one gets the ending that belongs to it."""
     page = visitor.page
-    page.locator("textarea").fill("Yesterday our neighbor bought a small red boat.")
-    until(page, "() => document.querySelector('.output').textContent.includes('Boot gekauft')")
+    page.locator("textarea").fill("The teacher gave the children a big red apple.")
+    until(page, "() => document.querySelector('.output').textContent.includes('roten Apfel')")
     rest(page)
-    assert page.locator(".output").inner_text() == "Gestern haben unsere Nachbarin ein kleines rotes Boot gekauft."
-    visitor.click(tokens(page, 1).nth(1))
-    assert "“haben” attends to “bought”" in page.locator(".spoken").inner_text()
+    assert page.locator(".output").inner_text() == "Der Lehrer gab die Kinder einen großen roten Apfel."
+    visitor.click(tokens(page, 1).nth(3))
+    assert "“die” attends to “the”" in page.locator(".spoken").inner_text()
     visitor.click(page.get_by_role("tab", name="Steps"))
-    visitor.click(page.locator("button.candidate").filter(has=page.get_by_text("hat", exact=True)))
+    visitor.click(page.locator("button.candidate").filter(has=page.get_by_text("den", exact=True)))
     rest(page)
-    assert page.locator(".output").inner_text() == "Gestern hat unsere Nachbarin ein kleines rotes Boot gekauft."
+    assert page.locator(".output").inner_text() == "Der Lehrer gab den Kindern einen großen roten Apfel."
     print(f"made right in {visitor.count} interactions")
 
 
