@@ -119,8 +119,9 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     if not any(corpus.tag == REPLAY for corpus in config.data.train):
         if config.data.replay and config.begin_with and not (run / CONFIG).exists():
             say(
-                f"{config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is not "
-                "measured: --general FILE names general text, such as everyday sentences, in the same languages"
+                f"warning: {config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is "
+                "not measured, and at most a quarter of what is trained is kept. --general FILE names general text, "
+                "such as everyday sentences, in the same languages; --set data.replay=0 keeps all that is trained"
             )
         return
     if (run / CONFIG).exists():
