@@ -20,7 +20,7 @@ def workplace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("workplace")
     for name, text in SIDES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    texts = " ".join(SIDES.values()).splitlines()
+    texts = [*" ".join(SIDES.values()).splitlines(), *["A cat runs. Eine Katze rennt."] * 2]
     tokenizer = train_tokenizer(
         texts, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=len(texts)
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.foreign import foreign_language
+from limelight.text.foreign import foreign_evidence, foreign_language
 
 KNOWN = ("en", "de", "fr")
 
@@ -52,6 +52,12 @@ def test_known_languages_names_and_code_are_not_foreign(text: str) -> None:
 def test_a_known_language_is_one_of_the_model() -> None:
     assert foreign_language("Ich weiß nicht, wo meine Bücher sind.", ["en"]) == "de"
     assert foreign_language("Ich weiß nicht, wo meine Bücher sind.", ["de-AT"]) == ""
+
+
+@pytest.mark.parametrize("text", ["¿Dónde está la estación?", "Где вокзал?", "A dog runs.", ""])
+def test_nothing_is_foreign_to_languages_without_names(text: str) -> None:
+    """A model that was trained without names of languages got an exception for every text (before)."""
+    assert foreign_evidence(text, []) == ("", 0.0)
 
 
 def test_a_language_without_a_list_has_its_script_only() -> None:

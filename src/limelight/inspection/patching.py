@@ -108,7 +108,7 @@ class _Run:
         self.plain = self._difference(hidden)
 
     def encoder(self) -> list[Tensor]:
-        """D for each layer: (positions,)"""
+        """D for each layer: (length,)"""
         found = []
         for depth, states in enumerate(self.encoder_states):
             hidden = _replaced(states)
@@ -120,7 +120,7 @@ class _Run:
         return found
 
     def decoder(self) -> list[Tensor]:
-        """D for each layer: (positions,)"""
+        """D for each layer: (length,)"""
         found = []
         for depth, states in enumerate(self.decoder_states):
             hidden = _replaced(states)
@@ -147,7 +147,7 @@ class _Run:
         return logits[:, self.sides.token] - logits[:, self.sides.other_token]
 
 
-def _replaced(states: Float[Tensor, "2 positions model"]) -> Float[Tensor, "positions positions model"]:
+def _replaced(states: Float[Tensor, "2 length model"]) -> Float[Tensor, "length length model"]:
     """In row i the states of the second source, with that of the first at position i."""
     count = states.shape[1]
     places = torch.arange(count, device=states.device)
