@@ -164,8 +164,8 @@ def foreign_language(text: str, known: Collection[str]) -> str:
 
 
 def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
-    """The same, with the probability that the text is in that language rather than in a known one; 0.0 without one. Of a
-    model whose languages have no names nothing can be said."""
+    """The same, with the probability that the text is in that language rather than in a known one; 0.0 without one.
+    Without known languages, as in a model whose languages have no names, nothing is foreign."""
     own = {normal_code(each) for each in known}
     if not own:
         return "", 0.0
