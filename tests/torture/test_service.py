@@ -105,6 +105,14 @@ def ended_under_load(
     """A service in a process of its own, SIGTERM after a few answers while eight clients ask."""
     process = PROCESSES.Process(target=serve_alone, args=(folder, log, draining, in_process))
     process.start()
+    try:
+        return watched(process, log, expected)
+    finally:
+        process.kill()  # also after a failure: the run of the tests would wait for it
+
+
+def watched(process: Any, log: Path, expected: dict[str, str]) -> Ended:
+    """What `ended_under_load` returns, of a service that was started."""
     wait_until(lambda: bool(logged(log, "engine_ready")), FOR_ALL)
     (listening,) = logged(log, "listening")
     port, seen = listening["port"], Counter[str]()
