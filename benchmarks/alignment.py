@@ -15,7 +15,7 @@ import typer
 from benchmarks.machine import describe_machine
 from benchmarks.output import table, write_result
 from limelight.config import Direction
-from limelight.evaluation.alignment import GoldAlignment, alignment_error_rate, read_gold
+from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, read_gold
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.align import AttentionAligner, Links, WordPair
 from limelight.pipelines.load import load_translator

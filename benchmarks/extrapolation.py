@@ -46,8 +46,7 @@ from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers
-from limelight.training.optimization.optimizer import make_optimizer, set_rate
-from limelight.training.optimization.schedule import learning_rate
+from limelight.training.optimization.optimizer import learning_rate, make_optimizer, set_rate
 from limelight.training.optimization.update import update
 from limelight.training.run import train
 

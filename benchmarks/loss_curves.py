@@ -32,9 +32,8 @@ from limelight.models.families import build_model
 from limelight.preparation.pairs import prepare
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers
-from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.optimizer import make_optimizer, rate_of, set_rate
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.schedule import rate_of
 from limelight.training.optimization.update import update
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "loss-curves.svg"

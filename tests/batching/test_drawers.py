@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.batching import drawers
+from limelight.batching import drawing
 from limelight.batching.batch import Batch
-from limelight.batching.drawers import DrawingPool
-from limelight.batching.drawing import Drawing, View, varied_rows
+from limelight.batching.drawing import Drawing, DrawingPool, View, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.child import Child
@@ -97,7 +96,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
             super().__init__(factory, silence=silence)
             found.append(self.process)
 
-    monkeypatch.setattr(drawers, "Child", Seen)
+    monkeypatch.setattr(drawing, "Child", Seen)
     return found
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from limelight.batching.overlap import Overlap, find_overlap, fold
 from limelight.batching.store import StoreWriter, TokenStore
+from limelight.preparation.hold_out import Overlap, find_overlap, fold
 from limelight.text.marks import placeholder
 from limelight.text.pair import Pair
 
@@ -26,7 +26,7 @@ def as_pairs(pairs: list[tuple[str, str]]) -> list[Pair]:
 def test_it_finds_what_a_plain_search_finds(
     rows: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.batching.overlap._ROWS", rows)
+    monkeypatch.setattr("limelight.preparation.hold_out._ROWS", rows)
     chance = random.Random(seed)
 
     def drawn(count: int) -> list[tuple[str, str]]:

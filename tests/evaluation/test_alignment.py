@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.errors import UserError
-from limelight.evaluation.alignment import GoldAlignment, alignment_error_rate, read_gold
+from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, read_gold
 
 GOLD = read_gold("0-0 1-2 2p1")
 

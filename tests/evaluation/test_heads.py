@@ -12,9 +12,8 @@ import torch
 
 from limelight.config import DecodingConfig
 from limelight.errors import UserError
-from limelight.evaluation.alignment import alignment_error_rate, read_gold
 from limelight.evaluation.heads import What, study_heads
-from limelight.evaluation.metrics import corpus_bleu
+from limelight.evaluation.metrics import alignment_error_rate, corpus_bleu, read_gold
 from limelight.inspection.erasure import Rows, needed_words
 from limelight.inspection.head_importance import Head
 from limelight.inspection.maps import attention_map

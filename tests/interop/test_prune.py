@@ -17,9 +17,9 @@ from limelight.inspection.heads import with_heads
 from limelight.interop import export_limelight, least_needed, prune_model
 from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_translator
-from limelight.storage.alignment import read_alignment, renumbered, save_alignment
 from limelight.storage.layout import ALIGNMENT, CONFIDENCE
 from limelight.storage.model import StoredModel
+from limelight.storage.tables import read_alignment, renumbered, save_alignment
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import Spelling
 from tests.interop.trained import trained

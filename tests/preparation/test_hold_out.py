@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.batching.overlap import fold
 from limelight.batching.store import open_store
 from limelight.config import Corpus, DataConfig, RunConfig, load_config
 from limelight.errors import UserError
-from limelight.preparation.hold_out import is_held_out, plan_hold_out
+from limelight.preparation.hold_out import fold, is_held_out, plan_hold_out
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import Pair
 from limelight.training.run import train

@@ -133,7 +133,7 @@ def fetched(service: Running, handle: dict[str, str]) -> bytes:
 def children() -> list[str]:
     """Processes that read documents."""
     found = [path.read_text().split() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")]
-    return [pid for pids in found for pid in pids if b"limelight.documents.process" in command_line(pid)]
+    return [pid for pids in found for pid in pids if b"limelight.documents.document" in command_line(pid)]
 
 
 def command_line(pid: str) -> bytes:

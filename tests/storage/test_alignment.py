@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.storage.alignment import read_alignment, save_alignment
+from limelight.storage.tables import read_alignment, save_alignment
 
 HEADS = [(0, 2, True), (1, 3, False)]
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from limelight.config.augmentation import AugmentationConfig
+from limelight.config.run import AugmentationConfig
 from limelight.text.augmentation import AUGMENTATIONS, LATER, MARKING, Augmented, Languages, augment
 from limelight.text.marking import NO_FORMS, Alignment, Link
 from limelight.text.marks import ANNOTATION, MARK, PLACEHOLDER, TERM_BEGIN, TERM_END, placeholder

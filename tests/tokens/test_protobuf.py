@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens.protobuf import fields
+from limelight.tokens.sentencepiece_file import fields
 
 
 def varint(number: int) -> bytes:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.config import BatchingConfig, RunConfig, TrainingConfig, TransformerConfig
 from limelight.recipes import find_recipe
-from limelight.training.optimization.schedule import (
+from limelight.training.optimization.optimizer import (
     UpdateTimer,
     expectation,
     is_warming_up,

@@ -15,7 +15,7 @@ from limelight.storage.weights import read_weights
 from limelight.training import loop
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loop import MAX_SKIPPED, why_over
-from limelight.training.optimization import schedule, update
+from limelight.training.optimization import optimizer, update
 from limelight.training.run import train
 from limelight.training.tasks.task import Validation
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -142,7 +142,7 @@ class Simulated:
             self.now += validation
             return Validation(2.0)
 
-        monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(optimizer, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(loop, "update", updated)
         monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", validated)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, TransformerConfig
-from limelight.training.optimization.schedule import learning_rate, rate_of, share_done
+from limelight.training.optimization.optimizer import learning_rate, rate_of, share_done
 
 SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant", "wsd")
 steps, warmups = st.integers(1, 300_000), st.integers(0, 20_000)

@@ -12,8 +12,7 @@ from threading import Event
 import numpy as np
 
 from limelight.batching.batch import Batch, begun, count_batches, cut_batches, label_batch, make_batch
-from limelight.batching.drawers import DrawingPool
-from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, texts_of, varied_rows
+from limelight.batching.drawing import Drawing, DrawingPool, DrawnRows, View, stored_rows, texts_of, varied_rows
 from limelight.errors import UserError
 from limelight.text.augmentation import MARKING
 from limelight.tokens import Tokenizers

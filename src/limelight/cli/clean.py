@@ -59,7 +59,7 @@ def clean(
     """
     _require(files, output, keep or [])
     given = corpora(files, source, target, "FILE")
-    from limelight.preparation.faults import stretches_of, usable_pairs
+    from limelight.preparation.examine import stretches_of, usable_pairs
     from limelight.text.clean import CleanReport, LeftOutList, SkipReport
 
     base = output[0].with_suffix("")

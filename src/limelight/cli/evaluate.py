@@ -18,8 +18,7 @@ from limelight.errors import TextWarning, UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
-    from limelight.evaluation.directions import DirectionsEvaluation
-    from limelight.evaluation.evaluate import Evaluation
+    from limelight.evaluation.evaluate import DirectionsEvaluation, Evaluation
     from limelight.evaluation.labels import LabelEvaluation
     from limelight.evaluation.text import TextEvaluation
     from limelight.pipelines.translator import Translator
@@ -84,7 +83,7 @@ def _translations(
     folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
 ) -> Found:
     from limelight.config import directions_of
-    from limelight.evaluation.directions import DirectionsEvaluation
+    from limelight.evaluation.evaluate import DirectionsEvaluation
 
     asked = how.pop("--from") or "", how.pop("--to") or ""
     groups = by_direction(corpora(test, *asked, "--test"), configs, asked)
@@ -190,9 +189,9 @@ def read_test(given: Sequence[Corpus], direction: Direction | None = None) -> li
 def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
     """Warn about test pairs in the training text of a run folder with at most `MAX_SEARCHED` pairs. A model folder
     has none."""
-    from limelight.batching.overlap import find_overlap
     from limelight.batching.store import DESCRIPTION, open_store
     from limelight.errors import RunError
+    from limelight.preparation.hold_out import find_overlap
 
     for folder in folders:
         places = [path.parent for path in sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))]

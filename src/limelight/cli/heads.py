@@ -19,8 +19,8 @@ from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
-    from limelight.evaluation.alignment import GoldAlignment
     from limelight.evaluation.head_report import HeadStudy
+    from limelight.evaluation.metrics import GoldAlignment
     from limelight.resumable import ResumableFile
     from limelight.text.pair import Pair
 
@@ -173,7 +173,7 @@ def _groups(
 
 
 def _gold(path: Path) -> list[GoldAlignment]:
-    from limelight.evaluation.alignment import read_gold
+    from limelight.evaluation.metrics import read_gold
     from limelight.text.readers.lines import read_lines
 
     found = []

@@ -1,6 +1,5 @@
 """The configuration of a run: frozen, typed sections; strict overrides; errors that suggest similar keys."""
 
-from limelight.config.augmentation import AugmentationConfig
 from limelight.config.directions import (
     UNNAMED,
     Direction,
@@ -29,6 +28,7 @@ from limelight.config.models import (
 )
 from limelight.config.run import (
     MAX_LENGTH_PENALTY,
+    AugmentationConfig,
     BatchingConfig,
     Corpus,
     DataConfig,

@@ -14,9 +14,8 @@ import numpy as np
 
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.evaluation.alignment import GoldAlignment, alignment_error_rate
 from limelight.evaluation.head_report import HeadFigures, HeadStudy, Mean, Point
-from limelight.evaluation.metrics import choose_tokenization, corpus_bleu
+from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, choose_tokenization, corpus_bleu
 from limelight.evaluation.summary import files_of, versions
 from limelight.inspection.erasure import Rows as Erased
 from limelight.inspection.erasure import needed_words

@@ -10,9 +10,9 @@ from limelight import __version__
 from limelight.config import dump_config
 from limelight.errors import UserError, shown
 from limelight.files import write_folder, writing
-from limelight.storage.alignment import Places, read_alignment, renumbered, save_alignment
 from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
+from limelight.storage.tables import Places, read_alignment, renumbered, save_alignment
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
 from limelight.tokens import save_tokenizers
 from limelight.untrusted import read_plain

@@ -26,9 +26,9 @@ from limelight.inspection.heads import attentions
 from limelight.interop.folders import read_json
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.storage.alignment import Places
 from limelight.storage.layout import WEIGHTS
 from limelight.storage.model import StoredModel
+from limelight.storage.tables import Places
 from limelight.storage.weights import named_weights, put_weights
 
 STUDY = "limelight.heads", 1

@@ -22,7 +22,7 @@ from limelight.models.interface import Seq2Seq, longest_sequence
 from limelight.models.transformer.layers import DecoderLayer
 from limelight.models.transformer.model import Transformer
 from limelight.preparation.word_alignment import grow_final
-from limelight.storage.alignment import read_alignment
+from limelight.storage.tables import read_alignment
 from limelight.tokens import Tokenizers
 
 Links = list[tuple[int, int]]

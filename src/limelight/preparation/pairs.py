@@ -10,15 +10,14 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-from limelight.batching.overlap import find_overlap
 from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store, store_matches
 from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.preparation.align import align_stores
 from limelight.preparation.hold_out import (
     DATA,
     files_elsewhere,
+    find_overlap,
     held_out_sums,
     held_out_texts,
     is_held_out,
@@ -31,6 +30,7 @@ from limelight.preparation.hold_out import (
 )
 from limelight.preparation.sides import MAX_WRONG, SideCheck, check_sides, draw_sample
 from limelight.preparation.unheld import Characters
+from limelight.preparation.word_alignment import align_stores
 from limelight.storage.layout import CONFIG, TOKENIZER, find_model
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.doubts import doubts

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.batching.overlap import fold
 from limelight.batching.store import open_store
 from limelight.config import (
     UNNAMED,
@@ -31,7 +30,7 @@ from limelight.config import (
 )
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
-from limelight.preparation.hold_out import DATA, keeps, kept_pairs
+from limelight.preparation.hold_out import DATA, fold, keeps, kept_pairs
 from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.clean import CleanReport

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple, TypeVar
 
 from limelight.child import Child, ChildEndedError, Header
-from limelight.documents.process import reader
+from limelight.documents.document import reader
 from limelight.errors import RunError
 from limelight.serving.catalog import Way
 from limelight.serving.refusal import Refusal, bad_request

@@ -8,8 +8,8 @@ import torch
 from limelight.errors import UserError
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.load import load_translator
-from limelight.storage.alignment import save_alignment
 from limelight.storage.layout import ALIGNMENT, BEST, find_model
+from limelight.storage.tables import save_alignment
 from limelight.text.words import words_and_signs
 from limelight.training.confidence import Corpora
 

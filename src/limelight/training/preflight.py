@@ -40,9 +40,14 @@ from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_ta
 from limelight.tokens.marked import decode_marked, require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
-from limelight.training.optimization.optimizer import make_optimizer, set_rate
+from limelight.training.optimization.optimizer import (
+    UpdateTimer,
+    last_second,
+    make_optimizer,
+    reasonable_epochs,
+    set_rate,
+)
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
-from limelight.training.optimization.schedule import UpdateTimer, last_second, reasonable_epochs
 from limelight.training.optimization.update import require_compilable, update
 from limelight.training.parent import resolve_directions
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data

@@ -12,9 +12,9 @@ from limelight.inference.precision import slow_precision
 from limelight.models.families import choose_device, count_parameters
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
+from limelight.preparation.lexicon import keep_detector, share_detector
 from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
-from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
 from limelight.training.alignment import keep_alignment
@@ -32,9 +32,8 @@ from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
-from limelight.training.optimization.optimizer import make_optimizer
+from limelight.training.optimization.optimizer import last_second, make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, fp32_products
-from limelight.training.optimization.schedule import last_second
 from limelight.training.parent import (
     PARENT,
     borrow_weights,

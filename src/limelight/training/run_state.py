@@ -13,8 +13,8 @@ from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group, Sharing
+from limelight.training.optimization.optimizer import Clock, UpdateTimer
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.schedule import Clock, UpdateTimer
 from limelight.training.optimization.update import Compiled
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation

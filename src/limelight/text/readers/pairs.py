@@ -19,10 +19,9 @@ from limelight.text.pair import BadLine, Pair
 from limelight.text.readers.csv_table import scan_csv
 from limelight.text.readers.lines import scan_jsonl, scan_moses, scan_tsv
 from limelight.text.readers.po import scan_po
-from limelight.text.readers.qt import scan_qt
 from limelight.text.readers.segments import LanguagePair, Segment, States, pairs_of
 from limelight.text.readers.tmx import scan_tmx
-from limelight.text.readers.xliff import scan_xliff
+from limelight.text.readers.xliff import scan_qt, scan_xliff
 
 OnBadLine = Callable[[BadLine], None]
 

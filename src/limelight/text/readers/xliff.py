@@ -1,4 +1,6 @@
-"""Segments of XLIFF 1.2 and 2.x: those in a translated state, or with a translation and without a state."""
+"""Segments of XLIFF 1.2 and 2.x: those in a translated state, or with a translation and without a state; and the
+finished translations of Qt's files (TS).
+"""
 
 from __future__ import annotations
 
@@ -152,3 +154,39 @@ def _code(element: Element) -> Code:
         key = f"{'bx' if name in ('bx', 'ex') else 'bpt'} {element.get('rid') or identifier}"
         return Code(key, "open" if name in ("bx", "bpt") else "close")
     return Code(f"{name} {identifier}")
+
+
+UNFINISHED = "unfinished"
+_UNUSED = {UNFINISHED: UNFINISHED, "vanished": "obsolete", "obsolete": "obsolete"}
+
+
+def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
+    """The messages of a file. Of several plural forms (`numerusform`) the last one is used: the general one in nearly
+    all languages."""
+    for unit in read_units(path, "TS", ("message",)):
+        if isinstance(unit, BadLine):
+            yield unit
+        elif (segment := _segment(unit)) is not None:
+            yield segment
+
+
+def _segment(unit: Unit) -> Segment | None:
+    root, message = unit.ancestors[0], unit.element
+    source, target = message.first("source"), message.first("translation")
+    if source is None:
+        return None
+    kind = target.get("type") if target is not None else "unfinished"
+    forms = list(target.elements("numerusform")) if target is not None else []
+    text = _qt_parts(forms[-1] if forms else target) if target is not None else []
+    reason = _UNUSED.get(kind, "")
+    empty = not any(not isinstance(part, str) or part.strip() for part in text)
+    reason = reason or ("not translated" if empty else "")
+    variants = [Variant(root.get("sourcelanguage"), _qt_parts(source)), Variant(root.get("language"), text)]
+    return Segment(message.line, variants, message.get("id"), reason, is_draft=reason == UNFINISHED and not empty)
+
+
+def _qt_parts(element: Element) -> Parts:
+    """Text, and `<byte value="x1b"/>` as codes; of several length variants the first."""
+    variants = list(element.elements("lengthvariant"))
+    children = (variants[0] if variants else element).children
+    return [child if isinstance(child, str) else Code(f"{child.name} {child.get('value')}") for child in children]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from limelight.config import TrainingConfig
 from limelight.files import remove, write_folder
-from limelight.preparation.shortlist import share_detector
+from limelight.preparation.lexicon import share_detector
 from limelight.storage.layout import SNAPSHOTS, find_snapshots
 from limelight.storage.model import save_model
 from limelight.training.card import model_card
-from limelight.training.optimization.schedule import last_second
+from limelight.training.optimization.optimizer import last_second
 from limelight.training.parent import parent_card
 from limelight.training.run_state import Run
 
