@@ -35,9 +35,9 @@ from limelight.preparation.lexicon import share_detector
 from limelight.storage.layout import CARD, bundled_models
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import named_weights, put_weights
+from limelight.text.kept_signs import SIGNS
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
-from limelight.text.signs import SIGNS
 from limelight.tokens.extend import extend_tokenizer
 from limelight.training.alignment import learn_alignment
 from limelight.training.confidence import learn_confidence

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from limelight.documents.translate import Work, translate_document
-from limelight.text.marks import MARK, without_marks
+from limelight.text.marking import MARK, without_marks
 from limelight.text.units.registry import Options
 from tests.pipelines.test_protected import Scripted
 

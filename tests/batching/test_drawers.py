@@ -18,7 +18,7 @@ from limelight.child import Child
 from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
-from limelight.text.marks import placeholder
+from limelight.text.marking import placeholder
 from limelight.tokens import Tokenizers, train_tokenizer
 from tests.batching.aligned import aligned
 

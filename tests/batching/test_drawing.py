@@ -10,7 +10,7 @@ from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream
 from limelight.errors import UserError
 from limelight.text.augmentation import Languages
-from limelight.text.marks import MARK, PLACEHOLDER, placeholder, show_marks
+from limelight.text.marking import MARK, PLACEHOLDER, placeholder, show_marks
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.marked import decode_marked, encode_mixed
 from tests.batching.aligned import aligned

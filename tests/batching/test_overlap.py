@@ -7,7 +7,7 @@ import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.preparation.hold_out import Overlap, find_overlap, fold
-from limelight.text.marks import placeholder
+from limelight.text.marking import placeholder
 from limelight.text.pair import Pair
 
 

@@ -14,7 +14,7 @@ import pytest
 from limelight.batching import stream
 from limelight.cli.bounds import with_budget
 from limelight.config import load_config
-from limelight.text.marks import show_marks
+from limelight.text.marking import show_marks
 from limelight.tokens import load_tokenizers
 from limelight.tokens.marked import decode_marked
 from limelight.training.report import Report

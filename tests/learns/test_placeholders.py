@@ -20,7 +20,7 @@ from limelight.config import (
 )
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
-from limelight.text.marks import PLACEHOLDER, annotated, placeholder
+from limelight.text.marking import PLACEHOLDER, annotated, placeholder
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.marked import decode_marked, encode_marked, encode_marked_batch
 from limelight.training.run import train

@@ -10,7 +10,7 @@ import pytest
 
 import limelight
 from limelight.cli.app import run
-from limelight.text.scripts import is_unspaced
+from limelight.text.words import is_unspaced
 
 ANIMALS = {"dog": "犬", "cat": "猫", "bird": "鳥", "horse": "馬", "fish": "魚", "cow": "牛"}
 COLORS = {"white": "白い", "black": "黒い", "red": "赤い", "blue": "青い"}

@@ -11,7 +11,7 @@ from limelight.decoding.request import Request
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
-from limelight.text.long_sentences import MAX_TOKENS
+from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import Tokenizers, train_tokenizer
 
 PHRASES = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]

@@ -20,7 +20,7 @@ from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation, Word
 from limelight.text import measures, number_changes
 from limelight.text.checks import recased
-from limelight.text.marks import annotated, has_marks, show_marks
+from limelight.text.marking import annotated, has_marks, show_marks
 
 Say = Callable[[str, SearchSettings], Sequence[str]]
 """What the model makes of a text (placeholders as `<ph0>`), best first."""

@@ -16,7 +16,7 @@ from limelight.pipelines.codec import Prepared
 from limelight.pipelines.options import Options
 from limelight.pipelines.translator import Translation
 from limelight.text.glossary import Glossary, Term
-from limelight.text.marks import show_marks
+from limelight.text.marking import show_marks
 from limelight.tokens import Tokenizers
 from tests.pipelines.test_protected import Scripted, Silent, marked
 

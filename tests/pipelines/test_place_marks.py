@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from limelight.pipelines.place_marks import Attended, Slot, place_marks
-from limelight.text.marks import placeholder, show_marks
+from limelight.text.marking import placeholder, show_marks
 from limelight.text.protect import Span
 
 SOFT = 0.1

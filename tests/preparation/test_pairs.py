@@ -12,7 +12,7 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
 from limelight.preparation import pairs as module
 from limelight.preparation.pairs import Prepared, prepare, read_valid
-from limelight.text.marks import has_private_use, placeholder, show_marks
+from limelight.text.marking import has_private_use, placeholder, show_marks
 from limelight.tokens.marked import decode_marked
 from limelight.tokens.tokenizer import PLACEHOLDERS
 from limelight.training.preflight import check_run

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from limelight.preparation.unheld import NAMED, Characters
-from limelight.text.marks import placeholder
+from limelight.text.marking import placeholder
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from limelight.text.language_names import language_name
+from limelight.text.languages import language_name
 from tests.serving.helpers import Running, carrying, running, table, translator
 
 ONE, TWO, BACK = translator(table(1)), translator(table(2), "en", "pt"), translator(table(3), "de", "en")

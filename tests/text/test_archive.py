@@ -12,8 +12,7 @@ import pytest
 import zstandard
 
 from limelight.errors import TextWarning
-from limelight.text.archive import COMPRESSIONS, ArchiveReader, compress
-from limelight.text.open_text import open_text
+from limelight.text.open_text import COMPRESSIONS, ArchiveReader, compress, open_text
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

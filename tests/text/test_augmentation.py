@@ -8,8 +8,17 @@ import pytest
 
 from limelight.config.run import AugmentationConfig
 from limelight.text.augmentation import AUGMENTATIONS, LATER, MARKING, Augmented, Languages, augment
-from limelight.text.marking import NO_FORMS, Alignment, Link
-from limelight.text.marks import ANNOTATION, MARK, PLACEHOLDER, TERM_BEGIN, TERM_END, placeholder
+from limelight.text.marking import (
+    ANNOTATION,
+    MARK,
+    NO_FORMS,
+    PLACEHOLDER,
+    TERM_BEGIN,
+    TERM_END,
+    Alignment,
+    Link,
+    placeholder,
+)
 from limelight.text.pair import Sides
 
 EN_DE = Languages("en", "de")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.text import CleanReport, Pair, clean
 from limelight.text.clean import REASONS, LeftOutList
-from limelight.text.marks import placeholder
+from limelight.text.marking import placeholder
 
 MILD = {"max_characters": 100, "max_length_ratio": 3.0, "drop_duplicates": True, "drop_identical": True}
 

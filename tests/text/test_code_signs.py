@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.code_signs import changed_signs
+from limelight.documents.report import changed_signs
 
 
 @pytest.mark.parametrize(

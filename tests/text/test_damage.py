@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.damage import encoding_damage
+from limelight.text.clean import encoding_damage
 from limelight.text.languages import foreign_language
 
 TEXTS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.dates import WrittenDate, find_dates, find_reversed, months_of, written_date
+from limelight.text.number_notation import WrittenDate, find_dates, find_reversed, months_of, written_date
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from limelight.text.kept_signs import (
     put_back_signs,
     without_lost_emphasis,
 )
-from limelight.text.marks import placeholder
+from limelight.text.marking import placeholder
 
 HELD = held_characters(
     ["</s>", "<unk>", "<ph0>", "<2de>", "<0xE2>", "[MASK]", *"abcdefghijklmnopqrstuvwxyz.,'-0123456789☑é", "▁the"]

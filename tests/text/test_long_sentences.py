@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.text.long_sentences import COUNTED, MAX_BYTES, divided, is_short, with_short
-from limelight.text.sentences import Sentences, split_sentences
+from limelight.text.sentences import COUNTED, MAX_BYTES, Sentences, divided, is_short, split_sentences, with_short
 
 
 def at_most(count: int) -> Callable[[str], bool]:

@@ -7,8 +7,20 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.text.marking import NO_FORMS, Alignment, Link, WordForms, _Draft, joined_alignment, place_marks
-from limelight.text.marks import ANNOTATION, PLACEHOLDER, TERM_BEGIN, mark_number, show_marks
+from limelight.text.marking import (
+    ANNOTATION,
+    NO_FORMS,
+    PLACEHOLDER,
+    TERM_BEGIN,
+    Alignment,
+    Link,
+    WordForms,
+    _Draft,
+    joined_alignment,
+    mark_number,
+    place_marks,
+    show_marks,
+)
 from limelight.text.pair import Sides
 from limelight.text.words import words_of
 

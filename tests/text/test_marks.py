@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.marks import (
+from limelight.text.marking import (
     MAX_PLACEHOLDERS,
     TERM_BEGIN,
     TERM_END,

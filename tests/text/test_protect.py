@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from limelight.text.marks import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, annotated, placeholder, show_marks
+from limelight.text.marking import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, annotated, placeholder, show_marks
 from limelight.text.protect import Protected, Span, divide, protect, protect_within, restore
 from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans, pattern
 

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from limelight.text.scripts import count_scripts, count_words, is_mostly_unspaced, is_unspaced, split_words
+from limelight.text.words import count_scripts, count_words, is_mostly_unspaced, is_unspaced, split_words
 
 NAMES = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER", "LAO LETTER", "KHMER LETTER",
          "MYANMAR LETTER", "TIBETAN LETTER", "BOPOMOFO LETTER", "IDEOGRAPHIC FULL STOP", "FULLWIDTH COMMA")  # fmt: skip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.spoken_numbers import lost_number_words
+from limelight.text.numbers import lost_number_words
 
 
 @pytest.mark.parametrize(

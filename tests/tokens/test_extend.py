@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from limelight.errors import UserError
-from limelight.text.signs import SIGNS
+from limelight.text.kept_signs import SIGNS
 from limelight.tokens import SentencePieceTokenizer, load_tokenizer, train_tokenizer
 from limelight.tokens.extend import MIN_COUNT, extend_tokenizer
 from limelight.tokens.tokenizer import SPACE

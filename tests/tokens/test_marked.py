@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.text.marks import TERM_BEGIN, TERM_END, annotated, placeholder, show_marks
+from limelight.text.marking import TERM_BEGIN, TERM_END, annotated, placeholder, show_marks
 from limelight.tokens import TaggedTokenizer, Tokenizer, load_tokenizer, normalize, train_tokenizer
 from limelight.tokens.listed import ListedTokenizer, listed_model
 from limelight.tokens.marked import (

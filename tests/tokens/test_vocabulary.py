@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.text.signs import ASCII
+from limelight.text.kept_signs import ASCII
 from limelight.tokens import suggest_vocabulary_size, train_tokenizer, vocabulary
 from limelight.tokens.vocabulary import count_alphabet, require_size, required_characters, training_sentences
 

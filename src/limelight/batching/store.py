@@ -112,7 +112,7 @@ class TokenStore:
     source_texts: Ragged
     target_texts: Ragged
     marked: np.ndarray = field(kw_only=True, default_factory=lambda: np.empty(0, dtype="<i8"))
-    """Row numbers, ascending, whose texts contain marks (see `text/marks.py`)."""
+    """Row numbers, ascending, whose texts contain marks (see `text/marking.py`)."""
 
     def __len__(self) -> int:
         return len(self.sources)

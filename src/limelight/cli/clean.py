@@ -95,7 +95,7 @@ def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
     """Raise `UserError` for an output of another format, or in the place of an input, and for an unknown reason."""
     from limelight.text.clean import REASONS
     from limelight.text.open_text import BOTH_SIDES
-    from limelight.text.write_pairs import require_written
+    from limelight.text.pair import require_written
 
     if len(output) > 2:
         raise UserError(f"-o: {len(output)} files: give one file for both sides, or two text files")
@@ -119,8 +119,8 @@ def _say(line: str) -> None:
 
 def _write(pairs: Iterator[Pair], output: list[Path], languages: tuple[str, str]) -> Kept:
     """Write the pairs to one file, or each side to its own."""
-    from limelight.text.marks import without_marks
-    from limelight.text.write_pairs import PairLines, one_line
+    from limelight.text.marking import without_marks
+    from limelight.text.pair import PairLines, one_line
 
     count = coded = 0
     lines = PairLines(output[0], *languages) if len(output) == 1 else None

@@ -58,7 +58,7 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
     if text is not None:
         return iter(text.splitlines())
     from limelight.text.open_text import open_text
-    from limelight.text.readers.live import LiveStream, read_live
+    from limelight.text.readers.lines import LiveStream, read_live
 
     if file is not None:
         return read_live(LiveStream(open_text(file)), str(file)) if _is_pipe(file) else lines_of(file)
@@ -71,7 +71,7 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
 
 def _is_pipe(file: Path) -> bool:
     """Whether a file is a pipe. Compressed input is not read line by line."""
-    from limelight.text.archive import COMPRESSIONS
+    from limelight.text.open_text import COMPRESSIONS
 
     return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
 

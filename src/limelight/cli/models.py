@@ -12,7 +12,7 @@ import typer
 
 from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT, bundled_models
-from limelight.text.language_names import language_name
+from limelight.text.languages import language_name
 
 if TYPE_CHECKING:
     import torch

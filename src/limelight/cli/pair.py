@@ -79,7 +79,7 @@ def pair(
     from limelight.corpus.pairing.documents import find_files
     from limelight.corpus.pairing.pair import pair as pair_texts
     from limelight.corpus.pairing.pair import read_texts
-    from limelight.text.write_pairs import require_written
+    from limelight.text.pair import require_written
 
     require_written(output)
     if model and no_model:
@@ -134,8 +134,7 @@ def _write(pairs: Pairs, output: Path) -> None:
     """The pairs, the list of what was left out, and a summary of both."""
     from limelight.corpus.pairing.pair import notes_of, reasons
     from limelight.text.clean import LeftOutList
-    from limelight.text.pair import Pair
-    from limelight.text.write_pairs import PairLines
+    from limelight.text.pair import Pair, PairLines
 
     lines = PairLines(output, pairs.source, pairs.target)
     with lines_to(output) as write:

@@ -27,7 +27,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL, as_json, fill_file, sync_file, sync_folder, write_all, write_whole, writing
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.resumable import ResumableFile, places_of, resumable
-from limelight.text.archive import compress
+from limelight.text.open_text import compress
 from limelight.text.pair import BadLine
 
 FORMAT = 2

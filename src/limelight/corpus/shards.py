@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 
 from limelight.errors import UserError
 from limelight.files import as_json, cause, sha256
-from limelight.text.archive import COMPRESSIONS, ArchiveReader
-from limelight.text.open_text import open_text, require_file, require_lasting, text_suffix
+from limelight.text.open_text import COMPRESSIONS, ArchiveReader, open_text, require_file, require_lasting, text_suffix
 from limelight.text.pair import BadLine
 from limelight.text.readers.lines import scan_lines
 

@@ -16,8 +16,7 @@ from limelight.documents.report import Journal, LeftOut, Note, Report, read_form
 from limelight.documents.translate import PROGRESS, Work, made_of, translate_document
 from limelight.errors import UserError, counted
 from limelight.files import PARTIAL, cause, sha256
-from limelight.text.archive import COMPRESSIONS
-from limelight.text.open_text import name_of_format
+from limelight.text.open_text import COMPRESSIONS, name_of_format
 from limelight.text.units.registry import DOCX, FORMATS, is_document, suffix_of
 
 RECORD = ".limelight.progress"

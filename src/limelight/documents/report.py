@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,10 +18,21 @@ from limelight.errors import RunError, counted, shown
 from limelight.files import cause
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
-from limelight.text.code_signs import changed_signs
 from limelight.text.foreign import IN_TARGET_LANGUAGE
 from limelight.text.measures import lost_units
 from limelight.text.units.unit import Unit, parts_of, with_codes
+
+_SIGN_OF_AMOUNT = re.compile(r"[$%]\s?\d|\d\s?[$%]|(?<=\d)\u00a0|\u00a0(?=\d)")
+_CODE_SIGN = re.compile(r"[{}<>\[\]\\|@#~^_`=&*$%\u00a0]")
+
+
+def changed_signs(source: str, output: str) -> tuple[str, ...]:
+    """The signs that occur more or less often in the output than in the source. An amount may be
+    written in words, and languages have other spaces beside its unit."""
+    if not (_CODE_SIGN.search(source) or _CODE_SIGN.search(output)):
+        return ()
+    was, now = (Counter(_CODE_SIGN.findall(_SIGN_OF_AMOUNT.sub("", text))) for text in (source, output))
+    return tuple(sorted((was - now) | (now - was)))
 
 
 class Former(NamedTuple):

@@ -28,7 +28,7 @@ from limelight.evaluation.summary import (
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
-from limelight.text.scripts import is_mostly_unspaced
+from limelight.text.words import is_mostly_unspaced
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sacrebleu.utils import SACREBLEU_DIR
 
 from limelight.config import Corpus, DataConfig
 from limelight.errors import UserError
-from limelight.text.scripts import count_scripts
+from limelight.text.words import count_scripts
 
 _NAMES = {
     "zh": "zh zho chi cmn yue wuu hak gan hsn cdo lzh chinese mandarin cantonese",

@@ -9,7 +9,7 @@ from typing import Any
 from limelight.errors import UserError
 from limelight.evaluation.metrics import References, corpus_bleu, corpus_chrf
 from limelight.text.pair import Pair
-from limelight.text.scripts import count_words
+from limelight.text.words import count_words
 
 
 def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from limelight.inspection.words import WORD_START, readable
-from limelight.text.scripts import is_unspaced
+from limelight.text.words import is_unspaced
 
 Span = tuple[int, int]
 """Begin and end in characters."""

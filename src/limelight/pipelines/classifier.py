@@ -9,7 +9,7 @@ from limelight.errors import UserError
 from limelight.models.interface import eval_mode
 from limelight.models.transformer import halves
 from limelight.pipelines.reader import Reader
-from limelight.text.readers.live import chunks
+from limelight.text.readers.lines import chunks
 
 
 @dataclass(frozen=True, slots=True)

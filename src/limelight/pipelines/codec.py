@@ -37,12 +37,12 @@ from limelight.text.detection import LanguageDetector
 from limelight.text.foreign import IN_TARGET_LANGUAGE, foreign_language
 from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
 from limelight.text.languages import normal_code
-from limelight.text.long_sentences import MAX_TOKENS
-from limelight.text.marks import MARK, has_marks, without_marks
+from limelight.text.marking import MARK, has_marks, without_marks
 from limelight.text.number_notation import localized_numbers
 from limelight.text.numbers import has_digits
 from limelight.text.protect import Protected, protect_within, restore
 from limelight.text.protectors import Protector, numbers, spans_by
+from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import UNKNOWN, Tokenizers, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
 from limelight.tokens.tokenizer import byte_of

@@ -53,11 +53,11 @@ from limelight.text.kept_signs import (
     put_back_signs,
     without_lost_emphasis,
 )
-from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
+from limelight.text.marking import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers, reversed_dates
+from limelight.text.numbers import lost_number_words
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
-from limelight.text.spoken_numbers import lost_number_words
 
 SEVERITY = {
     "loop": 16,

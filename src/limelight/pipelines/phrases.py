@@ -12,7 +12,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.errors import UserError
 from limelight.text.numbers import has_digits
-from limelight.text.scripts import is_unspaced
+from limelight.text.words import is_unspaced
 from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of
 
 WIDTH = 8

@@ -21,7 +21,7 @@ from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import NO_PHRASES
 from limelight.pipelines.sentence import Found, Rank, translated
 from limelight.text.glossary import Glossary, Match, Term, find_terms, with_terms
-from limelight.text.marks import PLACEHOLDER, has_marks, mark_number
+from limelight.text.marking import PLACEHOLDER, has_marks, mark_number
 from limelight.text.number_changes import put_back_numbers
 from limelight.text.number_notation import localized_numbers
 from limelight.text.plan import MarkedSentence, model_input

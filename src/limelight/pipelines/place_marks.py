@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.text.marks import MARK, mark_number, placeholder
+from limelight.text.marking import MARK, mark_number, placeholder
 from limelight.text.protect import Span, find_misplaced
 
 Weights = npt.NDArray[np.float32]

@@ -13,12 +13,11 @@ from limelight.errors import UserError
 from limelight.models.interface import eval_mode
 from limelight.pipelines.codec import Codec
 from limelight.pipelines.place_marks import Attended, Slot, place_marks
-from limelight.text.long_sentences import MAX_TOKENS
-from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
+from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.plan import renumbered, without_placeholders
 from limelight.text.protect import VALUE, Protected, Span, restore
-from limelight.text.scripts import is_unspaced
-from limelight.text.words import word_spans
+from limelight.text.sentences import MAX_TOKENS
+from limelight.text.words import is_unspaced, word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
 MAX_ATTENDED = 2 * MAX_TOKENS

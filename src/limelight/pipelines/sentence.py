@@ -17,7 +17,7 @@ from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
 from limelight.pipelines.translation import Translation, joined, token_weights
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
-from limelight.text.marks import MARK, mark_number
+from limelight.text.marking import MARK, mark_number
 from limelight.text.plan import MarkedSentence, Plan
 
 OF_MARKS = ("placeholder lost", "phrase missing")

@@ -49,12 +49,11 @@ from limelight.pipelines.sentence import Found, joined_sentences, translated
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Shortlist
 from limelight.text.glossary import with_terms
-from limelight.text.language_names import language_name
-from limelight.text.languages import normal_code
-from limelight.text.long_sentences import MAX_TOKENS
-from limelight.text.marks import MARK, has_marks, placeholder
+from limelight.text.languages import language_name, normal_code
+from limelight.text.marking import MARK, has_marks, placeholder
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
-from limelight.text.readers.live import chunks
+from limelight.text.readers.lines import chunks
+from limelight.text.sentences import MAX_TOKENS
 from limelight.text.units.unit import Code, code_protector
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked, knows_marks

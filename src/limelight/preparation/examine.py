@@ -20,11 +20,10 @@ from limelight.config import Corpus, DataConfig, known_languages
 from limelight.errors import shown
 from limelight.preparation.hold_out import fold
 from limelight.preparation.sides import Finding, check_sides, draw_sample
-from limelight.text.clean import CleanReport, clean
-from limelight.text.damage import encoding_damage
+from limelight.text.clean import CleanReport, clean, encoding_damage
 from limelight.text.doubts import doubts
 from limelight.text.languages import foreign_language, language_margin
-from limelight.text.marks import without_marks
+from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 

@@ -21,7 +21,7 @@ from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction
 from limelight.errors import RunError, UserError, shown
 from limelight.files import write_folder, write_whole
 from limelight.storage.layout import CONFIG, TOKENIZER
-from limelight.text.marks import without_marks
+from limelight.text.marking import without_marks
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from unicodedata import name, normalize
 
 from limelight.text.kept_signs import held_characters
-from limelight.text.marks import MARK
+from limelight.text.marking import MARK
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 

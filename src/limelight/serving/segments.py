@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from limelight.serving.pool import Sentence
-from limelight.text.found import Found
 from limelight.text.glossary import Term
-from limelight.text.protectors import DEFAULT, find_spans
+from limelight.text.protectors import DEFAULT, Found, find_spans
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
 from limelight.text.units.markdown import markdown_units

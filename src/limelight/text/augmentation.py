@@ -23,8 +23,7 @@ from limelight.text.invented import (
     number_written,
     shared_numbers,
 )
-from limelight.text.marking import Alignment, joined_alignment, place_marks
-from limelight.text.marks import ANNOTATION, has_marks
+from limelight.text.marking import ANNOTATION, Alignment, has_marks, joined_alignment, place_marks
 from limelight.text.pair import Sides
 
 MAX_TYPOS = 2
@@ -48,7 +47,7 @@ class Augmented(NamedTuple):
 
     @property
     def is_marked(self) -> bool:
-        """Whether private-use characters in it are marks (see `text/marks.py`), not characters of the corpus."""
+        """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
         return self.marked or not set(MARKING).isdisjoint(self.applied)
 
 

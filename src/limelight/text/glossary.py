@@ -1,6 +1,6 @@
 """Glossaries: source terms with required target terms; finding them in a text and in its translation.
 
-Target forms are inserted after the source words, between two marks (`text/marks.py`): a model that was trained with
+Target forms are inserted after the source words, between two marks (`text/marking.py`): a model that was trained with
 annotated terms (`augmentation.terms`) uses and inflects them (Dinu et al. 2019; Bergmanis & Pinnis 2021). If a model
 does not use a term, or was not trained this way, dynamic beam allocation (`decoding/allocation.py`) finds the best
 translation with one of the term's forms.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError, shown
-from limelight.text.marks import MARK, annotated, has_marks, without_marks
+from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.pair import BadLine
 from limelight.text.readers.segments import matches
 from limelight.text.readers.xml_units import Element, read_units

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from random import Random
 
-from limelight.text.signs import SIGNS
+from limelight.text.kept_signs import SIGNS
 
 _ONSETS = ("b", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "dr", "kr", "st")
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ei", "ia", "io")

@@ -1,4 +1,9 @@
-"""Insert marks into both sides of an aligned pair: placeholders, and target forms after source terms.
+"""Marks inside text: placeholders and term annotations as single characters of a private-use area; and their insertion
+into both sides of an aligned pair.
+
+A marked text is a string in which the characters U+F0000 to U+F001F (plane 15) represent the reserved tokens `<ph0>` to
+`<ph31>`. Only functions for marked text interpret them (`tokens/marked.py`); in all other text they are ordinary
+characters. Code that inserts marks into untrusted text has to check for such characters first (`has_marks`).
 
 A model that was trained with placeholders in place of words, around words and between words copies them into its
 translation. A model that was trained with target forms after source words uses the given form (Dinu et al. 2019,
@@ -16,16 +21,66 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from limelight.text.marks import (
-    MAX_PLACEHOLDERS,
-    TERM_BEGIN,
-    annotated,
-    has_private_use,
-    placeholder,
-)
 from limelight.text.pair import Sides
-from limelight.text.scripts import is_unspaced
-from limelight.text.words import word_spans
+from limelight.text.words import is_unspaced, word_spans
+
+MARK_COUNT = 32
+MAX_PLACEHOLDERS = 30
+"""Placeholders for protected spans: `<ph0>` to `<ph29>`."""
+
+_FIRST = 0xF0000
+
+TERM_BEGIN = chr(_FIRST + 30)
+"""Follows a source word and begins the required target form: `<ph30>`."""
+TERM_END = chr(_FIRST + 31)
+"""Ends the required target form: `<ph31>`."""
+
+MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MARK_COUNT - 1)}]")
+PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")
+ANNOTATION = re.compile(f"{TERM_BEGIN}[^{TERM_END}]*{TERM_END}")
+_PRIVATE = re.compile("[\U000f0000-\U000ffffd]")
+
+
+def placeholder(number: int) -> str:
+    """The character for `<ph0>` ... `<ph29>` in marked text. Raises `ValueError` for other numbers."""
+    if not 0 <= number < MAX_PLACEHOLDERS:
+        raise ValueError(f"placeholder {number}: must be 0 to {MAX_PLACEHOLDERS - 1}")
+    return chr(_FIRST + number)
+
+
+def mark_number(mark: str) -> int:
+    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the beginning and the end of a term."""
+    return ord(mark) - _FIRST
+
+
+def mark_of(number: int) -> str:
+    """The inverse of `mark_number`."""
+    return chr(_FIRST + number)
+
+
+def annotated(source: str, target: str) -> str:
+    """A source term, annotated with the required target form."""
+    return f"{source} {TERM_BEGIN} {target} {TERM_END}"
+
+
+def has_marks(text: str) -> bool:
+    """Whether a text has a character that marked text would interpret as a mark."""
+    return MARK.search(text) is not None
+
+
+def has_private_use(text: str) -> bool:
+    """Whether a text has any private-use character of plane 15."""
+    return _PRIVATE.search(text) is not None
+
+
+def without_marks(text: str) -> str:
+    """Marked text without its marks."""
+    return MARK.sub("", text)
+
+
+def show_marks(text: str) -> str:
+    """Marked text for display: each mark as its token, such as `<ph0>`."""
+    return MARK.sub(lambda match: f"<ph{mark_number(match[0])}>", text)
 
 
 class Link(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from limelight.text.found import Found, Role
+from limelight.text.protectors import Found, Role
 
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`, `\\textbf{`."""

@@ -9,9 +9,8 @@ from fractions import Fraction
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from limelight.text.dates import WrittenDate, find_dates, find_reversed, months_of, written_date
 from limelight.text.languages import normal_code
-from limelight.text.number_notation import localized
+from limelight.text.number_notation import WrittenDate, find_dates, find_reversed, localized, months_of, written_date
 from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
 from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, has_digits, integers
 

@@ -1,10 +1,19 @@
-"""Records of the readers: a pair of sentences, and a line that cannot be used."""
+"""Records of the readers (a pair of sentences, and a line that cannot be used), and pairs as lines of a file: .tsv,
+.jsonl, .tmx, or two files line by line.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import NamedTuple
+from xml.sax.saxutils import escape, quoteattr
+
+from limelight import __version__
+from limelight.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +27,7 @@ class Pair:
     line: int = 1
     """Counts from 1."""
     marked: bool = False
-    """Whether its private-use characters are marks (see `text/marks.py`): inline codes of a file as placeholders."""
+    """Whether its private-use characters are marks (see `text/marking.py`): inline codes of a file as placeholders."""
 
     @property
     def place(self) -> str:
@@ -53,3 +62,70 @@ class BadLine:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.reason}"
+
+
+WRITTEN = (".tsv", ".jsonl", ".tmx")
+"""Suffixes of files with both sides that are written."""
+_BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def require_written(path: PurePath) -> None:
+    """Raise `UserError` for a file whose suffix is not written."""
+    if path.suffix.lower() not in WRITTEN:
+        raise UserError(
+            f"{path}: pairs are written as {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}, not "
+            f"{path.suffix or 'without a suffix'}: give -o {path.with_suffix('.tmx')}"
+        )
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and TABs, which would be read as other lines and columns."""
+    return _BREAKS.sub(" ", text).strip()
+
+
+class PairLines:
+    """The lines of a file with both sides. `.tmx` names the languages."""
+
+    def __init__(self, path: PurePath, source: str, target: str) -> None:
+        """Raises `UserError` for another suffix, and for a .tmx file of unknown languages."""
+        require_written(path)
+        self.suffix, self.languages = path.suffix.lower(), (source, target)
+        if self.suffix == ".tmx" and not (source and target):
+            raise UserError(f"{path}: a .tmx file names its languages: give --source LANG and --target LANG")
+
+    def head(self) -> Iterator[str]:
+        """The lines before all pairs."""
+        if self.suffix == ".tmx":
+            yield '<?xml version="1.0" encoding="UTF-8"?>'
+            yield '<tmx version="1.4">'
+            yield (
+                f'<header creationtool="limelight" creationtoolversion={quoteattr(__version__)} segtype="sentence" '
+                f'o-tmf="limelight" adminlang="en" srclang={quoteattr(self.languages[0])} datatype="plaintext"/>'
+            )
+            yield "<body>"
+
+    def pair(self, source: str, target: str, notes: Mapping[str, str | float] | None = None) -> str:
+        """A pair as a line. Notes, such as its confidence, are written where the format has a place for them."""
+        if self.suffix == ".tsv":
+            return f"{one_line(source)}\t{one_line(target)}"
+        if self.suffix == ".jsonl":
+            return json.dumps({"source": source, "target": target, **(notes or {})}, ensure_ascii=False)
+        props = "".join(
+            f"<prop type={quoteattr(name)}>{_xml(str(value))}</prop>" for name, value in (notes or {}).items()
+        )
+        sides = "".join(
+            f"<tuv xml:lang={quoteattr(language)}><seg>{_xml(text)}</seg></tuv>"
+            for language, text in zip(self.languages, (source, target), strict=True)
+        )
+        return f"<tu>{props}{sides}</tu>"
+
+    def tail(self) -> Iterator[str]:
+        """The lines after all pairs."""
+        if self.suffix == ".tmx":
+            yield "</body>"
+            yield "</tmx>"
+
+
+def _xml(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text))

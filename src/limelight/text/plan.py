@@ -3,7 +3,7 @@
     plan = plan_text("Press <b>{key}</b>. Then wait.", DEFAULT)
     text, failed = plan.join([translated(sentence) for sentence in plan.sentences])
 
-Sentences are marked text (`text/marks.py`). Tags are removed from the model's input, and placed by its attention
+Sentences are marked text (`text/marking.py`). Tags are removed from the model's input, and placed by its attention
 weights. A text without spans and terms is a plan of plain sentences.
 """
 
@@ -14,12 +14,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from limelight.text.glossary import Glossary, Match, find_terms
-from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
-from limelight.text.long_sentences import Fits, is_short, with_short
-from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.plurals import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
 from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
 from limelight.text.protectors import Protector, find_spans
-from limelight.text.sentences import Sentences, split_sentences
+from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_short
 from limelight.text.units.unit import is_code
 
 ENDS = ".!?…。！？"

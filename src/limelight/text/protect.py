@@ -3,7 +3,7 @@
     protected = protect("Press <b>{key}</b> now.", DEFAULT)
     restored = restore(translate_marked(protected.text), protected)
 
-The model's input is marked text (see `text/marks.py`), without the tags and white space around the whole text. Each
+The model's input is marked text (see `text/marking.py`), without the tags and white space around the whole text. Each
 span is restored at most once; missing, doubled and not well-formed ones are reported.
 """
 
@@ -13,11 +13,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from limelight.text.found import Found, Role
-from limelight.text.marks import ANNOTATION, MARK, MAX_PLACEHOLDERS, PLACEHOLDER, has_marks, mark_number, placeholder
+from limelight.text.marking import ANNOTATION, MARK, MAX_PLACEHOLDERS, PLACEHOLDER, has_marks, mark_number, placeholder
 from limelight.text.notations import SECTION
-from limelight.text.protectors import Protector, find_spans
-from limelight.text.scripts import is_unspaced
+from limelight.text.protectors import Found, Protector, Role, find_spans
+from limelight.text.words import is_unspaced
 
 VALUE = "value"
 """The name of a span with tags that says something itself, such as `<b>{x}</b>`."""

@@ -1,8 +1,63 @@
-"""Word boundaries of a text, for word alignments."""
+"""Word boundaries of a text, for word alignments; scripts without spaces between words, and counting words in them."""
 
 import re
+from collections.abc import Iterable
 
-from limelight.text.scripts import UNSPACED
+_HAN = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+)
+_KANA = "\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001aff0-\U0001b16f"
+_BOPOMOFO = "\u3100-\u312f\u31a0-\u31bf"
+_WIDE = "\u3001-\u303f\u3200-\u33ff\uff01-\uff65"
+"""Punctuation, signs and full-width letters of these scripts."""
+# Thai, Lao, Tibetan, Myanmar, Khmer, New Tai Lue and Khmer symbols, Tai Tham, Balinese, Javanese, and extensions.
+_SOUTH_EAST_ASIAN = (
+    "\u0e01-\u0e3a\u0e40-\u0e5b\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1980-\u19ff\u1a20-\u1aaf"
+    "\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
+)
+UNSPACED = f"{_SOUTH_EAST_ASIAN}{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
+"""Characters of all these scripts, for a character class of a regular expression."""
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_WORDS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]+")
+_PATTERNS = {
+    "han": re.compile(f"[{_HAN}]"),
+    "kana": re.compile(f"[{_KANA}]"),
+    "hangul": re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]"),
+    "unspaced": _UNSPACED,
+}
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character belongs to a script without spaces between words, its punctuation included.
+
+    Chinese, Japanese, Thai, Lao, Khmer, Burmese, Tibetan and their relatives; not Korean, which has spaces.
+    """
+    return _UNSPACED.match(character) is not None
+
+
+def count_words(text: str) -> int:
+    """The number of words; in scripts without spaces each letter counts as a word. Punctuation is not counted."""
+    letters = sum(map(str.isalnum, _UNSPACED.findall(text)))
+    words = _UNSPACED.sub(" ", text).split()
+    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
+
+
+def split_words(text: str) -> list[str]:
+    """Words and punctuation as separate items; in scripts without spaces each character is an item."""
+    return _WORDS.findall(text)
+
+
+def is_mostly_unspaced(texts: Iterable[str]) -> bool:
+    """Whether more than half of the letters belong to scripts without spaces between words."""
+    count = count_scripts(texts)
+    return 2 * count["unspaced"] > count["letters"]
+
+
+def count_scripts(texts: Iterable[str]) -> dict[str, int]:
+    """Numbers of letters by script: `han`, `kana`, `hangul`, `unspaced`, and all letters (`letters`)."""
+    letters = "".join(filter(str.isalpha, "".join(texts)))
+    return {name: len(pattern.findall(letters)) for name, pattern in _PATTERNS.items()} | {"letters": len(letters)}
+
 
 # Vowel signs and other combining marks, which Python's \w does not match.
 _SIGNS = (

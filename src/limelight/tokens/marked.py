@@ -15,7 +15,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from limelight.errors import UserError
-from limelight.text.marks import (
+from limelight.text.marking import (
     MARK,
     TERM_BEGIN,
     TERM_END,

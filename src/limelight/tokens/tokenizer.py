@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from limelight.errors import UserError, shown
-from limelight.text.marks import MARK_COUNT
-from limelight.text.scripts import is_unspaced
+from limelight.text.marking import MARK_COUNT
+from limelight.text.words import is_unspaced
 
 END = 0
 UNKNOWN = 1

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from limelight.errors import UserError
-from limelight.text.signs import ASCII, SIGNS
+from limelight.text.kept_signs import ASCII, SIGNS
 from limelight.tokens.tokenizer import MAX_PIECES, normalize
 
 MIN_SIZE, MAX_SIZE = 512, 64_000

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from limelight.config import Corpus, RunConfig, override
 from limelight.preparation.pairs import prepare
 from limelight.recipes import find_recipe
-from limelight.text.write_pairs import one_line
+from limelight.text.pair import one_line
 from limelight.training.optimization.optimizer import reasonable_epochs
 from limelight.training.preflight import measured_pace
 from limelight.training.tasks import build_task, fresh_model

@@ -33,7 +33,7 @@ from limelight.preparation.hold_out import is_resumed, keeps, plan_hold_out
 from limelight.preparation.pairs import Prepared, Say, further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.text.marks import show_marks
+from limelight.text.marking import show_marks
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer

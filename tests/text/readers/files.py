@@ -5,7 +5,7 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.text import BadLine, Pair, read_pairs
-from limelight.text.marks import show_marks
+from limelight.text.marking import show_marks
 
 SENTENCES = [("The lamp hums.", "Die Lampe summt."), ("Turn it off.", "Mach sie aus."), ("Good night.", "Gute Nacht.")]
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from limelight.text.marks import MARK, MAX_PLACEHOLDERS, placeholder, show_marks, without_marks
-from limelight.text.readers.codes import Code, Parts, marked_sides, plain_text
+from limelight.text.marking import MARK, MAX_PLACEHOLDERS, placeholder, show_marks, without_marks
+from limelight.text.readers.segments import Code, Parts, marked_sides, plain_text
 
 BOLD, END = Code("g 1", "open"), Code("g 1", "close")
 BREAK = Code("x 2")

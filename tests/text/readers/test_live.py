@@ -12,9 +12,8 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.text import read_stream
-from limelight.text.readers import live
-from limelight.text.readers.lines import MAX_LINE_BYTES
-from limelight.text.readers.live import LiveStream, chunks, read_live
+from limelight.text.readers import lines
+from limelight.text.readers.lines import MAX_LINE_BYTES, LiveStream, chunks, read_live
 
 
 @contextmanager
@@ -44,7 +43,7 @@ def test_a_pause_comes_when_the_writer_waits() -> None:
 
 def test_a_steady_drip_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each line comes well before the wait is over; their waits add up."""
-    monkeypatch.setattr(live, "WAIT", 0.3)
+    monkeypatch.setattr(lines, "WAIT", 0.3)
     with pipe() as (stream, writing):
 
         def drip() -> None:

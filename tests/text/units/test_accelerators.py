@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.units.accelerators import Accelerator, with_accelerator, without_accelerator
+from limelight.text.units.po import Accelerator, with_accelerator, without_accelerator
 from tests.text.units.helpers import texts, units_of
 
 

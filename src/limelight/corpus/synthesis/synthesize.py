@@ -26,8 +26,7 @@ from limelight.models.interface import longest_sequence
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
 from limelight.resumable import ResumableFile, places_of, resumable
-from limelight.text.archive import compress
-from limelight.text.open_text import text_suffix
+from limelight.text.open_text import compress, text_suffix
 
 FORMAT = 1
 SUFFIX = ".json"

@@ -17,7 +17,7 @@ from limelight.serving.glossaries import Terms
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Client, Service
-from limelight.text.language_names import language_name
+from limelight.text.languages import language_name
 
 UNLIMITED = 1_000_000_000_000
 """What DeepL says where there is no limit."""

@@ -15,7 +15,7 @@ from limelight.serving.documents import SUFFIXES
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import TagHandling
 from limelight.serving.service import Answer, Ask, Service
-from limelight.text.language_names import language_name
+from limelight.text.languages import language_name
 
 
 def error(refusal: Refusal) -> Reply:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from limelight.serving.refusal import bad_request
-from limelight.text.language_names import NAMES, code_of
+from limelight.text.languages import NAMES, code_of
 
 MAX_PROMPT = 20_000
 """Characters of the messages of the system that are read; the time of some patterns is quadratic in them."""

@@ -9,7 +9,7 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from limelight.errors import shown
-from limelight.text.language_names import code_of
+from limelight.text.languages import code_of
 from limelight.text.open_text import open_segments
 from limelight.text.pair import BadLine
 from limelight.text.readers.lines import scan_lines

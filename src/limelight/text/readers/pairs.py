@@ -1,4 +1,4 @@
-"""Pairs from parallel text in any format."""
+"""Pairs from parallel text in any format; among them TMX 1.4b (and older versions, which have the same elements)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from limelight.errors import UserError
-from limelight.text.archive import COMPRESSIONS
 from limelight.text.open_text import (
     BOTH_SIDES,
+    COMPRESSIONS,
     XLIFF,
     holds_both_sides,
     require_file,
@@ -16,12 +16,71 @@ from limelight.text.open_text import (
     text_suffix,
 )
 from limelight.text.pair import BadLine, Pair
+from limelight.text.po import scan_po
 from limelight.text.readers.csv_table import scan_csv
 from limelight.text.readers.lines import scan_jsonl, scan_moses, scan_tsv
-from limelight.text.readers.po import scan_po
-from limelight.text.readers.segments import LanguagePair, Segment, States, pairs_of
-from limelight.text.readers.tmx import scan_tmx
+from limelight.text.readers.segments import Code, LanguagePair, Parts, Segment, States, Variant, matches, pairs_of
 from limelight.text.readers.xliff import scan_qt, scan_xliff
+from limelight.text.readers.xml_units import Element, read_units
+
+_CODES = ("bpt", "ept", "ph", "it", "ut")
+"""Elements whose content is code, not text."""
+
+
+def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
+    """The translation units of a memory. The text in its source language comes first, unless that is `*all*`."""
+    own = ""
+    for unit in read_units(path, "tmx", ("header", "tu")):
+        if isinstance(unit, BadLine):
+            yield unit
+        elif unit.element.name == "header":
+            own = unit.element.get("srclang")
+        else:
+            yield _segment(unit.element, own, str(path))
+
+
+def _segment(unit: Element, own: str, file: str) -> Segment | BadLine:
+    variants = []
+    for variant in unit.elements("tuv"):
+        language = variant.language or variant.get("lang")
+        if not language:
+            return BadLine(file, variant.line, "a <tuv> without a language (xml:lang)")
+        text = variant.first("seg")
+        if text is not None:
+            variants.append(Variant(language, _parts(text)))
+    source = unit.get("srclang") or own
+    variants.sort(key=lambda each: not (source and matches(source, each.language)))  # stable
+    return Segment(unit.line, variants, unit.get("tuid"))
+
+
+def _parts(segment: Element) -> Parts:
+    """Text and codes. The content of codes is not text; that of highlighting (`hi`) is."""
+    parts: list[str | Code] = []
+    opened: dict[str, str] = {}  # the keys of <bpt> by their i
+    _collect(segment, parts, opened)
+    return parts
+
+
+def _collect(element: Element, parts: list[str | Code], opened: dict[str, str]) -> None:
+    for child in element.children:
+        if isinstance(child, str):
+            parts.append(child)
+        elif child.name in _CODES:
+            parts.append(_code(child, opened))
+        else:
+            _collect(child, parts, opened)
+
+
+def _code(element: Element, opened: dict[str, str]) -> Code:
+    """A code with its key: `x`, which is equal on both sides; else `i` for a pair, else the content."""
+    said, pair = element.get("x"), element.get("i")
+    if element.name == "bpt":
+        opened[pair] = f"bpt x{said}" if said else f"bpt i{pair}"
+        return Code(opened[pair], "open")
+    if element.name == "ept":
+        return Code(opened.get(pair, f"bpt i{pair}"), "close")
+    return Code(f"{element.name} x{said}" if said else f"{element.name} {element.text()}")
+
 
 OnBadLine = Callable[[BadLine], None]
 
@@ -57,8 +116,8 @@ def read_pairs(
     Args:
         source, target: language codes for files of segments, such as `en`, which also matches `en-US`. If one is not
             given, the file must have exactly two languages.
-        marks: inline codes that both sides of a segment have become placeholders (see `text/marks.py`), and the pair is
-            `marked`; otherwise codes are left out.
+        marks: inline codes that both sides of a segment have become placeholders (see `text/marking.py`), and the pair
+            is `marked`; otherwise codes are left out.
         states: which segments are used, see `text/readers/segments.py`: `approved` only approved translations, `all`
             also drafts. In files without states all pairs are used.
         on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from limelight.errors import shown
 from limelight.text.pair import BadLine
-from limelight.text.readers.codes import Code, Parts
-from limelight.text.readers.segments import Segment, Variant
+from limelight.text.readers.segments import Code, Parts, Segment, Variant
 from limelight.text.readers.xml_units import Element, Unit, read_units
 
 DONE = ("translated", "final", "signed-off", "reviewed")

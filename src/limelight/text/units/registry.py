@@ -14,9 +14,8 @@ from limelight.text.units.catalogs import json_units, yaml_units
 from limelight.text.units.html import html_units
 from limelight.text.units.markdown import markdown_units
 from limelight.text.units.markup import check_xml
-from limelight.text.units.plain import text_units
+from limelight.text.units.plain import subtitle_units, text_units
 from limelight.text.units.po import charset, po_units
-from limelight.text.units.subtitles import subtitle_units
 from limelight.text.units.translator_xml import qt_units, tmx_units, xliff_units
 from limelight.text.units.unit import FormatError, Splice, Unit, splice
 
