@@ -26,7 +26,7 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import table, write_result
-from limelight.corpus.processes import Processes
+from limelight.corpus.pool import Processes
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Outcome, WorkerSettings
 from limelight.storage.layout import DEFAULT

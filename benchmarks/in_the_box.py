@@ -39,8 +39,7 @@ from limelight.text.kept_signs import SIGNS
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 from limelight.tokens.extend import extend_tokenizer
-from limelight.training.alignment import learn_alignment
-from limelight.training.confidence import learn_confidence
+from limelight.training.confidence import learn_alignment, learn_confidence
 from limelight.training.parent import read_parent
 from limelight.training.run import train
 

@@ -24,8 +24,7 @@ import typer
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
-from limelight.corpus.pairing.documents import find_files
-from limelight.corpus.pairing.pair import pair, read_texts
+from limelight.corpus.pairing.pair import find_files, pair, read_texts
 from limelight.text.sentences import split_sentences
 
 SETS = ("tatoeba/en-de", "libreoffice-help/en-de", "python-docs/en-fr")

@@ -1,6 +1,6 @@
 """What differs between two trees of plain values, by its full name."""
 
-from limelight.differences import describe_differences, differences
+from limelight.resumable import describe_differences, differences
 
 
 def test_every_difference_has_its_full_name() -> None:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL, as_json, cause, sync_folder, write_all, write_whole, writing
 
@@ -23,6 +22,24 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+Difference = tuple[str, Any, Any]
+"""Full name of a value (`section.key`), its old value and its new value."""
+
+
+def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
+    """All values in which two nested mappings differ; None stands for a missing value."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = {**old, **new}
+        nested = (differences(old.get(key), new.get(key), f"{name}.{key}" if name else key) for key in keys)
+        return [difference for each in nested for difference in each]
+    return [] if old == new else [(name, old, new)]
+
+
+def describe_differences(changes: Sequence[Difference]) -> str:
+    """Differences between stored and requested values, for a message."""
+    return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in changes)
+
 
 JOURNAL = ".json"
 FORMAT = 1

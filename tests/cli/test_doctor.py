@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from limelight.text.pair import Pair
-from limelight.training.estimate import estimate, invented_pairs
-from limelight.training.examine import RunReport, _curve, _faults_of
+from limelight.training.examine import RunReport, _curve, _faults_of, estimate, invented_pairs
 from tests.cli.conftest import Limelight
 from tests.cli.test_clean import FAULTY, GOOD, write
 

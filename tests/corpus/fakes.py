@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from limelight.corpus import processes
-from limelight.corpus.processes import Processes
+from limelight.corpus import pool
+from limelight.corpus.pool import Processes
 from limelight.corpus.results import Results
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
@@ -55,7 +55,7 @@ def job_of(inputs: Path, output: Path, form: Form | None = None, workers: int = 
 
 def run(job: CorpusJob, **options: object) -> Report:
     """The job, with processes that do what is faked here."""
-    processes.PROGRAM = PROGRAM
+    pool.PROGRAM = PROGRAM
     os.environ["PYTHONPATH"] = str(ROOT)
     return translate_corpus(job, Processes(settings(), forks=True), **options)  # type: ignore[arg-type]
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from limelight.corpus import pool
-from limelight.corpus.pool import Chunk, Pool
-from limelight.corpus.processes import WorkerEnded
+from limelight.corpus.pool import Chunk, Pool, WorkerEnded
 from limelight.corpus.worker import Outcome
 from limelight.errors import RunError, UserError
 

@@ -18,7 +18,7 @@ from tests.corpus.fakes import contents, job_of, run, write_shards
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `run` changes of this process is put back."""
-    monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "limelight.corpus.worker")
+    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "limelight.corpus.worker")
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.pool import Pool
-from limelight.corpus.processes import Processes, _Process
+from limelight.corpus.pool import Pool, Processes, _Process
 from limelight.corpus.results import MANIFEST, SHARDS
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import Report, translate_corpus
@@ -24,7 +23,7 @@ from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, job_of, run, s
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `run` changes of this process is put back."""
-    monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "limelight.corpus.worker")
+    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "limelight.corpus.worker")
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
 
 
@@ -216,7 +215,7 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "tests.corpus.fakes")
+    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "tests.corpus.fakes")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     given = write_shards(tmp_path / "in", shards=1)
     for forks in (True, False):
@@ -226,7 +225,7 @@ def test_a_model_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_workers_that_load_for_themselves_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with GPUs, whose drivers cannot be forked."""
-    monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "tests.corpus.fakes")
+    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "tests.corpus.fakes")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     given = write_shards(tmp_path / "in")
     translate_corpus(job_of(given, tmp_path / "alone"), Processes(settings(), forks=False))

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from limelight.inspection.token_spans import joined_words, words_of_tokens
+from limelight.inspection.words import joined_words, words_of_tokens
 
 
 @pytest.mark.parametrize(

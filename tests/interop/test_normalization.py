@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from limelight.interop.marian import RULE_NAME, compiled_rules, rules
 from limelight.tokens import normalize
+from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import with_rules
-from limelight.tokens.stored import read_stored
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_tokenizers
 
 SPACES = "a\tb \u3000 c\u2028d\x85e\u1680f\u00a0g\u202fh\u2007i\u200bj ▁k▁▁l\r\nm"

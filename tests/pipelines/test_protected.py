@@ -27,9 +27,10 @@ from limelight.pipelines.translator import Translation, Translator
 from limelight.text.detection import learn_detector
 from limelight.text.glossary import Glossary, Term
 from limelight.text.marking import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
+from limelight.text.notations import Found
 from limelight.text.plan import plan_text
 from limelight.text.plurals import MAX_NESTED
-from limelight.text.protectors import DEFAULT, Found, Protector, find_spans
+from limelight.text.protectors import DEFAULT, Protector, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
 TEXTS = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]

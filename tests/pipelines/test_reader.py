@@ -6,7 +6,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
-from limelight.pipelines.reader import Reader
+from limelight.pipelines.classifier import Reader
 from tests.pipelines.helpers import TEXTS, classifier, masked_model, tokenizer
 
 

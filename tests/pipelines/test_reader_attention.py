@@ -5,7 +5,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
-from limelight.pipelines.reader import Reader
+from limelight.pipelines.classifier import Reader
 from tests.pipelines.helpers import masked_model, tokenizer
 
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import pytest
 
-from limelight.pipelines.writer import Writer
+from limelight.pipelines.generator import Writer
 from limelight.tokens import Tokenizer, train_tokenizer
 from limelight.tokens.text import RESERVED, decode_text, encode_text
 

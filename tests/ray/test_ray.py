@@ -13,7 +13,7 @@ import ray
 
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.corpus import ray_actors
-from limelight.corpus.processes import Processes
+from limelight.corpus.pool import Processes
 from limelight.corpus.ray_actors import Actors, Texts
 from limelight.corpus.results import Results
 from limelight.corpus.shards import Form

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.serving.fair_queue import FEWEST, RECENT, FairQueue, QueueRate
+from limelight.serving.pool import FEWEST, RECENT, FairQueue, QueueRate
 
 
 def test_one_with_many_delays_one_with_few_by_one() -> None:

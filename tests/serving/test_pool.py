@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from limelight.serving import pool
-from limelight.serving.fair_queue import QueueRate
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, ReportCallback
-from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, Sentence
+from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, QueueRate, Sentence
 from limelight.serving.refusal import Refusal
 from limelight.serving.tasks import Report, Task
 

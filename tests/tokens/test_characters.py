@@ -19,7 +19,7 @@ from limelight.tokens import (
     train_tokenizer,
 )
 from limelight.tokens.characters import MAX_CHARACTERS
-from limelight.tokens.stored import StoredTokenizer, write_stored
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 
 RESERVED = ("<2en>", *PLACEHOLDERS, MASK)
 texts = st.text(st.characters(codec="utf-8"))

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from limelight.errors import UserError
-from limelight.tokens import stored
-from limelight.tokens.stored import MODEL_FILES, StoredTokenizer, read_stored, write_stored
+from limelight.tokens import metadata
+from limelight.tokens.metadata import MODEL_FILES, StoredTokenizer, read_stored, write_stored
 
 STORED = StoredTokenizer("bpe", 41, ("<2de>", "<ph0>"), b"model bytes")
 
@@ -92,7 +92,7 @@ def test_a_damaged_model_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_model_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stored(STORED, tmp_path)
-    monkeypatch.setattr(stored, "_MAX_MODEL_BYTES", 10)
+    monkeypatch.setattr(metadata, "_MAX_MODEL_BYTES", 10)
     with pytest.raises(UserError, match=r"spm\.model: cannot be read \(11 bytes, and at most 10 are expected\)"):
         read_stored(tmp_path)
 

@@ -6,8 +6,8 @@ import pytest
 import sentencepiece
 
 from limelight.errors import UserError
+from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import fields, pieces_in, rules_of, type_of, with_fields, with_rules
-from limelight.tokens.stored import read_stored
 from tests.interop.helpers import ENGLISH, GERMAN, make_tokenizers
 
 

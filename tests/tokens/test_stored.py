@@ -15,7 +15,7 @@ from limelight.tokens import (
     save_tokenizers,
     train_tokenizer,
 )
-from limelight.tokens.stored import StoredTokenizer, write_stored
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 
 TEXTS = [f"the {color} {thing} is {color}" for color in ("red", "green", "grün") for thing in ("cat", "house", "tree")]
 KINDS = ("bpe", "unigram", "wordpiece", "characters")

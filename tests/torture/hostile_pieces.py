@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from limelight.tokens.stored import StoredTokenizer, write_stored
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 from tests.torture.hostile import CONFIG, METADATA, PIECES, WEIGHTS, Change
 from tests.torture.hostile_cases import Json, each, nothing, pickles, set_config, write
 

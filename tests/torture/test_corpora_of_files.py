@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.processes import _Process
+from limelight.corpus.pool import _Process
 from tests.corpus.fakes import contents, job_of, run, write_shards
 from tests.corpus.test_translate import drive
 from tests.torture.conftest import Measured
@@ -19,7 +19,7 @@ STEPS = 60
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `run` changes of this process is put back."""
-    monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "limelight.corpus.worker")
+    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "limelight.corpus.worker")
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
 
 

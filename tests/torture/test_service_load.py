@@ -25,7 +25,7 @@ import pytest
 from limelight.serving import body as bodies
 from limelight.serving.app import Endpoint
 from limelight.serving.limits import Limits
-from limelight.serving.metrics import Metrics
+from limelight.serving.logs import Metrics
 from limelight.serving.pool import Pool
 from limelight.serving.service import Service
 from tests.serving.helpers import TEXTS, Running, loader, running, table, translator, wait_until

@@ -49,8 +49,7 @@ def calibrate(
         raise UserError(f"{folders[0]}: this model was trained without validation text; give some with --valid")
     learned_from, tested_on = _pairs(data, given), _pairs(data, corpora(test, "", "", "--test") if test else [])
     target = Machine(device, threads).begin()
-    from limelight.training.alignment import described, learn_alignment
-    from limelight.training.confidence import learn_confidence
+    from limelight.training.confidence import described, learn_alignment, learn_confidence
 
     file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=target)
     for name, (of_sentences, of_words) in errors.items():

@@ -13,7 +13,7 @@ from limelight.cli.output import show
 if TYPE_CHECKING:
     from limelight.config import RunConfig
     from limelight.corpus.synthesis import Job, Limits
-    from limelight.corpus.synthesis.job import Survey
+    from limelight.corpus.synthesis.synthesize import Survey
     from limelight.decoding.settings import SearchOptions
     from limelight.pipelines.translator import Translator
 

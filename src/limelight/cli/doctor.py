@@ -90,7 +90,7 @@ def _durations(given: Sequence[Corpus]) -> None:
     """How long training on this text takes."""
     from limelight.config import known_languages
     from limelight.text.readers import read_pairs
-    from limelight.training.estimate import estimate
+    from limelight.training.examine import estimate
 
     def pairs() -> list[tuple[str, str]]:
         found = []
@@ -123,7 +123,7 @@ def _machine(*, timing: bool) -> None:
     show(describe())
     show(f"threads: {torch.get_num_threads()}")
     if timing:
-        from limelight.training.estimate import estimate, invented_pairs
+        from limelight.training.examine import estimate, invented_pairs
 
         for recipe in RECIPES:
             found = estimate(recipe, invented_pairs(), 100_000)

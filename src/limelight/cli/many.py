@@ -269,7 +269,7 @@ def _settings(workers: int | None, asked: TranslateOptions, *, form: str) -> tup
 
 def _engine(name: EngineName | None, settings: WorkerSettings, workers: int) -> Engine:
     if name != EngineName.RAY:
-        from limelight.corpus.processes import Processes
+        from limelight.corpus.pool import Processes
 
         return Processes(settings, forks=settings.device == "cpu" and sys.platform == "linux")
     from importlib.util import find_spec

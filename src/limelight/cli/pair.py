@@ -76,9 +76,8 @@ def pair(
 
     Documents are of any format that `limelight translate` reads. What is left out is listed beside the output.
     """
-    from limelight.corpus.pairing.documents import find_files
+    from limelight.corpus.pairing.pair import find_files, read_texts
     from limelight.corpus.pairing.pair import pair as pair_texts
-    from limelight.corpus.pairing.pair import read_texts
     from limelight.text.pair import require_written
 
     require_written(output)

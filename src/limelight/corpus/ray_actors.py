@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
-from limelight.corpus.processes import ENDED, Worker, WorkerEnded
+from limelight.corpus.pool import ENDED, Worker, WorkerEnded
 from limelight.corpus.worker import Outcome, WorkerSettings, open_texts
 from limelight.errors import RunError, UserError
 

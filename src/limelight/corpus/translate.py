@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from limelight.corpus.pool import Chunk, Pool, Tally
-from limelight.corpus.processes import ENDED, Worker
+from limelight.corpus.pool import ENDED, Chunk, Pool, Tally, Worker
 from limelight.corpus.results import AGAIN, REPORT, Counts, Results, open_results
 from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items, require_text_kept
 from limelight.corpus.worker import Done

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from limelight.differences import describe_differences, differences
 from limelight.documents.document import Document
 from limelight.documents.report import Journal, LeftOut, Note, Report, read_former
 from limelight.documents.translate import PROGRESS, Work, made_of, translate_document
 from limelight.errors import UserError, counted
 from limelight.files import PARTIAL, cause, sha256
+from limelight.resumable import describe_differences, differences
 from limelight.text.open_text import COMPRESSIONS, name_of_format
 from limelight.text.units.registry import DOCX, FORMATS, is_document, suffix_of
 

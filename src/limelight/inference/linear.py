@@ -30,7 +30,7 @@ from limelight.inference.torch_int8 import TorchInt8Linear
 from limelight.shapes import Float, Int
 
 try:
-    from limelight.inference.cpu.linear import CompiledInt8Linear
+    from limelight.inference.cpu.int8_layers import CompiledInt8Linear
 except ImportError:  # numba is an extra; without it torch multiplies integers
     CompiledInt8Linear = None  # type: ignore[assignment, misc]
 

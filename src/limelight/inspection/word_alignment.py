@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from limelight.inspection.erasure import Rows, erasures
-from limelight.inspection.token_spans import joined_words, words_of_tokens
+from limelight.inspection.words import joined_words, words_of_tokens
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizers
 

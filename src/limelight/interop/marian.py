@@ -27,8 +27,9 @@ from limelight.tokens import (
     normalize,
 )
 from limelight.tokens.listed import listed_model
+from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
-from limelight.tokens.stored import KINDS, read_stored
+from limelight.tokens.stored import KINDS
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 from limelight.untrusted import read_plain
 

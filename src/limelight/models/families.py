@@ -96,7 +96,7 @@ FILL = Use(
 CLASSIFY = Use(
     Classifier,
     prepare="limelight.preparation.plain_text:prepare_labels",
-    task="limelight.training.tasks.labels:Labels",
+    task="limelight.training.tasks.language:Labels",
     pipeline="limelight.pipelines.load:make_classifier",
     command="limelight.cli.classify:classify",
 )

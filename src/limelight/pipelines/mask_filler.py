@@ -10,7 +10,7 @@ from limelight.batching.batch import begun
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer.halves import MaskedModel
-from limelight.pipelines.reader import Reader
+from limelight.pipelines.classifier import Reader
 from limelight.tokens import END, MASK, Tokenizer
 from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
 from limelight.tokens.tokenizer import SPACE

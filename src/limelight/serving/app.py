@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from limelight.serving.body import ClientLeftError, closes, read_body, read_fields, read_query
 from limelight.serving.call import Call, Dialect, Reply, Route, Upload
-from limelight.serving.metrics import outcome_of
+from limelight.serving.logs import outcome_of
 from limelight.serving.pool import KEYED
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Client, Service

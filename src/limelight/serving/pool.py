@@ -1,20 +1,115 @@
-"""The engines of one model, and the sentences that wait for them. It belongs to the event loop."""
+"""The engines of one model, and the sentences that wait for them. It belongs to the event loop.
+
+Clients take turns in its queue: one with ten thousand sentences delays one with a single sentence by one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from limelight.serving.fair_queue import FairQueue, QueueRate
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, ReportCallback
 from limelight.serving.refusal import Refusal, beyond, overdue, too_expensive
 from limelight.serving.tasks import Report, Task
+
+Item = TypeVar("Item")
+
+RECENT = 64
+"""Number of items from which the rate is estimated."""
+
+FEWEST = 16
+"""Minimum number of items for an estimate: a batch of several may be taken at the same time."""
+
+
+class FairQueue(Generic[Item]):
+    """Items of several clients, which take turns; a client's requests are taken in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[str, OrderedDict[int, deque[Item]]] = OrderedDict()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def waiting(self, client: str) -> int:
+        """How many of this client wait."""
+        return sum(map(len, self._of.get(client, {}).values()))
+
+    def ahead(self, client: str, more: int) -> int:
+        """How many items are taken before the last of so many new ones of this client."""
+        mine = self.waiting(client) + more - 1
+        others = (sum(map(len, requests.values())) for name, requests in self._of.items() if name != client)
+        return mine + sum(min(waiting, mine + 1) for waiting in others)
+
+    def put(self, client: str, request: int, item: Item) -> None:
+        """Behind the request's other items."""
+        self._of.setdefault(client, OrderedDict()).setdefault(request, deque()).append(item)
+        self._size += 1
+
+    def put_back(self, client: str, request: int, item: Item) -> None:
+        """Before the request's other items, and before the client's other requests."""
+        requests = self._of.setdefault(client, OrderedDict())
+        requests.setdefault(request, deque()).appendleft(item)
+        requests.move_to_end(request, last=False)
+        self._size += 1
+
+    def take(self) -> Item:
+        """The first item of the request whose turn it is. Raises `IndexError` when there is none."""
+        if not self._of:
+            raise IndexError("the queue is empty")
+        client, requests = next(iter(self._of.items()))
+        request, items = next(iter(requests.items()))
+        item = items.popleft()
+        self._of.move_to_end(client)
+        self._shrink(client, request)
+        return item
+
+    def remove(self, client: str, request: int, item: Item) -> bool:
+        """Take an item out of the queue; returns whether it was there."""
+        items = self._of[client].get(request) if client in self._of else None
+        if items is None or item not in items:
+            return False
+        items.remove(item)
+        self._shrink(client, request)
+        return True
+
+    def _shrink(self, client: str, request: int) -> None:
+        """One item less; nothing empty is kept."""
+        self._size -= 1
+        requests = self._of[client]
+        if not requests[request]:
+            del requests[request]
+        if not requests:
+            del self._of[client]
+
+
+class QueueRate:
+    """Estimates the rate at which items are taken from a queue while it is not empty."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=RECENT)
+
+    def taken(self, now: float) -> None:
+        """Record that an item was taken at the time `now`, in seconds."""
+        self._times.append(now)
+
+    def nothing_waits(self) -> None:
+        """Discard the recorded times: the queue is empty."""
+        self._times.clear()
+
+    def seconds(self, now: float) -> float:
+        """The mean time per item up to `now`, in seconds; 0 if fewer than `FEWEST` items were taken."""
+        if len(self._times) < FEWEST:
+            return 0.0
+        return (now - self._times[0]) / len(self._times)
+
 
 WINDOW = 64
 """Sentences that one engine has at a time of short requests, and as many of long ones: enough to fill its batch. The

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from limelight.serving.pool import Sentence
 from limelight.text.glossary import Term
-from limelight.text.protectors import DEFAULT, Found, find_spans
+from limelight.text.notations import Found
+from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
 from limelight.text.units.markdown import markdown_units

@@ -16,9 +16,8 @@ from limelight.serving.catalog import Catalog, Model, Way
 from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits, Room
-from limelight.serving.logs import Log
+from limelight.serving.logs import Log, Metrics
 from limelight.serving.memories import Memories
-from limelight.serving.metrics import Metrics
 from limelight.serving.origin import Origins
 from limelight.serving.pool import WIDTH, Partial, Pool, Sentence
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue

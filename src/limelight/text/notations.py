@@ -7,8 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
 
-from limelight.text.protectors import Found, Role
+Role = Literal["alone", "open", "close", "sequential", "break", "space"]
+"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
+have to keep their order; `break` for the end of a line (`<br>`) or `{{else}}`, which no sentence crosses; `space` for
+white space (`&nbsp;`), which separates words; `alone` for all others."""
+
+
+class Found(NamedTuple):
+    """A span of a text."""
+
+    begin: int
+    end: int
+    role: Role = "alone"
+    name: str = ""
+    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
+
 
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`, `\\textbf{`."""

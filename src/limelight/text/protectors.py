@@ -9,29 +9,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.text import notations
 from limelight.text.checks import ADDRESS
 from limelight.text.marking import MARK
+from limelight.text.notations import Found, Role
 from limelight.text.number_notation import number_spans
-
-Role = Literal["alone", "open", "close", "sequential", "break", "space"]
-"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
-have to keep their order; `break` for the end of a line (`<br>`) or `{{else}}`, which no sentence crosses; `space` for
-white space (`&nbsp;`), which separates words; `alone` for all others."""
-
-
-class Found(NamedTuple):
-    """A span of a text."""
-
-    begin: int
-    end: int
-    role: Role = "alone"
-    name: str = ""
-    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
-
 
 CODES = "codes"
 """The name of the protector of the codes of a unit."""

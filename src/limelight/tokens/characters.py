@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from limelight.errors import UserError, shown
-from limelight.tokens.stored import StoredTokenizer, write_stored
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.tokenizer import (
     END_PIECE,
     PADDING_PIECE,

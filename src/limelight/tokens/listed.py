@@ -16,10 +16,10 @@ from typing import Any
 import sentencepiece
 
 from limelight.errors import UserError, shown
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.sampling import BpeDropout, Draw, UnigramSampling
 from limelight.tokens.sentencepiece import count_pieces
 from limelight.tokens.sentencepiece_file import pieces_in, type_of
-from limelight.tokens.stored import StoredTokenizer, write_stored
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,

@@ -15,9 +15,9 @@ from pathlib import Path
 import sentencepiece
 
 from limelight.errors import UserError, shown
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
 from limelight.tokens.sentencepiece_file import fields
-from limelight.tokens.stored import StoredTokenizer, write_stored
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,

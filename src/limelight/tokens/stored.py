@@ -1,125 +1,19 @@
-"""Train, save and load the tokenizers of a model.
-
-The folder of a tokenizer has the model file in its library's own format, and `tokenizer.yaml`, which describes it.
-Neither is executable, and both are validated: file sizes are bounded, no file name is taken from a file's content, and
-the SHA-256 of the model file must match the description.
-"""
+"""Train, save and load the tokenizers of a model."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
-from limelight.errors import UserError, shown
+from limelight.errors import UserError
 from limelight.tokens.characters import CharacterTokenizer, train_characters
 from limelight.tokens.listed import ListedTokenizer
+from limelight.tokens.metadata import METADATA_NAME, MODEL_FILES, read_stored
 from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
-from limelight.tokens.tokenizer import MAX_PIECES, Tokenizer, reserved_pieces
+from limelight.tokens.tokenizer import Tokenizer, reserved_pieces
 from limelight.tokens.vocabulary import training_sentences
 from limelight.tokens.wordpiece import WordPieceTokenizer, train_wordpiece
-from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
-
-METADATA_NAME = "tokenizer.yaml"
-FORMAT = 1
-MODEL_FILES = {
-    "bpe": "spm.model",
-    "unigram": "spm.model",
-    "wordpiece": "tokenizer.json",
-    "characters": "characters.txt",
-    "listed": "listed.json",
-}
-"""Name of the model file for each kind of tokenizer."""
-
-_MAX_MODEL_BYTES = 16_000_000
-_KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": list, "sha256": str}
-
-
-@dataclass(frozen=True)
-class StoredTokenizer:
-    """A tokenizer in stored form."""
-
-    kind: str
-    pieces: int
-    """Number of tokens without padding; also the id of padding."""
-    reserved: tuple[str, ...]
-    """Tokens that are never split."""
-    model: bytes
-
-
-def write_stored(stored: StoredTokenizer, folder: Path) -> None:
-    """Write both files. The description is written last: a folder that contains it is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MODEL_FILES[stored.kind]).write_bytes(stored.model)
-    description = {
-        "format": FORMAT,
-        "kind": stored.kind,
-        "pieces": stored.pieces,
-        "padding": stored.pieces,
-        "reserved": list(stored.reserved),
-        "sha256": hashlib.sha256(stored.model).hexdigest(),
-    }
-    text = yaml.safe_dump(description, sort_keys=False, allow_unicode=True)
-    (folder / METADATA_NAME).write_text(text, encoding="utf-8")
-
-
-def read_stored(folder: Path) -> StoredTokenizer:
-    """Read and validate both files.
-
-    Raises:
-        UserError: a file is missing, too large, damaged or of another format; the message names it.
-    """
-    path = folder / METADATA_NAME
-    description = _describe(path)
-    kind, pieces = description["kind"], description["pieces"]
-    if kind not in MODEL_FILES:
-        raise UserError(f"{path}: unknown kind of tokenizer {shown(kind)!r}; known are {', '.join(MODEL_FILES)}")
-    if not 2 <= pieces <= MAX_PIECES:
-        raise UserError(f"{path}: {pieces:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
-    if description["padding"] != pieces:
-        raise UserError(f"{path}: padding is {description['padding']}, it must be the last id, here {pieces}")
-    if not all(isinstance(piece, str) for piece in description["reserved"]):
-        raise UserError(f"{path}: reserved pieces must be text")
-    model_path = folder / MODEL_FILES[kind]
-    model = _read(model_path, _MAX_MODEL_BYTES)
-    if hashlib.sha256(model).hexdigest() != description["sha256"]:
-        raise UserError(f"{model_path}: damaged, or not the file that {METADATA_NAME} describes (SHA-256 differs)")
-    return StoredTokenizer(kind, pieces, tuple(description["reserved"]), model)
-
-
-def _describe(path: Path) -> dict[str, Any]:
-    content = _read(path, MAX_YAML_BYTES)
-    try:
-        description = read_yaml(content.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: damaged: not in UTF-8") from None
-    except ValueError as error:
-        raise UserError(f"{path}: damaged: not YAML: {error}") from None
-    if not isinstance(description, dict):
-        raise UserError(f"{path}: damaged: not a mapping of {', '.join(_KEYS)}")
-    if description.get("format") != FORMAT:
-        found = shown(repr(description.get("format")))
-        raise UserError(f"{path}: format {found} of a tokenizer folder; this version reads format {FORMAT}")
-    if set(description) != set(_KEYS):
-        wrong = ", ".join(sorted(map(str, set(description) ^ set(_KEYS))))
-        raise UserError(f"{path}: keys that are missing or unknown: {shown(wrong)}")
-    for key, kind in _KEYS.items():
-        # bool is an int in Python, not in a description
-        if not isinstance(description[key], kind) or isinstance(description[key], bool):
-            raise UserError(f"{path}: {key} must be {kind.__name__}, not {shown(repr(description[key]), 80)}")
-    return description
-
-
-def _read(path: Path, most: int) -> bytes:
-    try:
-        return read_plain(path, most)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); is this the folder of a tokenizer?") from None
-
 
 KINDS = ("bpe", "unigram", "wordpiece", "characters")
 """Kinds of vocabularies that can be trained."""

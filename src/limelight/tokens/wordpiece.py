@@ -13,7 +13,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from limelight.errors import UserError, shown
-from limelight.tokens.stored import StoredTokenizer, write_stored
+from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,

@@ -1,25 +1,86 @@
-"""What a run has learned, and what went wrong, in words for people who trained it: `limelight doctor RUN`."""
+"""What a run has learned, and what went wrong, in words for people who trained it: `limelight doctor RUN`. And how long
+a recipe takes on this machine: a few updates are measured.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import random
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from limelight.config import direction_of, load_config
+from limelight.config import Corpus, RunConfig, direction_of, load_config, override
 from limelight.errors import RunError, counted, shown
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.preparation.hold_out import keeps, kept_pairs
+from limelight.preparation.pairs import prepare
+from limelight.recipes import find_recipe
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.checks import find_loop, is_copied
-from limelight.text.pair import Pair
+from limelight.text.pair import Pair, one_line
 from limelight.tokens import UNKNOWN
+from limelight.training.optimization.optimizer import reasonable_epochs
+from limelight.training.preflight import measured_pace
+from limelight.training.tasks import build_task, fresh_model
+
+SAMPLE = 2_000
+"""Pairs of which updates are measured."""
+
+
+class Estimate(NamedTuple):
+    """The expected duration of a run."""
+
+    recipe: str
+    seconds_per_update: float
+    tokens_per_second: float
+    """Source and target places of a batch."""
+    epochs: float
+    """Reasonable for so much text."""
+    minutes: float
+
+
+def estimate(recipe: str, pairs: Iterable[tuple[str, str]], count: int) -> Estimate:
+    """Measure a recipe on the first `SAMPLE` pairs, for a text with `count` pairs."""
+    with tempfile.TemporaryDirectory(prefix="limelight-") as name:
+        text, run = Path(name) / "sample.tsv", Path(name) / "run"
+        sample = list(islice(pairs, SAMPLE))
+        text.write_text("".join(f"{one_line(one)}\t{one_line(other)}\n" for one, other in sample), encoding="utf-8")
+        run.mkdir()
+        config = _config(recipe, text)
+        prepared = prepare(config, run, lambda line: None)
+        task = build_task(config, prepared, fresh_model(config, prepared))
+        seconds = measured_pace(config, prepared)
+        places = config.batching.tokens * config.training.accumulate
+        epoch = max(1.0, task.batches_per_epoch() / config.training.accumulate) * count / max(len(sample), 1)
+    epochs = reasonable_epochs(epoch * places)
+    return Estimate(recipe, seconds, places / seconds, epochs, epoch * epochs * seconds / 60)
+
+
+def _config(recipe: str, text: Path) -> RunConfig:
+    """The recipe on a small text: with few pairs the vocabulary cannot be as large as the recipe says."""
+    config = find_recipe(recipe)
+    data = config.data.model_copy(update={"train": (Corpus(files=(str(text),), source="source", target="target"),)})
+    return override(config.model_copy(update={"data": data}), ["data.on_doubt=warn", "tokens.vocabulary_size=1000"])
+
+
+def invented_pairs(count: int = SAMPLE, seed: int = 0) -> Sequence[tuple[str, str]]:
+    """Sentences of invented words, to measure a machine without text."""
+    draw = random.Random(seed)
+    words = ["".join(draw.choice("abcdefghiklmnoprstuvw") for _ in range(draw.randrange(2, 9))) for _ in range(3000)]
+
+    def sentence() -> str:
+        return " ".join(draw.choice(words) for _ in range(draw.randrange(5, 20)))
+
+    return [(sentence(), sentence()) for _ in range(count)]
+
 
 MAX_PAIRS = 64
 """Validation pairs that are translated."""

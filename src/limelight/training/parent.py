@@ -30,13 +30,13 @@ from limelight.config import (
     trained_directions,
 )
 from limelight.config.recipes import SAMPLED, finetune
-from limelight.differences import describe_differences
 from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.preparation.pairs import Say
 from limelight.recipes import find_recipe
+from limelight.resumable import describe_differences
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels

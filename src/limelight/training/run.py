@@ -5,7 +5,6 @@ from pathlib import Path
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
-from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
@@ -15,9 +14,9 @@ from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.lexicon import keep_detector, share_detector
 from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
+from limelight.resumable import describe_differences, differences
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
-from limelight.training.alignment import keep_alignment
 from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -27,7 +26,7 @@ from limelight.training.checkpoints.checkpoint import (
     restore_newest,
 )
 from limelight.training.checkpoints.lock import only_trainer
-from limelight.training.confidence import keep_confidence
+from limelight.training.confidence import keep_alignment, keep_confidence
 from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from limelight.corpus.pairing import matches, path
+from limelight.corpus.pairing import path
 from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
 
 WORDS = {name: f"{name[::-1]}o" for name in ("tolar", "miken", "savor", "pelin", "ruden", "gamos", "fitel", "nubar")}
@@ -157,10 +157,10 @@ def test_a_narrow_band_follows_anchors_past_a_large_gap(monkeypatch: pytest.Monk
 
 
 def test_words_of_one_pair_match_only_through_a_lexicon_that_met_them_twice() -> None:
-    source = matches.side_of([["a"], ["a", "b"], ["c"]])
-    target = matches.side_of([["x"], ["x", "y"], ["z"]])
+    source = path.side_of([["a"], ["a", "b"], ["c"]])
+    target = path.side_of([["x"], ["x", "y"], ["z"]])
     rows = list(zip(source.rows, target.rows, strict=True))
-    found = matches.learned_words(source, target, rows)
+    found = path.learned_words(source, target, rows)
     pairs = {(int(one), int(other)) for one, other in zip(found.sources, found.targets, strict=True)}
     assert (source.words["a"], target.words["x"]) in pairs
     assert (source.words["c"], target.words["z"]) not in pairs

@@ -2,8 +2,7 @@
 
 import pytest
 
-from limelight.corpus.synthesis.filters import best, most_similar, tokenization_for
-from limelight.corpus.synthesis.job import Input
+from limelight.corpus.synthesis.synthesize import Input, best, most_similar, tokenization_for
 from limelight.evaluation.metrics import sentence_scorer
 from limelight.pipelines.translator import Translation
 

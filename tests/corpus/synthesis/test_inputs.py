@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.synthesis.job import Input, Part, read_inputs, survey
+from limelight.corpus.synthesis.synthesize import Input, Part, read_inputs, survey
 from limelight.errors import UserError
 from limelight.files import sha256
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from limelight.corpus.synthesis.filters import Seen
+from limelight.corpus.synthesis.synthesize import Seen
 
 
 def test_it_knows_what_a_set_knows(seed: int) -> None:

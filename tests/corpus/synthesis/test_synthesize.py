@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from limelight.corpus.synthesis import Job, Limits, Part, report_table, survey_job, synthesize
-from limelight.corpus.synthesis.filters import REASONS
+from limelight.corpus.synthesis.synthesize import REASONS
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.files import sha256

@@ -12,7 +12,7 @@ from limelight.models.families import build_model
 from limelight.models.transformer import halves
 from limelight.pipelines.classifier import Classifier
 from limelight.preparation.plain_text import PreparedLabels, prepare_labels
-from limelight.training.tasks.labels import Labels
+from limelight.training.tasks.language import Labels
 from tests.training.readers import READING, label_run
 
 CPU = torch.device("cpu")

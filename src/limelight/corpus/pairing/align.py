@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.corpus.pairing import matches, path
-from limelight.corpus.pairing.matches import Numbers, Side, Weights
-from limelight.corpus.pairing.path import Bead
+from limelight.corpus.pairing import path
+from limelight.corpus.pairing.path import Bead, Numbers, Side, Weights
 from limelight.preparation.lexicon import Ids, evenly
 
 Flags = npt.NDArray[np.bool_]
@@ -85,23 +84,23 @@ class _Place(NamedTuple):
 
 def align(documents: Sequence[Document], say: Callable[[str], None] = lambda text: None) -> list[list[Aligned]]:
     """The beads of each document, in order. Words are weighed, and the lexicon is learned, over all of them."""
-    translated = [[matches.words_in(text, matches.TRANSLATED) for text in each.translations] for each in documents]
+    translated = [[path.words_in(text, path.TRANSLATED) for text in each.translations] for each in documents]
     sources = [
         words + more
         for each, others in zip(documents, translated, strict=True)
         for words, more in zip(
-            (matches.words_in(sentence.text) for sentence in each.source),
+            (path.words_in(sentence.text) for sentence in each.source),
             others or [[]] * len(each.source),
             strict=True,
         )
     ]
-    source = matches.side_of(sources)
-    target = matches.side_of(matches.words_in(sentence.text) for each in documents for sentence in each.target)
+    source = path.side_of(sources)
+    target = path.side_of(path.words_in(sentence.text) for each in documents for sentence in each.target)
     places, ends = [], (0, 0)
     for each in documents:
         begins, ends = ends, (ends[0] + len(each.source), ends[1] + len(each.target))
         places.append(_Place(slice(begins[0], ends[0]), slice(begins[1], ends[1])))
-    equal = matches.equal_words(source, target)
+    equal = path.equal_words(source, target)
     weights, even = (equal, equal), FIRST_EVEN
     found: list[list[Aligned]] = []
     paths: list[_Path] = []
@@ -110,8 +109,8 @@ def align(documents: Sequence[Document], say: Callable[[str], None] = lambda tex
             weights = _learned(equal, _sure_pairs(found, places), source, target)
             even = _even_share(found)
         last = number == PASSES - 1
-        known = matches.joined(*weights)
-        sides = matches.usable(source, known.sources), matches.usable(target, known.targets)
+        known = path.joined(*weights)
+        sides = path.usable(source, known.sources), path.usable(target, known.targets)
         paths = [
             _aligned(each, place, sides, weights, even, say if last else _nothing, former)
             for each, place, former in zip(documents, places, found or [[]] * len(documents), strict=True)
@@ -145,7 +144,7 @@ def _aligned(
     count = len(rows[0]), len(rows[1])
     halves = _halves(former, *count)
     forward = _matched(rows[0], weights, sides[1], halves[0])
-    backward = _matched(rows[1], (matches.turned(weights[0]), matches.turned(weights[1])), sides[0], halves[1])
+    backward = _matched(rows[1], (path.turned(weights[0]), path.turned(weights[1])), sides[0], halves[1])
     anchors = [(each.bead.source, each.bead.target) for each in former if each.confidence >= ANCHOR]
     band = path.make_band(*count, anchors)
     if not anchors and not band.whole:
@@ -178,11 +177,11 @@ def _in_second_half(bead: Bead) -> bool:
     return bead.source // BLOCK % 2 == 1
 
 
-def _matched(rows: Sequence[Ids], weights: tuple[Weights, Weights], other: Side, half: Flags) -> matches.Entries:
+def _matched(rows: Sequence[Ids], weights: tuple[Weights, Weights], other: Side, half: Flags) -> path.Entries:
     """What sentences match. The words of each half are matched by what was learned from the other one: what a lexicon
     says of the pairs that it was learned from confirms any pair."""
-    first, second = (matches.matched(rows, each, other.worth) for each in weights)
-    return matches.both(matches.of_rows(first, half), matches.of_rows(second, ~half))
+    first, second = (path.matched(rows, each, other.worth) for each in weights)
+    return path.both(path.of_rows(first, half), path.of_rows(second, ~half))
 
 
 def _postings(rows: Sequence[Ids]) -> Ids:
@@ -254,7 +253,7 @@ def _learned(
             for one, other, bead in pairs
             if _in_second_half(bead) == half
         ]
-        found.append(matches.joined(equal, matches.learned_words(source, target, rows)))
+        found.append(path.joined(equal, path.learned_words(source, target, rows)))
     return found[0], found[1]
 
 

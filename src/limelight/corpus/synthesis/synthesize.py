@@ -1,4 +1,5 @@
-"""Write a synthetic corpus in chunks. After an interruption, the same call resumes after the last chunk.
+"""Write a synthetic corpus in chunks: a `Job` has text, inputs, output and options; filters leave out bad inputs and
+translations. After an interruption, the same call resumes after the last chunk.
 
 The output of a chunk depends only on its inputs, its number and the texts before it, so the corpus has the same bytes
 however often it was interrupted.
@@ -8,25 +9,236 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from limelight.corpus.synthesis.filters import REASONS, Choose, Seen, best, fault, most_similar, tokenization_for
-from limelight.corpus.synthesis.job import Input, Job, Survey, one_column, read_inputs, survey
-from limelight.decoding.settings import search_settings
-from limelight.differences import describe_differences, differences
+import numpy as np
+
+from limelight.config import Direction
+from limelight.decoding.engine import BATCH_TOKENS
+from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import RunError, UserError
+from limelight.evaluation.metrics import SAMPLE, choose_tokenization, sentence_scorer
 from limelight.evaluation.summary import versions
 from limelight.files import sha256, write_whole
 from limelight.models.interface import longest_sequence
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
-from limelight.resumable import ResumableFile, places_of, resumable
-from limelight.text.open_text import compress, text_suffix
+from limelight.resumable import ResumableFile, describe_differences, differences, places_of, resumable
+from limelight.text.checks import find_loop
+from limelight.text.clean import differ_in_length
+from limelight.text.open_text import compress, open_text, require_lasting, text_suffix
+from limelight.text.pair import BadLine
+from limelight.text.readers import read_pairs
+from limelight.text.readers.lines import scan_lines
+from limelight.tokens import normalize
+
+
+class Seen:
+    """A set of texts, stored as 64-bit hashes: for n texts the probability of any false match is about n^2 / 2^65, 3 in
+    a million for ten million texts.
+
+    The hashes are sorted in runs, each less than half as long as the one before, so that adding a text costs a search
+    in each of a few runs, and an occasional merge.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[np.ndarray] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def add(self, texts: Sequence[str]) -> list[bool]:
+        """For each text, whether it is new: not added before, and not earlier in `texts`."""
+        keys = np.array([_key(text) for text in texts], dtype=np.uint64)
+        new = np.zeros(len(keys), dtype=bool)
+        new[np.unique(keys, return_index=True)[1]] = True
+        for run in self._runs:
+            new &= run[np.minimum(np.searchsorted(run, keys), len(run) - 1)] != keys
+        if new.any():
+            self._runs.append(np.sort(keys[new]))
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")
+        return [bool(each) for each in new]
+
+
+def _key(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+REASONS = {
+    "blank": "the input is blank",
+    "duplicate": "the input was seen before",
+    "too_long": "the input is too long",
+    "empty": "the translation is empty",
+    "unfinished": "the translation has no end: it met its length limit",
+    "loop": "the translation repeats the same words",
+    "length_ratio": "the sides differ too much in length",
+    "copy": "the translation is the input",
+}
+"""Why an input has no pair in the new corpus, in the order of the checks."""
+
+
+def fault(source: str, translation: str, *, finished: bool, max_length_ratio: float) -> str:
+    """The first of `REASONS` that applies to a translation; empty if it is good."""
+    if not translation:
+        return "empty"
+    if not finished:
+        return "unfinished"
+    if find_loop(source, translation):
+        return "loop"
+    if differ_in_length(source, translation, max_length_ratio):
+        return "length_ratio"
+    return "copy" if translation == normalize(source) else ""
+
+
+Choose = Callable[[Translation, str], Translation]
+"""Selects one of a translation and its alternatives, given a reference."""
+
+
+def best(translation: Translation, _reference: str) -> Translation:
+    """The translation that the model ranks first."""
+    return translation
+
+
+def most_similar(metric: str, tokenize: str) -> Choose:
+    """Selects the alternative with the highest sentence BLEU or chrF against the reference. In case of ties, or without
+    a reference, the model's ranking decides."""
+    score = sentence_scorer(metric, tokenize=tokenize)
+
+    def choose(translation: Translation, reference: str) -> Translation:
+        if not reference.strip():
+            return translation
+        return max((translation, *translation.alternatives), key=lambda each: score(each.text, reference))
+
+    return choose
+
+
+def tokenization_for(language: str, inputs: Iterable[Input]) -> str:
+    """BLEU's tokenization of translations into `language`; if the language is not named, the references decide."""
+    return choose_tokenization(language, [each.reference for each in islice(inputs, SAMPLE)]).name
+
+
+OnBadLine = Callable[[BadLine], None]
+
+
+class Input(NamedTuple):
+    """A text to translate."""
+
+    text: str
+    """Text without tabs and line breaks, for a column of a .tsv file."""
+    reference: str = ""
+    """A human translation; empty if there is none."""
+
+
+class Part(NamedTuple):
+    """Files that are read together."""
+
+    files: tuple[str, ...]
+    """A file of plain text, or the files of a corpus (see `read_pairs`)."""
+    side: Literal["", "source", "target"] = ""
+    """The side of a corpus that is translated; the other is the reference. Empty for plain text."""
+    languages: tuple[str, str] = ("", "")
+    """Languages of both sides of a corpus, for a file that has more (see `read_pairs`)."""
+
+
+class Survey(NamedTuple):
+    """Statistics of the input text."""
+
+    inputs: int
+    unreadable: int
+    files: dict[str, str]
+    """The SHA-256 of each file."""
+
+
+def survey(parts: Sequence[Part], *, skip: bool) -> Survey:
+    """Read all text once, so that errors are found before any translation.
+
+    With `skip`, unreadable lines are counted; otherwise the first one raises `UserError` with file and line. A pipe
+    raises it, too, as the text is read several times.
+    """
+    files = dict.fromkeys(file for part in parts for file in part.files)
+    for file in files:
+        require_lasting(Path(file))
+    bad: Counter[str] = Counter()
+    count = sum(1 for _ in read_inputs(parts, (lambda line: bad.update([line.kind])) if skip else None))
+    return Survey(count, bad.total(), {file: sha256(Path(file)) for file in files})
+
+
+def read_inputs(parts: Sequence[Part], on_bad_line: OnBadLine | None = None) -> Iterator[Input]:
+    """The inputs in the order of their files. Without `on_bad_line` the first bad line raises `UserError`."""
+    for part in parts:
+        if part.side:
+            for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
+                text, reference = (pair.source, pair.target) if part.side == "source" else (pair.target, pair.source)
+                yield Input(one_column(text), reference)
+        else:
+            for file in part.files:
+                yield from map(Input, _read_lines(file, on_bad_line))
+
+
+def one_column(text: str) -> str:
+    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
+    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
+
+
+def _read_lines(file: str, on_bad_line: OnBadLine | None) -> Iterator[str]:
+    with open_text(file) as stream:
+        for line in scan_lines(stream, file):
+            if isinstance(line, str):
+                yield one_column(line)
+            elif on_bad_line is None or line.fatal:
+                raise UserError(str(line))
+            else:
+                on_bad_line(line)
+
+
+CHUNK = 1000
+"""Number of inputs between commits, which are lost when the process is killed. Inputs of a chunk are batched by length,
+so smaller chunks would be slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits beyond which inputs and pairs are left out."""
+
+    max_characters: int = 2000
+    """Maximum characters of an input."""
+    max_length_ratio: float = 6.0
+    """Maximum ratio of characters of both sides."""
+    skip_bad_lines: bool = False
+    """Whether unreadable lines are skipped and counted; otherwise the first one is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A corpus to write.
+
+    The text is in the source language of the model's direction, whichever side of the new corpus the model writes.
+    """
+
+    parts: tuple[Part, ...]
+    output: Path
+    """A `.tsv` file, compressed according to its last suffix."""
+    writes: Literal["source", "target"]
+    """The side that the model writes: the target in distillation, the source in back-translation."""
+    direction: Direction | None = None
+    """None for a model of one direction."""
+    options: SearchOptions = field(default_factory=SearchOptions)
+    """Options of every search. `sampling` needs a seed, from which the seed of each chunk is derived."""
+    choose_by: Literal["", "bleu", "chrf"] = ""
+    """Select the one of the `n_best` translations that is most similar to the reference: sequence-level interpolation
+    (Kim and Rush 2016, section 3.3). Empty selects the model's best."""
+    limits: Limits = Limits()
+    batch_tokens: int = BATCH_TOKENS
+    chunk: int = CHUNK
+
 
 FORMAT = 1
 SUFFIX = ".json"

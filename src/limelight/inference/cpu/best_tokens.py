@@ -14,15 +14,34 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.inference.cpu.exponential import exponential
 from limelight.inference.cpu.int8 import Int8Rows, Int8Weights, multiply, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
 from limelight.inference.cpu.largest_sums import insert
-from limelight.inference.cpu.simd import GROUP, LANES, TILE, apart, multiply_tile
+from limelight.inference.cpu.simd import GROUP, LANES, TILE, apart, maximum, multiply_tile, power_of_two
 from limelight.inference.cpu.simd_softmax import add_exponentials, largest_logit
 from limelight.inference.cpu.vectors import total_of
 from limelight.models.interface import Best, MostProbable, Ranking
 from limelight.shapes import Float
+
+LOG2_E, LN_2 = np.float32(math.log2(math.e)), np.float32(math.log(2))
+
+
+@compiled
+def exponential(value: np.float32) -> np.float32:
+    """exp of a number that is not above zero, in single precision; at least 2^-126.
+
+    The library's exp takes one number at a time, a loop over this function sixteen: 2^x is 2^n, with integer n, times
+    2^f with f between -1/2 and 1/2, by its series.
+    """
+    exponent = maximum(value * LOG2_E, np.float32(-126))
+    whole = np.int32(exponent - np.float32(0.5))  # truncation rounds to nearest here, as no exponent is above zero
+    part = (exponent - np.float32(whole)) * LN_2
+    series = np.float32(1 / 720)
+    for factor in (1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0):
+        series = series * part + np.float32(factor)
+    power: np.float32 = series * power_of_two(whole)
+    return power
+
 
 LOWEST = np.float32(-1e38)
 """Below every logit, but not so low that differences overflow."""

@@ -4,6 +4,7 @@ A row is a position of the source, or a hypothesis of the target. All rows of a 
 sub-layers change in place. The weights are those of the packed layers.
 """
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -12,13 +13,24 @@ import torch
 from torch import Tensor, nn
 
 from limelight.inference.cpu.attention import attend_past, attend_ragged, attend_source, rotate
-from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, normalize, project_in, project_out
+from limelight.inference.cpu.int8 import (
+    Int8Weights,
+    Norm,
+    feed_forward,
+    multiply,
+    normalize,
+    pack_rows,
+    project_in,
+    project_out,
+    select_outputs,
+)
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.state import CompiledState
+from limelight.layers.embedding import quantize_rows
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.models.transformer import DecoderLayer, Transformer
 from limelight.models.transformer.layers import Layer, Sublayer
-from limelight.shapes import Float
+from limelight.shapes import Float, Int
 
 
 class Int8Attention(NamedTuple):
@@ -154,3 +166,25 @@ class Int8Layers:
 
 def _norm_of(norm: nn.LayerNorm, *, first: bool) -> Norm:
     return Norm(norm.weight.detach().numpy(), norm.bias.detach().numpy(), norm.eps, first)
+
+
+class CompiledInt8Linear(nn.Module):
+    """x W^T + b with both factors rounded to 8 bits and sums in 32-bit integers, in loops compiled by numba."""
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+        super().__init__()
+        values, scales = quantize_rows(weight.detach())
+        added = scales.new_zeros(len(scales)) if bias is None else bias.detach().float()
+        self.packed = pack_rows(values.numpy(), scales.numpy(), added.numpy())
+
+    def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
+        outputs = rows.new_empty(len(rows), self.packed.outputs)
+        multiply(rows.numpy(), self.packed, outputs.numpy())
+        return outputs.unflatten(0, inputs.shape[:-1])
+
+    def some(self, ids: Int[Tensor, " some"]) -> "CompiledInt8Linear":
+        """The layer restricted to these outputs."""
+        few = copy.copy(self)
+        few.packed = select_outputs(self.packed, ids.numpy())
+        return few

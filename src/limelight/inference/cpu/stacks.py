@@ -12,8 +12,8 @@ import numpy as np
 from torch import nn
 
 from limelight.inference.cpu.int8 import Int8Weights, Norm, aligned
+from limelight.inference.cpu.int8_layers import CompiledInt8Linear
 from limelight.inference.cpu.jit import Numbers, compiled
-from limelight.inference.cpu.linear import CompiledInt8Linear
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer

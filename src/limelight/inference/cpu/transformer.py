@@ -15,9 +15,8 @@ from torch.nn import functional
 from limelight.batching.batch import Batch
 from limelight.inference.cpu.attention import attend_past, attend_ragged, attend_source, rotate
 from limelight.inference.cpu.best_tokens import Int8Ranking
-from limelight.inference.cpu.int8_layers import Int8Layers
+from limelight.inference.cpu.int8_layers import CompiledInt8Linear, Int8Layers
 from limelight.inference.cpu.jit import Integers, Numbers
-from limelight.inference.cpu.linear import CompiledInt8Linear
 from limelight.inference.cpu.sentence import search_for
 from limelight.inference.cpu.stacks import MAX_TOKENS, stack_transformer
 from limelight.inference.cpu.state import CompiledState, changed

@@ -19,7 +19,7 @@ from limelight.serving.dialects.answers import FORMAT, Failure, Live, Models, Re
 from limelight.serving.dialects.deepl import OneOrMore
 from limelight.serving.dialects.events import Following, Growth, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
-from limelight.serving.metrics import MEDIA_TYPE
+from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Service

@@ -9,7 +9,7 @@ from functools import partial
 from html import unescape
 from typing import NamedTuple
 
-from limelight.text.protectors import Role
+from limelight.text.notations import Role
 from limelight.text.units.markup import Tag, check_xml, escape_xml, scan_tags
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes, with_inner
 

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from limelight.text.protectors import Role
+from limelight.text.notations import Role
 from limelight.text.units.html import html_units
 from limelight.text.units.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 

@@ -10,7 +10,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, line_limits, make_unit, with_codes
+from limelight.text.units.limits import line_limits
+from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes
 
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""

@@ -9,6 +9,7 @@ from html import unescape
 from limelight.text.plurals import PluralForms, forms_of_qt
 from limelight.text.readers.segments import matches
 from limelight.text.readers.xliff import CATALOG_HEADER
+from limelight.text.units.limits import size_limits, width_limits
 from limelight.text.units.markup import Element, Tag, escape_xml, scan_elements, scan_tags
 from limelight.text.units.unit import (
     Code,
@@ -18,8 +19,6 @@ from limelight.text.units.unit import (
     Unit,
     has_words,
     make_unit,
-    size_limits,
-    width_limits,
     with_codes,
 )
 
