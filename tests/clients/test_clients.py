@@ -231,6 +231,44 @@ def test_openai_parses_what_a_class_describes(place: Place) -> None:
     assert answer.choices[0].message.parsed == Translated(translation=expected(place)[0])
 
 
+def test_litellm(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches a list of prices
+    litellm = pytest.importorskip("litellm", reason="make test-clients installs the clients")
+    from pydantic import BaseModel
+
+    class Translated(BaseModel):
+        translation: str
+
+    messages = [{"role": "system", "content": "Translate into German."}, {"role": "user", "content": TEXTS[0]}]
+    asked = {"model": "openai/tiny", "api_base": f"{place.url}/v1", "api_key": place.key, "messages": messages}
+    (text, *_) = expected(place)
+    assert litellm.completion(**asked, temperature=0, max_tokens=100).choices[0].message.content == text
+    stream = litellm.completion(**asked, stream=True, stream_options={"include_usage": True})
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices) == text
+    answer = litellm.completion(**asked, response_format=Translated).choices[0].message.content
+    assert json.loads(answer) == {"translation": text}
+    with pytest.raises(litellm.AuthenticationError):
+        litellm.completion(**{**asked, "api_key": "wrong"}, num_retries=0)
+
+
+def test_langchain(place: Place) -> None:
+    langchain = pytest.importorskip("langchain_openai", reason="make test-clients installs the clients")
+    from langchain_core.prompts import ChatPromptTemplate
+    from pydantic import BaseModel
+
+    class Translated(BaseModel):
+        translation: str
+
+    chat = langchain.ChatOpenAI(model="tiny", base_url=f"{place.url}/v1", api_key=place.key, max_retries=0)
+    system = "You are a helpful assistant that translates {input_language} to {output_language}."
+    prompt = ChatPromptTemplate.from_messages([("system", system), ("human", "{input}")])
+    given = {"input_language": "English", "output_language": "German", "input": TEXTS[0]}
+    (text, *_) = expected(place)
+    assert (prompt | chat).invoke(given).content == text
+    assert "".join(chunk.content for chunk in (prompt | chat).stream(given)) == text
+    assert (prompt | chat.with_structured_output(Translated)).invoke(given) == Translated(translation=text)
+
+
 def test_openai_reads_words_as_they_appear(bundled: str) -> None:
     """With the bundled model: what a small one says is not sure before its end."""
     import openai

@@ -108,9 +108,8 @@ def test_a_short_request_does_not_wait_for_a_long_one() -> None:
     model = table(6, endless=True)
     with running({"one": translator(model)}) as service:
         model.pause = 0.002
-        long = threading.Thread(
-            target=service.post, args=("/api/v1/translate", {"text": ". ".join(["eggbeef" * 40] * 3)})
-        )
+        body = {"text": ". ".join(["eggbeef" * 40] * 3)}
+        long = threading.Thread(target=service.send, args=("POST", "/api/v1/translate", body, None, 120))
         long.start()
         wait_until(lambda: model.steps > 3)
         service.post("/api/v1/translate", {"text": "a"})
@@ -373,10 +372,19 @@ def test_bytes_that_are_no_http_are_answered_with_400(plain_service: Running) ->
         b"GET\r\n\r\n",
         b"GET / HTTP/x\r\n\r\n",
         b"GET / HTTP/1.1\r\nA" + b"a" * 20_000,
+        b"GET /health?" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"A: %s\r\n" % (b"b" * 100) * 200 + b"\r\n",
     ):
         with socket.create_connection(("127.0.0.1", plain_service.port), timeout=10) as connection:
             connection.sendall(noise)
             assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_an_upgrade_that_is_not_supported_is_an_ordinary_request(plain_service: Running) -> None:
+    begun = len(plain_service.lines())
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    assert plain_service.get("/health", **headers).status == 200
+    assert [line for line in plain_service.lines()[begun:] if line["event"] == "server"] == []
 
 
 def test_headers_have_to_come_in_time() -> None:

@@ -20,6 +20,7 @@ def service() -> Iterator[Running]:
 def test_another_method_is_told_which_one_there_is(service: Running) -> None:
     answer = service.get("/translate?q=a")
     assert (answer.status, answer.value["error"]) == (405, "this path takes POST, and not GET")
+    assert answer.headers["allow"] == "POST"
 
 
 # ---- DeepL

@@ -22,6 +22,7 @@ def test_a_page_of_another_site_changes_and_reads_nothing() -> None:
             (own, 200),
             (EVIL, 403),  # without Content-Type, as a Blob is sent: no preflight
             ({"Origin": "null"}, 403),
+            ({"Origin": "http://[::1"}, 403),
             ({"Sec-Fetch-Site": "cross-site"}, 403),
             ({"Origin": "chrome-extension://abcdef"}, 200),
             ({"Host": "evil.example"}, 403),

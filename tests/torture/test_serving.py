@@ -16,13 +16,14 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from limelight.pipelines.scheduler import Change
+from limelight.pipelines.translator import Translator
 from limelight.serving import app
 from limelight.serving.limits import Limits
 from limelight.serving.links import ThreadLink
 from limelight.serving.pool import Pool
 from limelight.serving.tasks import Task
 from limelight.serving.worker import Worker
-from tests.serving.helpers import TEXTS, Running, running, table, translator, wait_until
+from tests.serving.helpers import PHRASES, TEXTS, Running, carrying, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
 
@@ -70,32 +71,107 @@ def adds_up(service: Running) -> bool:
 # ---- S2: nobody gets another's answer
 
 
-def crossed(requests: int) -> int:
-    """How many answers were not those of their texts."""
-    models = {"one": translator(table(1)), "two": translator(table(2), "en", "fr")}
-    alone = {
-        (target, text): one.translate(text).text
-        for (target, one) in zip(("de", "fr"), models.values(), strict=True)
-        for text in TEXTS
-    }
-    wrong = [0] * 16
-    with running(models) as service:
+DIRECTIONS = (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))
+LINES = 200
+"""Of a document."""
+
+
+class Crowd:
+    """Clients of four directions and three APIs, and beside them documents, clients that leave, and malformed
+    requests."""
+
+    def __init__(self, service: Running, models: dict[str, Translator]) -> None:
+        self._service = service
+        self.wrong: list[str] = []
+        """Answers that were not those of their requests, and statuses that there must not be."""
+        self._alone = {
+            direction: {
+                text: one.translate(text, source_lang=direction[0], target_lang=direction[1]).text for text in PHRASES
+            }
+            for direction, one in zip(DIRECTIONS, models.values(), strict=True)
+        }
+
+    def ask(self, draw: random.Random) -> None:
+        """A translation; now and then a malformed request before it, or one whose client leaves."""
+        (source, target), text = draw.choice(DIRECTIONS), draw.choice(PHRASES)
+        if draw.random() < 0.1:
+            answer = answered(self._service, malformed(draw))
+            if re.match(rb"HTTP/1.1 5", answer) and not re.search(rb"^HTTP/1.1 503 .*\nretry-after: ", answer, re.S):
+                self.wrong.append(repr(answer[:100]))
+        if draw.random() < 0.1:
+            leave(self._service, text, draw.random() < 0.5)
+        path, body, text_of = draw.choice(
+            [
+                ("/v2/translate", {"text": [text], "source_lang": source, "target_lang": target},
+                 lambda value: value["translations"][0]["text"]),
+                ("/translate", {"q": text, "source": source, "target": target}, lambda value: value["translatedText"]),
+                ("/api/v1/translate", {"text": text, "source_lang": source, "target_lang": target},
+                 lambda value: value["translations"][0]["text"]),
+            ]
+        )  # fmt: skip
+        answer = self._service.send("POST", path, body, seconds=120)
+        if answer.status != 200 or text_of(answer.value) != self._alone[source, target][text]:
+            self.wrong.append(f"{path} {source}-{target} {text}: {answer.status} {answer.value}")
+
+    def send_document(self, draw: random.Random) -> None:
+        """A text file whose lines are translated one by one."""
+        (source, target), texts = draw.choice(DIRECTIONS), draw.choices(PHRASES, k=LINES)
+        form = "".join(
+            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in (("source", source), ("target", target))
+        )
+        file = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+        body = form + file + "\n".join(texts) + "\r\n--x--\r\n"
+        headers = {"Content-Type": "multipart/form-data; boundary=x"}
+        answer = self._service.send("POST", "/translate_file", body, headers, seconds=120)
+        if answer.status == 200:
+            path = answer.value["translatedFileUrl"].removeprefix(self._service.url)
+            answer = self._service.send("GET", path, seconds=120)
+        expected = "\n".join(self._alone[source, target][text] for text in texts)
+        if answer.status != 200 or answer.value.decode() != expected:
+            self.wrong.append(f"document {source}-{target}: {answer.status} {answer.value}")
+
+
+def leave(service: Running, text: str, stream: bool) -> None:
+    """A request whose client has gone when its answer comes."""
+    body = json.dumps({"text": text, "source_lang": "en", "target_lang": "de", "stream": stream})
+    head = f"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(f"{head}Content-Type: application/json\r\n\r\n{body}".encode())
+
+
+def crowded(requests: int, clients: int) -> tuple[list[str], float]:
+    """What went wrong, and how many MB of memory the second half of the time took."""
+    models = {f"{a}-{b}": carrying(a, b, seed) for seed, (a, b) in enumerate(DIRECTIONS)}
+    limits = Limits(header_seconds=1.0, body_seconds=1.0)
+    with running(models, limits=limits) as service:
+        crowd = Crowd(service, models)
 
         def client(number: int) -> None:
             draw = random.Random(number)
-            for _ in range(requests // 16):
-                target, text = draw.choice(("de", "fr")), draw.choice(TEXTS)
-                answer = service.post("/v2/translate", {"text": [text], "target_lang": target.upper()})
-                wrong[number] += answer.value["translations"][0]["text"] != alone[target, text]
+            for _ in range(requests // clients // 2):
+                crowd.ask(draw)
+            if number % 32 == 0:
+                crowd.send_document(draw)
 
-        at_once(16, client)
+        at_once(clients, client)
+        before = resident_megabytes()
+        at_once(clients, client)
         assert adds_up(service)
-    return sum(wrong)
+        grown = resident_megabytes() - before
+        assert not [line for line in service.lines() if line["event"] == "fault"]
+    return crowd.wrong, grown
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
 def test_no_answer_goes_to_another_client(full: bool, measured: Measured) -> None:
-    requests = 5008 if full else 208
-    measured("S2", "mixed requests that got their own answer", held=requests - crossed(requests), of=requests)
+    requests, clients = (4096, 64) if full else (192, 16)
+    wrong, grown = crowded(requests, clients)
+    assert wrong == []
+    note = f"{clients} clients, four directions, three APIs, beside documents, clients that leave and malformed ones; "
+    note += f"{grown:+.1f} MB in the second half"
+    held = int(grown < 20)
+    measured("S2", f"{requests:,} mixed requests that got their own answer, and memory", held=held, of=1, note=note)
 
 
 def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
@@ -108,7 +184,7 @@ def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPa
         real(self, changes)
 
     monkeypatch.setattr(Worker, "_report", mixed_up)
-    measured("S2", "control: mixed up outcomes are seen", held=int(crossed(208) > 0), of=1)
+    measured("S2", "control: mixed up outcomes are seen", held=int(len(crowded(96, 16)[0]) > 0), of=1)
 
 
 # ---- S3: clients that leave

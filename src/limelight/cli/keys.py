@@ -38,12 +38,11 @@ def keys(
         )
     if action == "add":
         typer.echo(add_key(file, name, per_minute))
-        typer.echo(
-            f"limelight: the key of {name}; it is shown this once. A running service reads {file} at SIGHUP", err=True
-        )
+        told = "it is shown this once. A running service reads the file again within seconds"
+        typer.echo(f"limelight: the key of {name}; {told}", err=True)
     elif action == "revoke":
         revoke_key(file, name)
-        typer.echo(f"limelight: {name} is revoked. A running service reads {file} at SIGHUP", err=True)
+        typer.echo(f"limelight: {name} is revoked. A running service reads the file again within seconds", err=True)
     for key in read_keys(file) if action == "list" else ():
         limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
         fields = {"name": key.name, "created": key.created, "characters_per_minute": key.characters_per_minute}

@@ -184,8 +184,8 @@ class _Unknown:
         status = error.status_code if isinstance(error, HTTPException) else 404
         dialect = self._of_path(request.url.path)
         refusal = Refusal(404, "not_found", "there is nothing at this path")
+        allowed = (error.headers or {}).get("Allow", "") if isinstance(error, HTTPException) else ""
         if status == 405:
-            allowed = (error.headers or {}).get("Allow", "") if isinstance(error, HTTPException) else ""
             message = f"this path takes {allowed or 'other methods'}, and not {request.method}"
             refusal = Refusal(405, "method_not_allowed", message)
         try:
@@ -198,7 +198,8 @@ class _Unknown:
         metrics = self._service.metrics
         metrics.begin()
         metrics.end("rejected", api=dialect.name, status=reply.status, seconds=0.0)
-        return _response(reply, {**HEADERS, "X-Trace-ID": secrets.token_hex(8), **reply.headers})
+        more = {"Allow": allowed} if reply.status == 405 else {}
+        return _response(reply, {**HEADERS, "X-Trace-ID": secrets.token_hex(8), **more, **reply.headers})
 
 
 def require_origin(service: Service, request: Request) -> None:

@@ -35,7 +35,10 @@ class Origins(NamedTuple):
         origin = headers.get("origin", "")
         if method in SAFE or "*" in self.pages or origin in self.pages:
             return
-        scheme, other = urlsplit(origin).scheme, urlsplit(origin).netloc
+        try:
+            scheme, other = urlsplit(origin)[:2]
+        except ValueError:  # an address in brackets without its end
+            scheme, other = "http", "?"
         foreign = origin == "null" or (scheme in ("http", "https") and other.lower() != host.lower())
         if foreign or (not origin and headers.get("sec-fetch-site") == "cross-site"):
             message = "pages of other origins may not call this service: ask its operator for --cors"

@@ -19,7 +19,7 @@ from limelight.serving.logs import UvicornLog
 from limelight.serving.service import Service
 
 HEADER_BYTES = 16 * 1024
-"""Maximum bytes of the headers of a request."""
+"""Maximum bytes of the address and the headers of a request."""
 MAX_CHUNKS = 16_384
 """Maximum number of chunks of a body. A chunk costs as much time as a small request, however few bytes it has."""
 KEEP_ALIVE_SECONDS = 15
@@ -33,12 +33,14 @@ CLOSING_SECONDS = 2.0
 
 
 class CountingConnection(h11.Connection):
-    """Reads HTTP, and refuses a body that comes in more than `MAX_CHUNKS` parts."""
+    """Reads HTTP, and refuses a body that comes in more than `MAX_CHUNKS` parts. h11 bounds the headers only while they
+    are incomplete; here they have their bound also if they arrive in one piece."""
 
     _parts = 0
 
     def next_event(self) -> Any:
-        """The next event. Raises `h11.RemoteProtocolError` if the body has too many parts."""
+        """The next event. Raises `h11.RemoteProtocolError` if the body has too many parts, or the headers too many
+        bytes."""
         event = super().next_event()
         if isinstance(event, h11.Data):
             self._parts += 1
@@ -46,6 +48,8 @@ class CountingConnection(h11.Connection):
                 raise h11.RemoteProtocolError("the body has too many chunks")
         elif isinstance(event, h11.Request):
             self._parts = 0
+            if len(event.target) + sum(len(name) + len(value) for name, value in event.headers) > HEADER_BYTES:
+                raise h11.RemoteProtocolError("the headers have too many bytes")
         return event
 
 
@@ -72,6 +76,9 @@ class PatientProtocol(H11Protocol):
             super().send_400_response(msg)
         else:
             self.transport.close()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade is optional, so the request is answered without; the log does not advise to install packages."""
 
     def connection_made(self, transport: Any) -> None:
         """The time for the headers of the first request begins."""
