@@ -23,7 +23,7 @@ from limelight.serving.links import ThreadLink
 from limelight.serving.pool import Pool
 from limelight.serving.tasks import Task
 from limelight.serving.worker import Worker
-from tests.serving.helpers import PHRASES, TEXTS, Running, carrying, running, table, translator, wait_until
+from tests.serving.helpers import PHRASES, Running, carrying, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
 
