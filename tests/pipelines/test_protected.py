@@ -370,6 +370,16 @@ def test_tags_stay_inside_the_pairs_that_they_are_in() -> None:
         assert not _nesting(found.text)
 
 
+def test_a_pair_around_words_is_not_left_around_a_comma() -> None:
+    """`<g>Start</g>` became `<g>,</g>` and `Start` was lost, without a word (before)."""
+    found = translated_tags("press <b>lamp</b>, and it hums", said("drücke<ph0>,<ph1> Lampe und es summt"))
+    inside = re.search("<b>(.*)</b>", found.text)
+    assert (inside and any(map(str.isalnum, inside[1]))) or found.failed
+    assert translated_tags("press <b>lamp</b>", said("<ph0>!<ph1>")).failed == ("<b>",)
+    assert translated_tags("press it <b>,</b> now", said("drücke <ph0>,<ph1> jetzt")).failed == ()
+    assert translated("press <b>{x}</b> now", said("drücke <ph0><ph1><ph2> jetzt")).failed == ()
+
+
 def test_a_pair_without_text_or_inside_a_word_is_reported() -> None:
     found = translated_tags("the <i><b>lamp</b> <u>hums</u></i> here", said("x", "x"))
     assert len(found.failed) == 1

@@ -43,9 +43,14 @@ def test_what_is_no_date_is_not_found(text: str) -> None:
         ("im Mai 5,5 kg", "de", []),
         ("im Mai 2021", "de", []),
         ("on October 15", "en", []),
+        ("de 3. Janvier 1973", "fr", [(3, 1, 1973)]),
+        ("on 3. January 1973", "en", [(3, 1, 1973)]),
+        ("am 3. Januar 1973", "de", []),
     ],
 )
-def test_dates_in_the_order_of_english_are_found(text: str, language: str, dates: list[tuple[int, int, int]]) -> None:
+def test_dates_in_the_order_of_another_language_are_found(
+    text: str, language: str, dates: list[tuple[int, int, int]]
+) -> None:
     assert [each[2:] for each in find_reversed(text, language)] == dates
 
 

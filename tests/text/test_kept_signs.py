@@ -124,6 +124,8 @@ def test_ordinary_punctuation_may_change() -> None:
         ("a *b* and *b*", "*b* und b", "a *b* and *b*"),
         ("a *b*", "a *b", "a *b*"),
         ("2 * 3 * 4, 2*3*4", "2 3 4", "2 * 3 * 4, 2*3*4"),
+        ("Un *n*-uplet.", "A tuple.", "Un -uplet."),
+        ("Un *n*-uplet de *x*.", "An *n*-tuple.", "Un *n*-uplet de *x*."),
     ],
 )
 def test_emphasis_is_lost_where_its_words_are_there_without_asterisks(source: str, output: str, rest: str) -> None:

@@ -38,6 +38,10 @@ def test_units_are_found_next_to_numbers() -> None:
         ("2 dollars and 3 cents", "2 dollars et 3 centimes", "fr", ()),
         ("1½ tsp of salt", "1½ Salz", "de", ("tsp",)),
         ("30 minutes", "30 Minuten", "de", ()),
+        ("5,000 mAh", "5.000 mich", "de", ("mAh",)),
+        ("900 rpm", "900 U/min", "de", ()),
+        ("3,7 Go", "3,7 gehen", "de", ("Go",)),
+        ("3,7 Go", "3.7 GB", "en", ()),
     ],
 )
 def test_a_unit_keeps_one_of_its_forms(source: str, output: str, language: str, lost: tuple[str, ...]) -> None:

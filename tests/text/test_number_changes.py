@@ -22,6 +22,10 @@ def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) ->
         ("It costs 1,299.99.", "Es kostet 1,299.99."),
         ("at 10:30", "um 10 Uhr 30"),
         ("at 2:30", "um halb drei"),
+        ("at 19:30", "um halb acht"),
+        ("at 7:45", "um Viertel vor acht"),
+        ("at 7:15", "um Viertel nach sieben"),
+        ("at 7:15", "um viertel acht"),
         ("at 2:30", "um zwei Uhr dreißig"),
         ("at 2:30", "um 14:30 Uhr"),
         ("at 6.30", "um 6:30 Uhr"),
@@ -46,6 +50,8 @@ def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) ->
         ("the 19th century", "das XIX. Jahrhundert"),
         ("the 1970s", "die siebziger Jahre"),
         ("the 1960s", "die 60er"),
+        ("the 1960s", "die 1960er Jahre"),
+        ("the 1960s", "das Jahrzehnt nach 1960"),
         ("5 December 2027", "05.12.2027"),
         ("5.12.2027", "5. Dezember 2027"),
         ("2027-12-05", "5. 12. 2027"),
@@ -71,6 +77,11 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
     ("source", "output", "missing"),
     [
         ("The dose is 0.5 mg.", "Die Dosis ist 05 Mg.", ["0.5"]),
+        ("School begins at 19:30.", "Die Schule beginnt um halb sieben.", ["19:30"]),
+        ("About 24 % of it.", "Etwa 24, % davon.", ["24"]),
+        ("In the 1990s.", "Im Jahre 1990.", ["1990"]),
+        ("We meet at 7:45.", "Wir treffen uns um Viertel nach sieben.", ["7:45"]),
+        ("We meet at 7:15.", "Wir treffen uns um Viertel vor acht.", ["7:15"]),
         ("It costs $3.50.", "Es kostet $350.", ["3.50"]),
         ("The total is 1,299.99 euros.", "Die Summe ist 1,29999 Euro.", ["1,299.99"]),
         ("The total is 1,299 euros.", "Die Summe ist 1,299 Euro.", ["1,299"]),
@@ -128,6 +139,11 @@ def test_a_date_of_the_source_gets_the_order_of_the_target(output: str, language
     source = "on February 5, 1987 in Rome"
     assert put_back_numbers(source, output, languages) == right
     assert bool(reversed_dates(source, output, languages)) == (output != right)
+
+
+def test_a_day_loses_the_full_stop_of_german() -> None:
+    both = "Der Brief ist vom 3. Januar 1973.", "La lettre est de 3. Janvier 1973."
+    assert put_back_numbers(*both, ("de", "fr")) == "La lettre est de 3 janvier 1973."
 
 
 def test_a_number_that_the_source_does_not_have_is_added() -> None:

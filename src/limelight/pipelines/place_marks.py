@@ -87,16 +87,17 @@ def _between(attended: Attended, text: str, slots: Sequence[Slot], spans: Sequen
 def _around(
     attended: Attended, text: str, slots: Sequence[Slot], spans: Sequence[Span], number: int
 ) -> tuple[int, int]:
-    """The numbers of the slots before and after the words inside a pair of tags."""
+    """The numbers of the slots before and after the words inside a pair of tags: with at least one word if possible."""
     partner = spans[number].partner
     begin, end = attended.marks[number], attended.marks[partner]
     inside = attended.weights[:, begin:end].sum(axis=1)
     gain = inside - (attended.weights.sum(axis=1) - inside)
     before = np.concatenate([[0.0], np.cumsum(gain)])
-    best, found = -np.inf, (-1, -1)
+    best, found = (False, -np.inf), (-1, -1)
     for first in range(len(slots) - 1):
         for last in range(first + 1, len(slots)):
-            score = float(before[slots[last].row] - before[slots[first].row])
+            has_words = any(map(str.isalnum, text[slots[first].place : slots[last].place]))
+            score = has_words, float(before[slots[last].row] - before[slots[first].row])
             if score > best and slots[last].row > slots[first].row:
                 whole = _with(_with(text, slots[last].place, partner), slots[first].place, number)
                 if _well_formed(whole, spans):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,9 +39,10 @@ class Repaired(NamedTuple):
 
 def repair(codec: Codec, source: str, spans: Sequence[Span], text: str, direction: Direction | None) -> Repaired:
     """A translation with each placeholder of the marked `source` exactly once."""
-    if not _faults(text, spans):
+    empty = _without_words(source, text, spans)
+    if not (empty or _faults(text, spans)):
         return Repaired(text, is_whole=True)
-    text = _kept(text, spans)
+    text = _kept(text, spans, empty)
     text, reordered = _in_order(text, spans)
     missing = [number for number in range(len(spans)) if placeholder(number) not in text]
     attended = _attended(codec, source, spans, text, missing, direction) if missing else None
@@ -50,7 +51,7 @@ def repair(codec: Codec, source: str, spans: Sequence[Span], text: str, directio
         return Repaired(text + appended, failed=(*missing, *reordered))
     if attended is not None:
         text = place_marks(attended, spans, missing)
-    wrong = {*reordered, *_without_text(text, spans), *(_inside_words(source, spans) & {*missing})}
+    wrong = {*reordered, *_without_words(source, text, spans), *(_inside_words(source, spans) & {*missing})}
     wrong |= {*restore(text, Protected(text, tuple(spans))).misplaced}
     return Repaired(text, moved=tuple(missing), failed=tuple(sorted(wrong)))
 
@@ -60,10 +61,11 @@ def _faults(text: str, spans: Sequence[Span]) -> bool:
     return not restore(text, Protected(text, tuple(spans))).is_whole or len(MARK.findall(text)) != len(spans)
 
 
-def _kept(text: str, spans: Sequence[Span]) -> str:
-    """The text without unknown marks, without duplicates, and without pairs that are not properly nested."""
+def _kept(text: str, spans: Sequence[Span], empty: Collection[int]) -> str:
+    """The text without unknown marks, without duplicates, and without pairs that are not properly nested or are in
+    `empty`."""
     kept, parts, place = set[int](), list[str](), 0
-    misplaced = restore(text, Protected(text, tuple(spans))).misplaced
+    misplaced = {*restore(text, Protected(text, tuple(spans))).misplaced, *empty}
     wrong = {*misplaced, *(spans[number].partner for number in misplaced)}
     for match in MARK.finditer(text):
         number = mark_number(match[0])
@@ -87,11 +89,30 @@ def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
     return renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed
 
 
-def _without_text(text: str, spans: Sequence[Span]) -> set[int]:
-    """The opening tags of pairs without text between them; in the source each pair has some."""
-    empty = re.finditer(rf"({PLACEHOLDER.pattern})\s*(?={PLACEHOLDER.pattern})", text)
-    found = {mark_number(match[1]): mark_number(text[match.end()]) for match in empty}
-    return {number for number, following in found.items() if spans[number].partner == following > number}
+def _without_words(source: str, text: str, spans: Sequence[Span]) -> set[int]:
+    """The opening tags of pairs around nothing, or around words in the source and none in the text."""
+    found = set[int]()
+    for number, span in enumerate(spans):
+        if span.role == "open" and span.partner >= 0:
+            was, now = (_between(each, number, span.partner) for each in (source, text))
+            if now is not None and (not now.strip() or (_has_words(was or "", spans) and not _has_words(now, spans))):
+                found.add(number)
+    return found
+
+
+def _between(text: str, number: int, partner: int) -> str | None:
+    """What is between a pair of tags; None if there is no such pair."""
+    begin, end = (text.find(placeholder(each)) for each in (number, partner))
+    return text[begin + 1 : end] if 0 <= begin < end else None
+
+
+def _has_words(text: str, spans: Sequence[Span]) -> bool:
+    """Whether a part of a marked text has a letter, a digit, or a span that is no tag of a pair."""
+    numbers = (mark_number(each) if PLACEHOLDER.match(each) else -1 for each in text)
+    return any(
+        each.isalnum() if number < 0 else number < len(spans) and spans[number].role not in ("open", "close")
+        for each, number in zip(text, numbers, strict=True)
+    )
 
 
 def _inside_words(source: str, spans: Sequence[Span]) -> set[int]:

@@ -75,6 +75,7 @@ _IN_WORDS = {
 }
 """Signs that may become words, and words that may become signs."""
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,200}?)(?<=[^\s*])\1(?![\w*])")
+_REST_OF_WORD = re.compile(r"-\w")
 _LATER_LETTER = re.compile("[^\x00-\u00ff]")
 """Not in Latin-1, whose letters are in words of many languages, as in café."""
 _OF_NAMES = re.compile("[áãåìíðñòóõøúýþ]")
@@ -209,9 +210,12 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
 
 
 def without_lost_emphasis(source: str, output: str) -> str:
-    """The source without the asterisks around words that the output has without asterisks."""
+    """The source without the asterisks around words that the output has without asterisks, and around a part of a word,
+    such as `*n*-uplet`, which the other language may not have."""
 
     def plain(match: re.Match[str]) -> str:
+        if _REST_OF_WORD.match(source, match.end()) and match[0] not in output:
+            return ""
         is_plain = match[0] not in output and re.search(rf"(?<![\w*]){re.escape(match[2])}(?![\w*])", output)
         return match[2] if is_plain else match[0]
 

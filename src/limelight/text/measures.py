@@ -51,6 +51,11 @@ KB: kB ko Ko kilob kiloo
 MB: Mo megab mégao
 GB: Go gigab gigao
 TB: To terab térao
+Ko: KB kB ko kilob kiloo
+ko: KB kB kilob kiloo
+Mo: MB megab mégao
+Go: GB gigab gigao
+To: TB terab térao
 GHz: gigah
 MHz: megah mégah
 kHz: kiloh
@@ -62,6 +67,13 @@ W: watt
 kV: kilov
 V: volt
 mA: milliam
+mAh: Ah milliam
+Wh: watt
+lm: lumen
+psi:
+kPa: kilop
+rpm: U/min tr/min umdreh tour
+Mbit/s: Mbps megab mégab
 A: amp
 hPa: hektop hectop
 dB: dezib decib décib

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from limelight.text.languages import normal_code
 from limelight.text.number_notation import WrittenDate, find_dates, find_reversed, localized, months_of, written_date
 from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
-from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, has_digits, integers
+from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, half_hours, has_digits, integers, is_decade
 
 MAX_COMPARED = 100
 """With more numbers that have no counterpart of the same value, all of these are lost."""
@@ -34,6 +34,11 @@ _BETWEEN_OF_DATE = re.compile(r"\.[ \u00a0]?")
 _CLOCK_WORD = re.compile(
     r"(?<!\w)(?:(?:Uhr|heures?|o['’]clock|[ap]\.?m)(?!\w)|half|halb|quarter|viertel|quart|demie)", re.IGNORECASE
 )
+_QUARTER_TO = re.compile(
+    r"(?<!\w)(?:quarter (?:to|of|before|till)|viertel vor|drei ?viertel|moins (?:le |un )?quart)(?!\w)", re.IGNORECASE
+)
+_PAST = re.compile(r"(?<!\w)viertel nach(?!\w)", re.IGNORECASE)
+_OF_DECADES = re.compile(r"decade|jahrzehnt|décennie", re.IGNORECASE)
 _LONG_WORD = re.compile(rf"[{LETTERS}]{{4}}")
 _PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉,", "0123456789.")
 MIN_DIGITS = 4
@@ -67,14 +72,14 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
     dates = _changed_dates(source, output, of_output, (first, second))
     if 0 < max(len(ours), len(theirs)) <= MAX_COMPARED:
         words = word_values(source, first), word_values(output, second)
-        ours, theirs = _without_composed(ours, theirs, words[1] | Counter(months_of(output, second)), output)
-        theirs, ours = _without_composed(theirs, ours, words[0] | Counter(months_of(source, first)), source)
-        ours = _without_words(ours, output, words[1])
-        theirs = _without_words(theirs, source, words[0])
+        ours, theirs = _without_composed(ours, theirs, words[1] | Counter(months_of(output, second)), output, second)
+        theirs, ours = _without_composed(theirs, ours, words[0] | Counter(months_of(source, first)), source, first)
+        ours = _without_words(ours, output, words[1], second)
+        theirs = _without_words(theirs, source, words[0], first)
     known = second in LANGUAGES
     if not (known or theirs):
         ours = [each for each in ours if not any(isinstance(one, int) and one <= SMALL for one in each.readings)]
-    return Changes((*ours, *dates), tuple(theirs))
+    return Changes((*ours, *dates, *_lost_decades(source, output, of_output, (first, second))), tuple(theirs))
 
 
 def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> str:
@@ -134,6 +139,14 @@ def _changed_dates(source: str, output: str, there: Sequence[Number], languages:
         for each in dates
         if each.month not in months and numbers[each.month] < 1 + (each.month == each.day)
     ]
+
+
+def _lost_decades(source: str, output: str, there: Sequence[Number], languages: tuple[str, str]) -> list[Number]:
+    """Decades of the source that are years in the output: 1990 for the 1990s."""
+    if not {*languages} <= {*LANGUAGES} or _OF_DECADES.search(output):
+        return []
+    years = {each.text for each in there if len(each.text) == 4 and not is_decade(output, each)}
+    return [each for each in find_numbers(source, languages[0]) if each.text in years and is_decade(source, each)]
 
 
 def _whole_parts(number: Number) -> set[int]:
@@ -211,12 +224,13 @@ def _later(reading: Reading) -> Reading:
 
 
 def _without_composed(
-    some: list[Number], others: list[Number], words: Counter[int], text: str
+    some: list[Number], others: list[Number], words: Counter[int], text: str, language: str
 ) -> tuple[list[Number], list[Number]]:
     """Without times, dates, codes and other numbers of several parts whose parts the other side has, one by one."""
     left = list[Number]()
     for number in some:
-        every = ((parts, _taken(parts, others, words, text)) for parts in _compositions(number, text))
+        possible = [each for each in _compositions(number, text) if not _says_another(each, text, words, language)]
+        every = ((parts, _taken(parts, others, words, text)) for parts in possible)
         rest = next((found for parts, found in every if found is not None and _fits(number, parts, found, text)), None)
         if rest is None:
             left.append(number)
@@ -256,13 +270,24 @@ def _fits(number: Number, parts: tuple[int, ...], taken: Sequence[Number], text:
     return number.kind != "time" or not taken or _CLOCK_WORD.search(text) is not None
 
 
+def _says_another(parts: tuple[int, ...], text: str, words: Counter[int], language: str) -> bool:
+    """Whether a text with a word for the minutes of a time, such as "half", has them of another hour."""
+    if len(parts) != 2 or words[parts[1]] or not _is_part_of_hour(parts[1], text):
+        return False
+    hour, minutes = parts
+    if minutes == 30:
+        hours = set(half_hours(text, language)) if language in LANGUAGES else set[int]()
+        return bool(hours) and hour % 12 not in hours
+    return minutes == 45 or _QUARTER_TO.search(text) is not None
+
+
 def _is_part_of_hour(minutes: int, text: str) -> bool:
     """Whether a text has a word such as "half" for these minutes."""
     part = {30: HALVES, 15: QUARTERS, 45: QUARTERS}.get(minutes)
     return part is not None and part.search(text) is not None
 
 
-def _without_words(numbers: Sequence[Number], text: str, words: Counter[int]) -> list[Number]:
+def _without_words(numbers: Sequence[Number], text: str, words: Counter[int], language: str) -> list[Number]:
     """The numbers that a text does not have as words."""
     left, words, is_late = list[Number](), words.copy(), _LATE.search(text) is not None
     for number in numbers:
@@ -270,7 +295,7 @@ def _without_words(numbers: Sequence[Number], text: str, words: Counter[int]) ->
         whole = next((each for each in readings if isinstance(each, int) and _decade(each, words)), None)
         if whole is not None:
             words[_decade(whole, words)] -= 1
-        elif not any(_has_words(each, text, words) for each in readings):
+        elif not any(_has_words(each, text, words, language) for each in readings):
             left.append(number)
     return left
 
@@ -281,7 +306,7 @@ def _decade(value: int, words: Counter[int]) -> int:
     return next((each for each in said if words[each]), 0)
 
 
-def _has_words(reading: Reading, text: str, words: Counter[int]) -> bool:
+def _has_words(reading: Reading, text: str, words: Counter[int], language: str) -> bool:
     """Whether a text has words for zero, a fraction, half an hour, or a time such as half past two."""
     if isinstance(reading, Fraction):
         return has_fraction(reading, text)
@@ -289,5 +314,10 @@ def _has_words(reading: Reading, text: str, words: Counter[int]) -> bool:
         return bool(not reading and words[0]) or (_is_part_of_hour(reading, text) and _HOUR.search(text) is not None)
     if len(reading) != 2 or not _is_part_of_hour(reading[1], text):
         return False
-    hour = reading[0] % 12
-    return any((each - hour) % 12 <= 1 for each in words if words[each] and each <= 24)
+    hour, minutes = reading[0] % 12, reading[1]
+    if minutes == 30 and language in LANGUAGES and (hours := set(half_hours(text, language))):
+        return hour in hours
+    if minutes != 30 and (minutes == 45) != (_QUARTER_TO.search(text) is not None):
+        return False
+    possible = {minutes == 45, language == "de" and not _PAST.search(text)}  # Viertel acht is 7:15
+    return any((each - hour) % 12 in possible for each in words if words[each] and each <= 24)

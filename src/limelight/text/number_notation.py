@@ -68,11 +68,12 @@ def find_dates(text: str, language: str) -> Iterator[WrittenDate]:
 
 
 def find_reversed(text: str, language: str) -> Iterator[WrittenDate]:
-    """The dates in the order of English, "Mai 5, 2027", in a language that writes the day first."""
-    if language not in _NAMES or language == "en":
+    """The dates in the order of English, "Mai 5, 2027", in a language that writes the day first, and those with the
+    full stop of German in others, "3. Janvier 1973"."""
+    if language not in _NAMES:
         return
     found = [(each.begin, each.end) for each in find_dates(text, language) if each.day]
-    for match in _reversed(language).finditer(text):
+    for match in (match for pattern in _misplaced(language) for match in pattern.finditer(text)):
         begin, end = match.span()
         if int(match["day"]) <= 31 and not any(first < end and begin < last for first, last in found):
             month = _months(language)[match["month"].casefold()]
@@ -120,12 +121,15 @@ def _pattern(language: str) -> re.Pattern[str]:
 
 
 @cache
-def _reversed(language: str) -> re.Pattern[str]:
-    """A month, a day and perhaps a year."""
-    month = "|".join(sorted(_months(language), key=len, reverse=True))
+def _misplaced(language: str) -> tuple[re.Pattern[str], ...]:
+    """A month, a day and perhaps a year; in other languages than German also a day with a full stop and a month."""
+    month = "(?P<month>" + "|".join(sorted(_months(language), key=len, reverse=True)) + ")"
     day = r"(?P<day>\d{1,2})(?:(?:st|nd|rd|th|er)(?!\w)|\.(?= ?\d{4}(?!\d)))?(?![\w:%°€$£]|[.,]\d)"
     year = rf"(?:,?{_SPACE}(?P<year>\d{{4}})(?![\d.,]\d))?"
-    return re.compile(rf"(?<!\w)(?P<month>{month})\.?{_SPACE}{day}{year}", re.IGNORECASE)
+    dotted = rf"(?<![\w.,])(?P<day>\d{{1,2}})\.{_SPACE}{month}(?!\w)\.?{year}"
+    first = rf"(?<!\w){month}\.?{_SPACE}{day}{year}"
+    forms = {"en": (dotted,), "de": (first,), "fr": (first, dotted)}[language]
+    return tuple(re.compile(each, re.IGNORECASE) for each in forms)
 
 
 _CLOCKS = {"de": ("{} Uhr", "{}:{:02} Uhr"), "fr": ("{}\u00a0h", "{}\u00a0h\u00a0{:02}")}

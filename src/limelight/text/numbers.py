@@ -74,7 +74,10 @@ _NUMBER = re.compile(
 )
 HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", re.IGNORECASE)
 _CLOCK = re.compile(rf"[{SPACES}]?(?:Uhr|h|heures?|o['’]clock)(?!\w)")
-_DECADE = re.compile(r"['’]?s(?!\w)|er(?!\w)")
+_DECADE = re.compile(r"['’]?s(?!\w)|ern?(?!\w)")
+_YEARS = re.compile(r"(?<!\w)ann[ée]es[ \u00a0]$", re.IGNORECASE)
+_BROKEN = re.compile(rf",[{SPACES}]%")
+"""What a search makes of the space before a sign: `24, %`."""
 _PAIR = re.compile(r"\d{1,2}\.\d{1,2}")
 _AT = re.compile(r"(?<!\w)(?:at|by|until|till|before|after|since)[ \u00a0]$")
 _FIRST_WORDS = (
@@ -118,6 +121,13 @@ def has_digits(text: str) -> bool:
     return _DIGIT.search(text) is not None
 
 
+def is_decade(text: str, number: Number) -> bool:
+    """Whether a number is a decade: 1990s, 90er, années 1990."""
+    if not number.text.isdigit() or number.text[-1] != "0":
+        return False
+    return bool(_DECADE.match(text, number.end) or _YEARS.search(text, max(0, number.begin - 9), number.begin))
+
+
 def is_grouped(groups: Sequence[str]) -> bool:
     """Whether these are groups of three digits, or of two and at last three as in India; one group always is."""
     if len(groups) == 1:
@@ -149,6 +159,8 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
 def _plain(text: str, number: Number, language: str) -> Number:
     """A number with or without separators, and with its sign."""
     digits, begin, end = number.text, number.begin, number.end
+    if _BROKEN.match(text, end):
+        return number._replace(text=digits + ",", end=end + 1, exact=True)
     if digits.isdigit():
         if len(digits) > 2 and digits[0] == "0":  # a code
             return number._replace(exact=True)
@@ -337,8 +349,8 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
     first, second = map(normal_code, languages)
     if first not in LANGUAGES or second not in LANGUAGES:
         return ()
-    hours = set(_spoken_hours(source, first))
-    lost = hours - others if hours and (others := set(_spoken_hours(output, second))) else set[int]()
+    hours = set(half_hours(source, first))
+    lost = hours - others if hours and (others := set(half_hours(output, second))) else set[int]()
     if _SPOKEN[first].search(source):
         text = _HALF_PAST[first].sub(" ", source)
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
@@ -365,7 +377,7 @@ def _has(value: int, output: str, language: str) -> bool:
     )
 
 
-def _spoken_hours(text: str, language: str) -> Iterator[int]:
+def half_hours(text: str, language: str) -> Iterator[int]:
     """The hours, from 0 to 11, after which half an hour has passed."""
     for word in _HALF_PAST[language].findall(text):
         values = {int(word)} if word.isdecimal() else {each for each in word_values(word, language) if each <= 12}
