@@ -23,7 +23,7 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 Sources = dict[str, str]
 
 LEVELS = (
-    {"child", "errors", "files", "memory", "resumable", "screen", "shapes", "signals", "untrusted"},
+    {"child", "errors", "files", "memory", "plugins", "resumable", "screen", "shapes", "signals", "untrusted"},
     {"config", "recipes", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers"},
     {"models"},

@@ -35,7 +35,8 @@ from limelight.training.run import MAY_CHANGE
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "limelight"
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
-COMMANDS = typer.main.get_command(app).commands
+APPLICATION = typer.main.get_command(app)
+COMMANDS = APPLICATION.commands
 SECTIONS = {
     "data": config.DataConfig,
     "tokens": config.TokensConfig,
@@ -71,7 +72,8 @@ def commands(text: str) -> Iterator[list[str]]:
     for line in [*"\n".join(blocks(text, "sh")).replace("\\\n", " ").splitlines(), *indented]:
         for part in re.split(r"\s[|<>]\s", line):
             if part.startswith("limelight "):
-                yield shlex.split(part)[1:]
+                words = shlex.split(part)[1:]
+                yield words[2:] if words[0] == "--plugin" else words
 
 
 def command_faults(text: str) -> list[str]:
@@ -91,9 +93,8 @@ def command_faults(text: str) -> list[str]:
 def mentioned_faults(text: str) -> list[str]:
     """Options in running text that their command, or where none is named, every command, does not have."""
     complaints = []
-    known = {
-        option for command in COMMANDS.values() for parameter in command.params for option in _spellings(parameter)
-    }
+    everything = (APPLICATION, *COMMANDS.values())
+    known = {option for command in everything for parameter in command.params for option in _spellings(parameter)}
     for code in re.findall(r"`([^`\n]+)`", without_blocks(text)):
         words = code.split()
         command = COMMANDS.get(words[1]) if words[0] == "limelight" and len(words) > 1 else None
@@ -196,7 +197,9 @@ def test_the_code_on_the_page_runs(page, workplace, monkeypatch, capsys):
 
 def excerpts(text: str) -> list[tuple[str, str]]:
     """(code, file) of each Python block that follows a line naming the file it is from."""
-    found = re.findall(r"^`(src/[\w/]+\.py)`\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(
+        r"^`((?:src|examples)/[\w/]+\.py)`\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE
+    )
     return [(code, file) for file, code in found]
 
 

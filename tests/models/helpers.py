@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+import examples.scores  # registers alibi, relative and local
 from limelight.batching.batch import Batch, pad_rows
 from limelight.config import (
     DecoderOnlyConfig,
@@ -21,6 +22,10 @@ TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads":
 RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
 DECODER_ONLY = {"layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
 CELLS = {"embedding": 11, "hidden": 13}
+POSITIONAL = ("alibi", "relative", "local")
+examples.scores.Local.window = 2
+examples.scores.Relative.farthest = 3
+"""The sequences of these tests are short."""
 
 
 def transformer(**changed: object) -> TransformerConfig:
@@ -49,6 +54,7 @@ def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "decoder-only-wide-values", decoder_only(value_size=5)
     yield "decoder-only-narrow-values", decoder_only(head_size=4, value_size=3, norm="pre", positions="rotary")
     yield "decoder-only-additive", decoder_only(score="additive", head_size=4, value_size=3)
+    yield "decoder-only-alibi", decoder_only(score="alibi", positions="none", value_size=3)
     yield "decoder-only-split-heads", decoder_only(d_model=12, head_size=None, layers=1, activation="swish")
     for cell in ("rnn", "gru", "lstm"):
         yield f"{cell}-writes", recurrent_language_model(cell=cell)
@@ -74,6 +80,9 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
     for score in ("dot", "general", "concat", "concat_bias", "additive"):
         yield f"transformer-{score}", transformer(score=score)
     yield "transformer-additive-rotary", transformer(score="additive", positions="rotary", norm="pre", value_size=3)
+    for score in POSITIONAL:
+        yield f"transformer-{score}", transformer(score=score, positions="none")
+    yield "transformer-local-rotary", transformer(score="local", positions="rotary", value_size=3)
     yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
 
     for cell in ("rnn", "gru", "lstm"):
@@ -85,6 +94,9 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
         yield f"gru-bahdanau-{score}", recurrent(score=score)
         yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
         yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)
+    yield "gru-bahdanau-local", recurrent(score="local")
+    for feeding in (True, False):
+        yield f"gru-luong-relative-{feeding}", recurrent(wiring="luong", score="relative", input_feeding=feeding)
     for cell in ("gru", "lstm"):
         yield f"{cell}-luong-no-feeding", recurrent(cell=cell, wiring="luong", score="general", input_feeding=False)
     for wiring in ("fixed", "bahdanau", "luong"):

@@ -7,10 +7,12 @@ from limelight.attention.scores import (
     Concat,
     Dot,
     General,
+    PositionalScore,
     ScaledDot,
     Score,
     build_score,
     dot,
+    register_score,
     scaled_dot,
 )
 
@@ -20,10 +22,12 @@ __all__ = [
     "Dot",
     "General",
     "MultiHeadAttention",
+    "PositionalScore",
     "ScaledDot",
     "Score",
     "attend",
     "build_score",
     "dot",
+    "register_score",
     "scaled_dot",
 ]

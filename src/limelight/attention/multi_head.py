@@ -9,9 +9,9 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from limelight.attention.attend import ScoreFunction, attend, sharpened
-from limelight.attention.scores import Score, scaled_dot
+from limelight.attention.scores import Score, placed, scaled_dot
 from limelight.errors import UserError
-from limelight.shapes import Bool, Float
+from limelight.shapes import Bool, Float, Int
 
 Rotate = Callable[[Tensor], Tensor]
 
@@ -55,30 +55,54 @@ class MultiHeadAttention(nn.Module):
             nn.init.zeros_(projection.bias)
 
     def project_queries(
-        self, inputs: Float[Tensor, "batch query model"], rotate: Rotate | None = None
-    ) -> Float[Tensor, "batch heads query head_size"]:
-        """The queries of each head, rotated by their positions if `rotate` is given (rotary positions)."""
-        queries = self._split(self.query_proj(inputs))
-        return queries if rotate is None else rotate(queries)
+        self,
+        inputs: Float[Tensor, "batch query model"],
+        rotate: Rotate | None = None,
+        positions: Int[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "batch heads query query_size"]:
+        """The queries of each head, rotated by their positions if `rotate` is given (rotary positions).
+
+        A `PositionalScore` sees `positions`, by default 0, 1, ...
+        """
+        return self.prepare_queries(self._split(self.query_proj(inputs)), rotate, positions)
+
+    def prepare_queries(
+        self,
+        queries: Float[Tensor, "batch heads query head_size"],
+        rotate: Rotate | None,
+        positions: Int[Tensor, "..."] | None,
+    ) -> Float[Tensor, "batch heads query query_size"]:
+        """The queries as the score expects them; `query_size` is `head_size` for scores that do not see positions."""
+        return placed(self.score, queries if rotate is None else rotate(queries), positions)
 
     def project_memory(
-        self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
+        self,
+        memory: Float[Tensor, "batch key model"],
+        rotate: Rotate | None = None,
+        positions: Int[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch heads key key_size"], Float[Tensor, "batch heads key value_size"]]:
         """Keys, prepared for the score, and values."""
-        return self.prepare_keys(self._split(self.key_proj(memory)), rotate), self._split(self.value_proj(memory))
+        keys = self.prepare_keys(self._split(self.key_proj(memory)), rotate, positions)
+        return keys, self._split(self.value_proj(memory))
 
     def prepare_keys(
-        self, keys: Float[Tensor, "batch heads key head_size"], rotate: Rotate | None = None
+        self,
+        keys: Float[Tensor, "batch heads key head_size"],
+        rotate: Rotate | None = None,
+        positions: Int[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch heads key key_size"]:
         """The part of the score that depends only on keys; `key_size` is `head_size` for scores without such a part."""
         keys = keys if rotate is None else rotate(keys)
-        return self.score.prepare(keys) if isinstance(self.score, Score) else keys
+        return placed(self.score, self.score.prepare(keys) if isinstance(self.score, Score) else keys, positions)
 
     def project_self(
-        self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
+        self,
+        inputs: Float[Tensor, "batch length model"],
+        rotate: Rotate | None = None,
+        positions: Int[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."], Float[Tensor, "..."]]:
         """Queries, keys and values of self-attention."""
-        return self.project_queries(inputs, rotate), *self.project_memory(inputs, rotate)
+        return self.project_queries(inputs, rotate, positions), *self.project_memory(inputs, rotate, positions)
 
     def forward(
         self,

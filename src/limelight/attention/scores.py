@@ -2,8 +2,8 @@
 
 A score maps `(queries, keys)` to `(..., query, key)`. Scores with weights are split in two: `prepare(keys)` is the part
 that does not depend on the query, computed once per source sentence; `compare(queries, prepared)` is the rest, computed
-at every step. A new mechanism is a subclass of `Score` of at most 20 lines, and a row in
-`limelight.config.models.SCORES`; recurrent models and multi-head attention can both use it.
+at every step. A new mechanism is a subclass of `Score` of at most 20 lines with `@register_score("name")`; recurrent
+models and multi-head attention can both use it. A `PositionalScore` also sees the positions of queries and keys.
 
 | score         | formula                         | source                                                        |
 |---------------|---------------------------------|---------------------------------------------------------------|
@@ -19,13 +19,14 @@ import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from limelight.config.models import SCORES
 from limelight.errors import UserError
-from limelight.shapes import Float
+from limelight.shapes import Float, Int
 
 
 def dot(
@@ -47,6 +48,8 @@ class Score(nn.Module, ABC):
 
     equal_sizes = True
     """Whether queries and keys must have the same size, as in a dot product."""
+    in_cross_attention = True
+    """Whether the cross-attention of a Transformer uses this score; if not, it uses `scaled_dot`."""
 
     @classmethod
     def build(cls, query_size: int, key_size: int, hidden: int) -> "Score":
@@ -66,6 +69,57 @@ class Score(nn.Module, ABC):
     ) -> Float[Tensor, "... query key"]:
         """The score of every query with every key."""
         return self.compare(queries, self.prepare(keys))
+
+
+class PositionalScore(Score):
+    """Base class of scores that see positions: `compare_at` instead of `compare`.
+
+    Positions count from 0. In cross-attention those of queries are target positions, those of keys source positions.
+    Queries and prepared keys carry their positions as two more components, so that they stay together in a cache.
+    """
+
+    @abstractmethod
+    def compare_at(
+        self,
+        queries: Float[Tensor, "... query query_size"],
+        prepared: Float[Tensor, "... key key_size"],
+        query_positions: Int[Tensor, "... query 1"],
+        key_positions: Int[Tensor, "... 1 key"],
+    ) -> Float[Tensor, "... query key"]:
+        """Scores from queries and the result of `prepare`, with their positions, whose difference broadcasts to
+        (..., query, key)."""
+
+    def place(
+        self, vectors: Float[Tensor, "... length size"], positions: Int[Tensor, "... #length"] | None = None
+    ) -> Float[Tensor, "... length placed"]:
+        """Append the positions to vectors; by default 0, 1, ..."""
+        if positions is None:
+            positions = torch.arange(vectors.shape[-2], device=vectors.device)
+        # Two digits: bf16 has integers up to 256 only.
+        digits = torch.stack([positions // DIGIT, positions % DIGIT], dim=-1).to(vectors.dtype)
+        return torch.cat([vectors, digits.expand(*vectors.shape[:-1], 2)], dim=-1)
+
+    @staticmethod
+    def split(placed: Float[Tensor, "... length placed"]) -> tuple[Tensor, Int[Tensor, "... length"]]:
+        """Vectors and positions, the inverse of `place`."""
+        high, low = placed[..., -2:].long().unbind(dim=-1)
+        return placed[..., :-2], high * DIGIT + low
+
+    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        asked, at = self.split(queries)
+        keys, places = self.split(prepared)
+        return self.compare_at(asked, keys, at.unsqueeze(-1), places.unsqueeze(-2))
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        return self.compare(self.place(queries), self.place(self.prepare(keys)))
+
+
+DIGIT = 256
+
+
+def placed(score: object, vectors: Tensor, positions: Int[Tensor, "..."] | None = None) -> Tensor:
+    """The vectors with their positions (by default 0, 1, ...) for a `PositionalScore`, unchanged for other scores."""
+    return score.place(vectors, positions) if isinstance(score, PositionalScore) else vectors
 
 
 class Dot(Score):
@@ -161,12 +215,39 @@ class ConcatBias(Concat):
         return cls(query_size, key_size, hidden, bias=True)
 
 
+ScoreT = TypeVar("ScoreT", bound=type[Score])
+
+
+def register_score(name: str) -> Callable[[ScoreT], ScoreT]:
+    """A class decorator: `model.score=name` is this subclass of `Score`.
+
+    A class of the same module and name is replaced, as in a notebook whose cell is run again. Raises `UserError` for
+    the name of another score.
+    """
+
+    def register(kind: ScoreT) -> ScoreT:
+        former = SCORES.get(name)
+        if isinstance(former, str) or (former and _place_of(former) != _place_of(kind)):
+            raise UserError(f"there is already a score {name!r}; take another name")
+        SCORES[name] = kind
+        return kind
+
+    return register
+
+
+def _place_of(kind: type) -> tuple[str, str]:
+    return kind.__module__, kind.__qualname__
+
+
 def score_class(name: str) -> type[Score]:
     """The class of this name in `SCORES`. Raises `UserError` for an unknown name."""
     if name not in SCORES:
         raise UserError(f"unknown score {name!r}; choose from {', '.join(SCORES)}")
-    module, _, kind = SCORES[name].partition(":")
-    score = getattr(importlib.import_module(module), kind)
+    score = SCORES[name]
+    if isinstance(score, str):
+        module, _, kind = score.partition(":")
+        score = getattr(importlib.import_module(module), kind)
+    assert isinstance(score, type)
     assert issubclass(score, Score)
     return score
 

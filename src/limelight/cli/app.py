@@ -39,6 +39,7 @@ from limelight.cli import (
     translate,
 )
 from limelight.cli.arguments import repeat_options, with_groups
+from limelight.cli.models import use_plugins
 from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
 
@@ -119,8 +120,13 @@ def limelight(
     version: bool = typer.Option(
         False, "--version", help="Print the version and exit.", metavar="", callback=_print_version, is_eager=True
     ),
+    plugin: list[str] = typer.Option(
+        [], "--plugin", help="Python file with a score of your own. Can be repeated.", metavar="FILE"
+    ),
 ) -> None:
     """Train, run and explain attention-based translation models."""
+    if plugin:
+        use_plugins(plugin)
 
 
 def main() -> None:
@@ -168,6 +174,8 @@ def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
     fault = " ".join(getattr(error, "format_message", error.__str__)().split())
     fault = fault.rstrip(".").replace("Value error, ", "").replace("from: ,", "from:")
+    if arguments and arguments[0].startswith("--plugin"):
+        arguments = arguments[next((place for place, word in enumerate(arguments) if word in COMMANDS), 0) :]
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
     name = getattr(error, "option_name", "")
     if instead := (OF_TEXT if arguments[:1] in TEXT_COMMANDS else OF_DIRECTION).get(name):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -45,6 +47,16 @@ class Machine(NamedTuple):
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         return choose_device(self.device or "auto", setting="--device ")
+
+
+def use_plugins(files: Sequence[str]) -> None:
+    """Import these plugins here and in all child processes. Raises `UserError` for a file that cannot be imported."""
+    from limelight import plugins
+    from limelight.memory import hold_memory_for_work
+
+    hold_memory_for_work()  # before a plugin imports torch
+    os.environ[plugins.FILES] = os.pathsep.join(str(Path(file).absolute()) for file in files)
+    plugins.load_plugins()
 
 
 def _leave_out_compiler() -> None:

@@ -6,6 +6,7 @@ Unknown keys are errors that suggest similar keys; loading never executes code.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
@@ -13,9 +14,10 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from limelight.config.models import FAMILIES, ModelSection
+from limelight.config.models import FAMILIES, SCORES, ModelSection, plugin_of
 from limelight.config.run import RunConfig
 from limelight.errors import UserError, shown
+from limelight.plugins import load_plugins
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
 
 FORMAT = 2
@@ -56,8 +58,10 @@ def save_config(config: RunConfig, path: str | Path) -> None:
 
 
 def dump_config(config: RunConfig) -> str:
-    """The configuration as YAML with all settings."""
-    return yaml.safe_dump({"format": FORMAT, **config.model_dump(mode="json")}, sort_keys=False, allow_unicode=True)
+    """The configuration as YAML with all settings, and with the plugin that they need, if any."""
+    plugin = plugin_of(getattr(config.model, "score", ""))
+    values = {"format": FORMAT, **({"plugin": plugin} if plugin else {}), **config.model_dump(mode="json")}
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
 
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
@@ -68,6 +72,8 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
             f"{where}: format is {shown(repr(stored))}, and this version of Limelight reads formats 1 to {FORMAT}; use "
             "the version that wrote it, or a later one"
         )
+    if "plugin" in values:
+        _require_plugin(values, where)
     try:
         return RunConfig.model_validate(_current(values))
     except ValidationError as error:
@@ -79,9 +85,28 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
         raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
 
 
+def _require_plugin(values: dict[Any, Any], where: str) -> None:
+    """Raises `UserError` if the plugin of these values is missing, and warns if it has changed since."""
+    plugin, model = values["plugin"], values.get("model")
+    score = model.get("score") if isinstance(model, dict) else None
+    if not isinstance(plugin, dict) or not isinstance(plugin.get("module"), str) or not isinstance(score, str):
+        raise UserError(f"{where}: plugin is not `module` and `sha256` of the score's plugin")
+    module = shown(plugin["module"])
+    if score not in SCORES:
+        load_plugins()
+    if score not in SCORES:
+        raise UserError(
+            f"{where}: the score {shown(score)!r} is registered by the plugin {module}: give its file, as in "
+            f"`limelight --plugin {module.rpartition('.')[2]}.py COMMAND`, or install its package; in Python, import it"
+        )
+    now = plugin_of(score) or {}
+    if plugin.get("sha256") != now.get("sha256"):
+        warnings.warn(f"{where}: the plugin {module} has changed since this was written", stacklevel=4)
+
+
 def _current(values: dict[Any, Any]) -> dict[Any, Any]:
-    """The values without the format key, and without retired settings if the file has a format key."""
-    current = {key: value for key, value in values.items() if key != "format"}
+    """The values without format and plugin, and without retired settings if the file has a format key."""
+    current = {key: value for key, value in values.items() if key not in ("format", "plugin")}
     for section, names in RETIRED.items():
         if "format" in values and isinstance(current.get(section), dict):
             current[section] = {name: value for name, value in current[section].items() if name not in names}

@@ -1,12 +1,16 @@
 """The settings of each model family."""
 
+import hashlib
+import sys
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny
 
 from limelight.config.section import Depth, Section, Width
+from limelight.plugins import load_plugins
 
-SCORES = {
+SCORES: dict[str, str | type] = {
     "dot": "limelight.attention.scores:Dot",
     "scaled_dot": "limelight.attention.scores:ScaledDot",
     "general": "limelight.attention.scores:General",
@@ -14,16 +18,28 @@ SCORES = {
     "concat_bias": "limelight.attention.scores:ConcatBias",
     "additive": "limelight.attention.scores:Additive",
 }
-"""The registry of attention scores: the name in a configuration, and the class as `module:name`.
+"""The registry of attention scores: the name in a configuration, and the class, or `module:name`.
 
-A new score is a subclass of `limelight.attention.scores.Score` and a row here; every model with attention can use it.
+`limelight.attention.register_score` adds the class of a plugin; every model with attention can use it.
 """
 
 
 def _known_score(name: str) -> str:
     if name not in SCORES:
+        load_plugins()
+    if name not in SCORES:
         raise ValueError(f"must be one of {', '.join(SCORES)}")
     return name
+
+
+def plugin_of(score: str) -> dict[str, str] | None:
+    """The module that registered this score, and the SHA-256 of its file if it has one; None for our own scores."""
+    kind = SCORES.get(score)
+    if not isinstance(kind, type):
+        return None
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    found = {"module": kind.__module__}
+    return found | ({"sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()} if file else {})
 
 
 ScoreName = Annotated[str, AfterValidator(_known_score)]
@@ -71,7 +87,8 @@ class _Stack(ModelSection):
     dropout: float = Field(0.1, ge=0, lt=1)
     norm: Literal["post", "pre"] = "post"
     """Layer normalization after each sub-layer as in the paper, or before it."""
-    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    """`none` is for scores that see positions themselves, and for decoders, whose masks tell them the order."""
     sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
     """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
     max_positions: Width = 512

@@ -16,7 +16,7 @@ from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer, Stack, Transformer
 from limelight.models.transformer.halves import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer.layers import Sublayer
-from limelight.shapes import Float
+from limelight.shapes import Float, Int
 
 
 class PackedSelfAttention(MultiHeadAttention):
@@ -32,10 +32,13 @@ class PackedSelfAttention(MultiHeadAttention):
         self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
 
     def project_self(
-        self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
+        self,
+        inputs: Float[Tensor, "batch length model"],
+        rotate: Rotate | None = None,
+        positions: Int[Tensor, "..."] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         queries, keys, values = map(self._split, self.joint_proj(inputs).split(self.widths, dim=-1))
-        return queries if rotate is None else rotate(queries), self.prepare_keys(keys, rotate), values
+        return self.prepare_queries(queries, rotate, positions), self.prepare_keys(keys, rotate, positions), values
 
 
 class PackedCrossAttention(MultiHeadAttention):
@@ -52,10 +55,13 @@ class PackedCrossAttention(MultiHeadAttention):
         self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
 
     def project_memory(
-        self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
+        self,
+        memory: Float[Tensor, "batch key model"],
+        rotate: Rotate | None = None,
+        positions: Int[Tensor, "..."] | None = None,
     ) -> tuple[Tensor, Tensor]:
         keys, values = map(self._split, self.memory_proj(memory).split(self.widths, dim=-1))
-        return self.prepare_keys(keys, rotate), values
+        return self.prepare_keys(keys, rotate, positions), values
 
 
 def _joined(linear: MakeLinear, *layers: nn.Linear) -> nn.Module:

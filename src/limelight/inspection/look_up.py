@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import ScoreFunction, attend, causal_mask, permit_keys
-from limelight.attention.scores import Additive, Concat, General, Score, dot, scaled_dot
+from limelight.attention.scores import Additive, Concat, General, PositionalScore, Score, dot, placed, scaled_dot
 from limelight.batching.batch import Batch, make_blocks
 from limelight.errors import UserError
 from limelight.inspection.page_data import packed
@@ -150,6 +150,8 @@ def look_up(
         assert weights is not None
         numbers = _numbers(compared.score, query, keys)
         numbers["scores"] = numbers["scores"] * factor
+        if isinstance(compared.score, PositionalScore):
+            query, keys = (compared.score.split(each)[0] for each in (query, keys))
     shown = {"query": query, "keys": keys, "values": values, "weights": weights[0], "context": context[0]}
     arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}
     name, scale = _named(compared.score, query.shape[-1])
@@ -177,6 +179,8 @@ def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[
     """Intermediate results of the score, by name."""
     compare = score.compare if isinstance(score, Score) else score
     found = {"scores": compare(query[None], keys)[0]}
+    if isinstance(score, PositionalScore):
+        query, keys = (score.split(each)[0] for each in (query, keys))
     if isinstance(score, Additive | Concat):
         if isinstance(score, Additive):
             part = score.query_proj(query)
@@ -252,6 +256,7 @@ def _of_recurrent(model: Recurrent, decoder: AttentiveDecoder, batch: Batch, kee
         queries.append(before if isinstance(decoder, BahdanauDecoder) else state.top)
     asked = torch.cat(queries, dim=1)[:, None]
     permitted = source.may_attend[0].expand(asked.shape[2], -1)
+    asked = placed(decoder.score, asked)
     return _first(asked, source.prepared[:, None], source.values[:, None], decoder.score, permitted)
 
 

@@ -86,6 +86,8 @@ def _refused(config: ModelConfig) -> Iterator[str]:
         return
     if config.score != "scaled_dot":
         yield f"model.score={config.score}: its attention is the scaled dot product"
+    if config.positions == "none":
+        yield "model.positions=none: its models have positions"
     for setting in odd_heads(config):
         yield f"{setting}: its heads share the width among them"
 

@@ -55,7 +55,8 @@ class Columns:
         width = new.shape[2]
         length = self.length + width
         if self.buffer.written != self.length or length > self.buffer.columns.shape[2]:
-            return _copied(self.view(), room=max(2 * self.length, FIRST_ROOM * width)).append(new)
+            begun = self.view() if self.length else new[:, :, :0]  # keys of the source may be wider
+            return _copied(begun, room=max(2 * self.length, FIRST_ROOM * width)).append(new)
         self.buffer.columns[:, :, self.length : length] = new
         self.buffer.written = length
         return Columns(self.buffer, length)

@@ -28,7 +28,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from limelight.attention.attend import ScoreFunction, attend
-from limelight.attention.scores import Score
+from limelight.attention.scores import PositionalScore, Score, placed
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
@@ -134,17 +134,31 @@ class RecurrentState(State):
     cells: tuple[CellState, ...]
     fed: Float[Tensor, "batch width features"]
     source: Source
+    ages: Int[Tensor, " batch"] | None = None
+    """Number of positions that each sentence's hypotheses have read, if the score sees positions."""
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "RecurrentState":
         fed = self.fed.gather(1, parents[:, :, None].expand(-1, -1, self.fed.shape[2]))
         return replace(self, cells=reorder_cells(self.cells, parents), fed=fed)
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "RecurrentState":
-        return RecurrentState(keep_cells(self.cells, sentences), self.fed[sentences], self.source.keep(sentences))
+        ages = None if self.ages is None else self.ages[sentences]
+        return RecurrentState(keep_cells(self.cells, sentences), self.fed[sentences], self.source.keep(sentences), ages)
 
     def admit(self, fresh: "RecurrentState", places: Int[Tensor, " fresh"]) -> "RecurrentState":
-        cells = admit_cells(self.cells, fresh.cells, places)
-        return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), self.source.admit(fresh.source, places))
+        cells, source = admit_cells(self.cells, fresh.cells, places), self.source.admit(fresh.source, places)
+        ages = None if self.ages is None or fresh.ages is None else put_rows(self.ages, fresh.ages, places)
+        return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), source, ages)
+
+    @property
+    def positions(self) -> Int[Tensor, "batch 1"] | None:
+        """The position of the next query of every hypothesis; None if the score does not see it."""
+        return None if self.ages is None else self.ages[:, None]
+
+    @property
+    def next_ages(self) -> Int[Tensor, " batch"] | None:
+        """`ages` after one more position."""
+        return None if self.ages is None else self.ages + 1
 
     @property
     def top(self) -> Float[Tensor, "batch width hidden"]:
@@ -250,7 +264,7 @@ class AttentiveDecoder(RecurrentDecoder):
         self.score, self.readout = score, readout
 
     def view(self, memory: RecurrentMemory) -> Source:
-        prepared = self.score.prepare(memory.annotations)
+        prepared = placed(self.score, self.score.prepare(memory.annotations))
         return Source(
             prepared,
             # Keys and values in the same precision: autocast would cast full-precision values at every position.
@@ -259,16 +273,28 @@ class AttentiveDecoder(RecurrentDecoder):
             memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
         )
 
+    def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
+        state = super().start(memory, width)
+        if not isinstance(self.score, PositionalScore):
+            return state
+        valid = memory.source_valid
+        return replace(state, ages=torch.zeros(len(valid), dtype=torch.int64, device=valid.device))
+
     def attend_source(
-        self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
+        self,
+        queries: Float[Tensor, "batch query hidden"],
+        source: Source,
+        positions: Int[Tensor, "batch 1"] | None = None,
+        *,
+        want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
-        """The context of each query, and the attention weights if `want_weights`."""
+        """The context of each query, and the attention weights if `want_weights`; positions are by default 0, 1, ..."""
         score, switch = self.score.compare, source.switch
         if switch is not None and switch.dim() == 2:
             switch, factor = switch
             score = partial(_times, score, factor)
         context, weights = attend(
-            queries,
+            placed(self.score, queries, positions),
             source.prepared,
             source.values,
             score=score,
@@ -307,9 +333,9 @@ class BahdanauDecoder(AttentiveDecoder):
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
     ) -> tuple[RecurrentState, Tensor, Tensor | None]:
-        context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
+        context, weights = self.attend_source(state.top, state.source, state.positions, want_weights=want_weights)
         cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
-        return replace(state, cells=cells), context, weights
+        return replace(state, cells=cells, ages=state.next_ages), context, weights
 
 
 class LuongDecoder(AttentiveDecoder):
@@ -319,8 +345,8 @@ class LuongDecoder(AttentiveDecoder):
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state = replace(state, cells=self.cells.step(embedded, state.cells))
-        context, _ = self.attend_source(state.top, state.source)
-        return _read_out(self.readout, context, state.top), state
+        context, _ = self.attend_source(state.top, state.source, state.positions)
+        return _read_out(self.readout, context, state.top), replace(state, ages=state.next_ages)
 
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
@@ -357,8 +383,8 @@ class InputFeedingDecoder(AttentiveDecoder):
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
     ) -> tuple[RecurrentState, Tensor | None]:
         state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
-        context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
-        return replace(state, fed=_read_out(self.readout, context, state.top)), weights
+        context, weights = self.attend_source(state.top, state.source, state.positions, want_weights=want_weights)
+        return replace(state, fed=_read_out(self.readout, context, state.top), ages=state.next_ages), weights
 
 
 def _times(score: ScoreFunction, factor: Tensor, queries: Tensor, keys: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.attention.scores import build_head_score
+from limelight.attention.scores import build_head_score, score_class
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, TransformerConfig
 from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
@@ -77,13 +77,14 @@ def _output(width: int, size: int) -> nn.Linear:
     return output
 
 
-def _attention(config: StackConfig) -> MultiHeadAttention:
+def _attention(config: StackConfig, *, cross: bool = False) -> MultiHeadAttention:
+    score = config.score if not cross or score_class(config.score).in_cross_attention else "scaled_dot"
     return MultiHeadAttention(
         config.d_model,
         config.heads,
         head_size=config.head_size,
         value_size=config.value_size,
-        score=build_head_score(config.score, config.head_size or config.d_model // config.heads),
+        score=build_head_score(score, config.head_size or config.d_model // config.heads),
     )
 
 
@@ -135,7 +136,7 @@ def _scale_residual_projections(layers: Sequence[CausalLayer]) -> None:
 def _decoder_layer(config: TransformerConfig) -> DecoderLayer:
     return DecoderLayer(
         _attention(config),
-        _attention(config),
+        _attention(config, cross=True),
         _feed_forward(config),
         attention_sublayer=_sublayer(config),
         cross_sublayer=_sublayer(config),

@@ -67,12 +67,15 @@ class CausalLayer(Layer):
         inputs: Float[Tensor, "batch width model"],
         past: tuple[Columns, Columns],
         *,
+        positions: Int[Tensor, "batch 1 1"],
         bias: Float[Tensor, "batch 1 width columns"] | None,
         rotate: Rotate | None = None,
         keep_heads: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
         """One more position of every hypothesis, given the keys and values of the previous positions."""
-        hidden, past = self.attend_past(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_heads)
+        hidden, past = self.attend_past(
+            inputs, past, positions=positions, bias=bias, rotate=rotate, keep_heads=keep_heads
+        )
         return self.apply_feed_forward(hidden), past
 
 
@@ -99,7 +102,9 @@ class CausalStack(Stack):
         layers = []
         for depth, (layer, past) in enumerate(zip(self._each(), state.past.layers, strict=True)):
             kept = kept_heads(state.keep_heads, f"decoder.{depth}.self")
-            hidden, past = layer.step(hidden, past, bias=bias, rotate=rotate, keep_heads=kept)
+            hidden, past = layer.step(
+                hidden, past, positions=state.ages[:, None, None], bias=bias, rotate=rotate, keep_heads=kept
+            )
             layers.append(past)
         return self.leave(hidden), Past(tuple(layers), permitted, ids.shape[1])
 

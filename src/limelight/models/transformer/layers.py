@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns
-from limelight.shapes import Bool, Float
+from limelight.shapes import Bool, Float, Int
 
 
 class Sublayer(nn.Module):
@@ -79,12 +79,15 @@ class Layer(nn.Module):
         inputs: Float[Tensor, "batch width model"],
         past: tuple[Columns, Columns],
         *,
+        positions: Int[Tensor, "batch 1 1"],
         bias: Float[Tensor, "batch 1 width columns"] | None,
         rotate: Rotate | None = None,
         keep_heads: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
         """Self-attention of one more position of every hypothesis, over the cached keys and values and its own."""
-        queries, new_keys, new_values = self.attention.project_self(self.attention_sublayer.before(inputs), rotate)
+        queries, new_keys, new_values = self.attention.project_self(
+            self.attention_sublayer.before(inputs), rotate, positions
+        )
         keys, values = past[0].append(new_keys), past[1].append(new_values)
         context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_heads)
         return self.attention_sublayer.after(inputs, context), (keys, values)
@@ -165,6 +168,7 @@ class DecoderLayer(Layer):
         source: "SourceView",
         past: tuple[Columns, Columns],
         *,
+        positions: Int[Tensor, "batch 1 1"],
         bias: Float[Tensor, "batch 1 width columns"] | None,
         source_bias: Float[Tensor, "batch 1 1 source"] | None,
         rotate: Rotate | None = None,
@@ -172,9 +176,11 @@ class DecoderLayer(Layer):
         keep_cross: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
         """One more position of every hypothesis, given the keys and values of the previous positions."""
-        hidden, past = self.attend_past(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_self)
+        hidden, past = self.attend_past(
+            inputs, past, positions=positions, bias=bias, rotate=rotate, keep_heads=keep_self
+        )
         context, _ = self.cross_attention(
-            self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
+            self.cross_attention.project_queries(self.cross_sublayer.before(hidden), positions=positions),
             source.keys,
             source.values,
             bias=source_bias,

@@ -207,6 +207,7 @@ class Decoder(Stack):
         """Features of one more position of every hypothesis, and the updated cache."""
         hidden, rotate = self.enter_next(ids, state)
         permitted, bias = next_bias(state, hidden)
+        positions = state.ages[:, None, None]
         seen = state.sources[0].may_attend
         source_bias = None if seen is None else as_bias(seen, hidden.dtype)
         layers = []
@@ -215,6 +216,7 @@ class Decoder(Stack):
                 hidden,
                 source,
                 past,
+                positions=positions,
                 bias=bias,
                 source_bias=source_bias,
                 rotate=rotate,

@@ -1,0 +1,62 @@
+"""`limelight --plugin FILE COMMAND`: a score of one's own from training to serving."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from limelight import plugins
+from limelight.config.models import SCORES
+from tests.cli.conftest import Limelight, settings
+
+SCORE = """
+from limelight.attention import Dot, register_score
+
+@register_score("twice")
+class Twice(Dot):
+    def compare(self, queries, prepared):
+        return 2 * super().compare(queries, prepared)
+"""
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(plugins, "_loaded", {plugins.GROUP})
+    monkeypatch.setenv(plugins.FILES, "")  # put back afterwards
+    before = dict(SCORES)
+    yield
+    SCORES.clear()
+    SCORES.update(before)
+    sys.modules.pop("twice_score", None)
+
+
+def test_a_score_from_training_to_translation(
+    limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, folder = tmp_path / "twice_score.py", tmp_path / "run"
+    file.write_text(SCORE, encoding="utf-8")
+    train = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--source", "en", "--target"]
+    train += ["lumi", "--recipe", "tiny", *settings(), "--set", "model.score=twice", "--max-steps", "2", "--quiet"]
+    unknown = limelight(*train, "--out", folder)
+    assert (unknown.code, "model.score: must be one of dot" in unknown.err) == (2, True), unknown.err
+    trained = limelight("--plugin", file, *train, "--out", folder)
+    assert trained.code == 0, trained.err
+    assert "module: twice_score" in (folder / "best" / "config.yaml").read_text(encoding="utf-8")
+    translated = limelight("translate", "--model", folder, "--text", "a dog")
+    assert (translated.code, translated.err) == (0, ""), "the score is still registered"
+
+    del SCORES["twice"]
+    monkeypatch.setenv(plugins.FILES, "")
+    missing = limelight("translate", "--model", folder, "--text", "a dog")
+    assert missing.code == 2
+    assert "the score 'twice' is registered by the plugin twice_score: give its file" in missing.err
+    child = [sys.executable, "-m", "limelight", "--plugin", str(file), "translate", "--model", str(folder)]
+    again = subprocess.run([*child, "--text", "a dog"], capture_output=True, text=True, check=False, timeout=300)
+    assert (again.returncode, again.stdout) == (0, translated.out), again.stderr
+
+
+def test_a_file_that_does_not_exist_is_refused(limelight: Limelight, tmp_path: Path) -> None:
+    ended = limelight("--plugin", tmp_path / "none.py", "translate", "--text", "a dog")
+    assert (ended.code, "none.py: a plugin is an existing Python file" in ended.err) == (2, True), ended.err
