@@ -42,9 +42,8 @@ class Relative(PositionalScore):
     def compare_at(self, queries: Tensor, prepared: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         distance = (key_positions - query_positions).clamp(-self.farthest, self.farthest) + self.farthest
         scores = dot(queries, prepared)
-        return (scores + dot(queries, self.vectors).gather(-1, distance.expand_as(scores))) / math.sqrt(
-            queries.shape[-1]
-        )
+        of_distances = dot(queries, self.vectors).gather(-1, distance.expand_as(scores))
+        return (scores + of_distances) / math.sqrt(queries.shape[-1])
 
 
 @register_score("local")
