@@ -144,12 +144,12 @@ def test_the_tour_drives_the_same_page(open_page, accessible, address):
     page = open_page(address)
     page.get_by_role("button", name="Tour").click()
     titles = []
-    for _ in range(6):
+    for _ in range(7):
         titles.append(page.locator(".tour h2").inner_text())
         page.locator(".tour .primary").click()
-    assert len(set(titles)) == 6
+    assert len(set(titles)) == 7
     assert page.locator(".tour").is_hidden()
-    page.evaluate("location.hash = 'tour=5&kind=decoder_self'")
+    page.evaluate("location.hash = 'tour=6&kind=decoder_self'")
     page.wait_for_selector(".tour:visible")
     accessible(page)
 

@@ -114,16 +114,16 @@ def test_alternatives_and_tour_are_accessible(visitor: Visitor, accessible: Any,
     page.evaluate(f"location.hash += '&theme={theme}&tour=2&row=1'")
     page.locator(".tour:visible").wait_for()
     page.locator(".others button").first.wait_for()
-    assert "docs/attention.md, section 2" in page.locator(".tour").inner_text()
+    assert "section 2. Four words" in page.locator(".tour").inner_text()
     picture(page, f"box-tour-{theme}")
     accessible(page)
 
 
 def test_the_sections_that_the_tour_names_are_there() -> None:
-    tour = (files("limelight.page") / "tour.js").read_text(encoding="utf-8")
+    tour = (files("limelight.page") / "stations.js").read_text(encoding="utf-8")
     sections = re.findall(r'section: "([^"]+)"', tour)
     headings = (Path(__file__).parents[2] / "docs/attention.md").read_text(encoding="utf-8")
-    assert len(sections) == 6
+    assert len(sections) == 7
     assert [each for each in sections if f"\n## {each}" not in headings] == []
 
 

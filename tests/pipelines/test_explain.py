@@ -42,7 +42,10 @@ def translator(config=None) -> Translator:
 
 
 def array(packed: dict) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(packed["data"]), dtype="<f4").reshape(packed["shape"])
+    dtype = {"float32": "<f4", "int16": "<i2"}[packed["dtype"]]
+    return np.frombuffer(base64.b64decode(packed["data"]), dtype=dtype).reshape(packed["shape"]) * packed.get(
+        "scale", 1
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +79,8 @@ def test_a_page_holds_the_look_ups_of_the_head_that_aligns_best():
     for place, found in document["look_ups"].items():
         kind, layer, head, row = place.split("/")
         weights = array(document["matrices"][kind])[int(layer), int(head), int(row)]
-        np.testing.assert_allclose(array(found["weights"]), weights, atol=1e-6)
+        np.testing.assert_allclose(array(found["weights"]), weights, atol=4e-5)
+        assert ("keys" in found) == (row == "0")
     described = document["kinds"][0]["descriptions"][int(layer)][int(head)]
     aligning = [each for heads in document["kinds"][0]["descriptions"] for each in heads if each["role"] == "aligns"]
     if aligning:
@@ -94,6 +98,28 @@ def test_the_head_by_which_the_model_aligns_aligns_and_another_one_is_measured_b
             if found["role"] == "aligns":
                 assert found["value"] == pytest.approx((best[layer, head] == best[1, 2]).mean(), abs=1e-3)
     assert document["kinds"][0]["descriptions"][1][2]["text"] == "aligns 1.00"
+
+
+def test_the_alignment_is_that_of_the_heads_that_align():
+    one = translator()
+    one.alignment_heads = [AlignmentHead(1, 2, reads=False)]
+    document = explain(one, Question(TEXT, target=(5, 6, 7)), every_head=True)
+    best = array(document["matrices"]["cross"])[1, 2, :3, :-1].argmax(axis=-1)
+    assert document["alignment"] == [*([each] for each in best.tolist()), []]
+
+
+def test_forced_text_follows_the_prefix():
+    one = translator()
+    document = explain(one, Question(TEXT, prefix=(5,), forced="cab"))
+    assert document["translation"]["prefix"] == [5, *LETTERS.target.encode("cab")]
+    assert document["translation"]["ids"][:4] == document["translation"]["prefix"]
+    assert explain(one, Question(TEXT, forced=" "))["translation"]["prefix"] == []
+
+
+def test_forced_text_needs_characters_of_the_vocabulary(monkeypatch):
+    monkeypatch.setattr(Letters, "encode", lambda self, text: [5, 1])
+    with pytest.raises(UserError, match="'cä' has characters that are not in the target vocabulary"):
+        explain(translator(), Question(TEXT, target=(5,), forced="cä"))
 
 
 def test_a_given_target_is_not_searched_for():

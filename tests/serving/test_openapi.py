@@ -88,6 +88,7 @@ def requests(service: Running) -> Iterator[tuple[str, str, Any]]:
     yield "POST", "/api/v1/page/head", HEAD
     yield "POST", "/api/v1/page/look_up", {**HEAD, "row": 1}
     yield from [("POST", f"/api/v1/page/{name}", {**place, "target": [5, 6]}) for name in ("measures", "layers")]
+    yield "POST", "/api/v1/page/patch", {**place, "text": "ab", "other": "cd", "target": None}
     yield "GET", "/page/main.js", None
     counted = {"show_billed_characters": True, "model_type": "latency_optimized"}
     yield "POST", "/v2/translate", {"text": ["the lamp"], "target_lang": "DE", **counted}

@@ -1,12 +1,14 @@
 """The page's routes: its files with their policy, and answers that equal those of Python."""
 
 import json
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 
 import pytest
 
 from limelight.pipelines.explain import Question, explain, explained_page, head_weights, layers_of, look_up_in, measured
+from limelight.pipelines.patch import PAIRS, patch_texts
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.page import POLICY
 from tests.browser.helpers import untrained
@@ -62,6 +64,37 @@ def test_answers_are_those_of_python(service: Running) -> None:
     page = service.post("/api/v1/page/file", {**ASKED, "theme": "light"})
     assert page.value.decode() == explained_page(one, question, theme="light")
     assert page.headers["content-disposition"].startswith("attachment")
+
+
+def document_of(answer: object) -> dict:
+    (data,) = re.findall('<script type="application/json" id="document">(.*?)</script>', answer.value.decode())
+    return json.loads(data)
+
+
+def test_a_file_keeps_what_was_open_and_what_was_changed(service: Running) -> None:
+    plain = service.post("/api/v1/page/explain", ASKED).value["document"]["translation"]
+    asked = {**ASKED, "off": {"decoder.1.cross": [0]}, "forced": "ca", "state": "view=whatif", "patched": ["ab", "cd"]}
+    document = document_of(service.post("/api/v1/page/file", asked))
+    assert document["state"] == "view=whatif"
+    assert (document["before"]["ids"], document["before"]["off"]) == (plain["ids"], {})
+    assert document["before"]["log_probability"] == pytest.approx(plain["log_probability"], abs=1e-5)
+    assert document["translation"]["prefix"] == untrained().tokenizers.target.encode("ca")
+    assert document["patching"]["texts"] == ["ab", "cd"]
+    assert "before" not in document_of(service.post("/api/v1/page/file", ASKED))
+
+
+def test_two_sentences_are_patched(service: Running) -> None:
+    asked = {**ASKED, "text": "ab", "other": "cd"}
+    found = service.post("/api/v1/page/patch", asked).value["patching"]
+    assert found == plain(patch_texts(untrained(), "ab", "cd", source_lang="en", target_lang="de").values())
+    refused = service.post("/api/v1/page/patch", {**asked, "other": "cde"})
+    assert (refused.status, "equal numbers of tokens" in refused.value["error"]["message"]) == (400, True)
+
+
+def test_the_built_in_pairs_are_those_of_python() -> None:
+    text = (files("limelight.page") / "patching.js").read_text(encoding="utf-8")
+    found = re.findall(r'(\w+): \["([^"]+)", "([^"]+)"\]', text)
+    assert {name: (one, other) for name, one, other in found} == PAIRS
 
 
 def test_the_source_language_is_found_out(service: Running) -> None:

@@ -27,6 +27,7 @@ from limelight.decoding.request import Request, check_request
 from limelight.decoding.shortlist import Output
 from limelight.decoding.utf8 import Utf8
 from limelight.inspection.look_up import candidate
+from limelight.inspection.words import drawable
 from limelight.models.interface import Active, KeepHeads, Ranking, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
@@ -111,7 +112,8 @@ def beam_tree(
 
     The tree is `{"beam_size", "nodes": [...]}`. A node has `id`, `parent` (None for the start), `text`, `begins`,
     `log_probability` (of all tokens so far), `probability` (of its own token), `step`, `state`, `reason`; one that
-    ended also `score`, and `best` where it is the translation. Raises `UserError` as an engine does.
+    ended also `score` and its text, `said`, and `best` where it is the translation. Raises `UserError` as an
+    engine does.
     """
     check_request(request, model)
     end, classes, utf8 = model.end_id, model.output_size, Utf8.of(target)
@@ -147,5 +149,7 @@ def _drawn(search: TracedBeam, target: Tokenizer, best: Hypothesis) -> list[dict
         ids = path[:-1] if node["state"] == "ended" else path
         if ids == best.ids and (node["state"] == "ended") == best.finished:
             node["best"] = True
+        if node["state"] == "ended":
+            node["said"] = drawable(target.decode(ids))  # tokens alone may be parts of a character
         nodes.append(node)
     return nodes

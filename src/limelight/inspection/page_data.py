@@ -1,7 +1,8 @@
 """A map as the page's JSON, `docs/schema/page-1.json`: tokens with words and places, a thumbnail and the role of every
 head, and weights.
 
-Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of little-endian numbers}`.
+Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of little-endian numbers}`; in files also
+`int16` numbers that are to be multiplied by a `scale`.
 """
 
 import base64
@@ -107,7 +108,7 @@ def page_document(
 
 
 def packed(values: npt.NDArray[Any], dtype: str = "float32") -> dict[str, Any]:
-    """An array in the encoding of the page: `dtype` is `float32` or `uint8`."""
+    """An array in the encoding of the page: `dtype` is `float32`, `uint8` or `int16`."""
     little = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
     return {"dtype": dtype, "shape": list(values.shape), "data": base64.b64encode(little.tobytes()).decode()}
 

@@ -1,23 +1,9 @@
 /** From what is typed to a new document, while typing pauses: text as it comes, then all that is to be seen of it. */
 
 import { hear, questionOf, remembered, request } from "./server.js";
+import { QUESTION } from "./store.js";
 
 const PAUSE = 350; // milliseconds without a key before the model is asked
-const QUESTION = [
-  "text",
-  "before",
-  "from",
-  "to",
-  "model",
-  "beam",
-  "prefix",
-  "off",
-  "temperature",
-  "snapshot",
-  "hold",
-  "seed",
-  "sentence",
-];
 const AGAIN = 2000; // milliseconds until a service that cannot be reached is asked again
 
 /** What the chosen model does: `translate`, `generate` or `fill`. */
@@ -102,7 +88,9 @@ async function askTranslation(context, signal) {
     const before = changed ? (await request("page/explain", compared, signal)).document : document;
     if (!signal.aborted) context.baseline = { ...before, question: compared };
   }
-  const kept = changed ? await nowOf(context, question, document, signal) : null;
+  // Forced words change no probability of those before: only another source, or other heads, do.
+  const weighed = JSON.stringify({ ...question, prefix: [], forced: "" }) !== JSON.stringify(compared);
+  const kept = weighed ? await nowOf(context, question, document, signal) : null;
   if (!signal.aborted) context.show({ ...document, question, said, kept, paragraph });
 }
 
@@ -122,7 +110,7 @@ function saidOf({ store }, { sentences, confidence }) {
 async function nowOf({ baseline }, question, { translation }, signal) {
   const { ids } = baseline?.translation ?? translation;
   if (ids.join() === translation.ids.join()) return null;
-  const asked = { ...question, prefix: [], target: ids };
+  const asked = { ...question, prefix: [], forced: "", target: ids };
   return (await request("page/explain", asked, signal)).document.translation.log_probability;
 }
 

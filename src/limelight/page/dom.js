@@ -17,6 +17,27 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
 }
 
+/** Call an action whenever the width of an element is another one: also when its view is opened or closed. */
+export function onWidth(root, action) {
+  let width = 0;
+  new ResizeObserver(() => {
+    if (root.clientWidth === width) return;
+    width = root.clientWidth;
+    action();
+  }).observe(root);
+}
+
+/** Put a text on the clipboard; the button says that it is done, or where else the text is. */
+export async function copy(button, text, elsewhere) {
+  const name = button.textContent;
+  const done = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
+  fill(button, done ? "Copied" : elsewhere);
+  setTimeout(() => fill(button, name), 2000);
+}
+
 /** Redraw a part of the page. The focus stays where it was: at the element with the same `data-key`, or in this part. */
 export function keepFocus(root, redraw) {
   const key = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;

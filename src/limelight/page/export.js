@@ -1,11 +1,14 @@
 /** What can be taken along: the stage or the open view as SVG or PNG, the weights as CSV, the document as JSON. */
 
-import { element, vector } from "./dom.js";
+import { copy, element, vector } from "./dom.js";
 import { drawing } from "./drawing.js";
 import { beside } from "./models.js";
+import { pairOf } from "./patching.js";
+import { pictureOf } from "./picture.js";
 import { shown } from "./shown.js";
 import { hasSnapshots } from "./training.js";
 import { requestFile } from "./server.js";
+import { QUESTION, writeAddress } from "./store.js";
 
 /** A menu of downloads. */
 export function exportMenu(context, stage) {
@@ -20,11 +23,19 @@ export function exportMenu(context, stage) {
       saveBlob(`${name}.png`, await rasterized(svg, width, height)),
     ),
     "Weights as CSV": drawn(async () => save("weights.csv", "text/csv", table(await shown(context)))),
-    "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
+    "This view as CSV": () => {
+      const panel = openPanel();
+      if (panel) save(`${panel.id.replace("view-", "")}.csv`, "text/csv", numbersOf(panel));
+    },
+    "Everything as JSON": async () =>
+      save("limelight.json", "application/json", JSON.stringify(await everything(context))),
   };
-  if (context.source.live) entries["Everything as a page"] = () => context.document.translation && savePage(context);
+  if (context.source.live) {
+    entries["Everything as a page"] = () => context.document.translation && savePage(context);
+    entries["Copy embed code"] = (button) => void copy(button, embedding(context), "The clipboard cannot be reached");
+  }
   const buttons = Object.entries(entries).map(([name, action]) =>
-    element("button", { type: "button", click: () => void action() }, name),
+    element("button", { type: "button", click: (event) => void action(event.currentTarget) }, name),
   );
   return element(
     "details",
@@ -34,9 +45,46 @@ export function exportMenu(context, stage) {
   );
 }
 
+const openPanel = () => document.querySelector("[role=tabpanel]:not([hidden])");
+
+/** The document with what a served page asks for later. */
+async function everything({ document, source }) {
+  if (!source.live || !document.translation) return document;
+  const [measures, layers] = await Promise.all([source.measures(), source.layers()]);
+  return { ...document, measures, layers };
+}
+
+/** The frame in which another page shows the saved file; it has to lie beside that page. */
+function embedding({ document: { sides } }) {
+  const frame = element("iframe", {
+    src: "limelight.html",
+    title: `Attention: ${sides.source.text || sides.target.text}`,
+    width: "100%",
+    height: 780,
+    frameborder: 0,
+    sandbox: "allow-scripts allow-downloads",
+    loading: "lazy",
+  });
+  return new XMLSerializer().serializeToString(frame).replace(/ xmlns="[^"]*"/, "");
+}
+
+/** The matrices, tables and lists of a view, as far as they can be seen, one after the other. */
+function numbersOf(panel) {
+  const parts = [...panel.querySelectorAll("canvas, table, ol")].filter((part) => part.checkVisibility());
+  const row = (cells) => [...cells].map((cell) => quoted(cell.textContent.trim())).join(",");
+  const texts = parts.map((part) => {
+    if (part.matches("canvas")) return pictureOf(part) ? table(pictureOf(part)) : "";
+    const lines = part.matches("ol")
+      ? [...part.children].map((item) => row(item.querySelectorAll(".name, .value")))
+      : [];
+    return `${[...lines, ...[...(part.rows ?? [])].map(({ cells }) => row(cells))].join("\n")}\n`;
+  });
+  return texts.filter(Boolean).join("\n");
+}
+
 /** With the open view as a drawing, under its name. */
 const view = (action) => () => {
-  const panel = document.querySelector("[role=tabpanel]:not([hidden])");
+  const panel = openPanel();
   if (panel) void action({ name: panel.id.replace("view-", ""), ...drawing(panel) });
 };
 
@@ -120,8 +168,23 @@ async function savePage(context) {
   const asked = training ? question : { ...question, ...(snapshot ? { snapshot } : {}), ...(target ? { target } : {}) };
   saveBlob(
     "limelight.html",
-    await requestFile("page/file", { ...asked, beside: others, training, theme: store.get("theme") || "dark" }),
+    await requestFile("page/file", {
+      ...asked,
+      beside: others,
+      training,
+      theme: globalThis.document.documentElement.dataset.theme,
+      state: writeAddress(shownIn(store)),
+      patched: store.get("view") === "patching" && pairOf(context).every(Boolean) ? pairOf(context) : null,
+    }),
   );
+}
+
+/** What is open, without what was asked: the file holds the answer. */
+function shownIn(store) {
+  const kept = Object.entries(store.all()).filter(
+    ([name]) => ["snapshot", "hold"].includes(name) || !["theme", ...QUESTION].includes(name),
+  );
+  return Object.fromEntries(kept);
 }
 
 const save = (name, type, text) => saveBlob(name, new Blob([text], { type }));

@@ -1,6 +1,6 @@
 /** The head of the page: its name, the model, words or subwords, theme, and what can be taken along. */
 
-import { element, fill } from "./dom.js";
+import { copy, element, fill } from "./dom.js";
 import { exportMenu } from "./export.js";
 import { hasContributions } from "./shown.js";
 
@@ -34,7 +34,12 @@ export function createHeader(context, stage) {
   store.on(["document", "words", "measure"], show);
   const link = element(
     "button",
-    { type: "button", class: "quiet", hidden: !context.source.live, click: () => void copyLink(link) },
+    {
+      type: "button",
+      class: "quiet",
+      hidden: !context.source.live,
+      click: () => void copy(link, location.href, "Copy it from the address bar"),
+    },
     "Copy link",
   );
   const tour = element("button", { type: "button", class: "quiet", click: () => store.set({ tour: 1 }) }, "Tour");
@@ -47,10 +52,12 @@ export function createHeader(context, stage) {
 
 /** Set the theme now and at each change; first of all, so that whoever draws has its colors. */
 export function followTheme(store) {
+  const paper = matchMedia("print"); // paper is light; whoever draws on a canvas does it again
   const apply = () => {
-    document.documentElement.dataset.theme = themeOf(store);
+    document.documentElement.dataset.theme = paper.matches ? "light" : themeOf(store);
   };
   store.on(["theme"], apply);
+  paper.addEventListener("change", () => store.tell("theme"));
   apply();
 }
 
@@ -83,14 +90,4 @@ function remembered() {
   } catch {
     return "";
   }
-}
-
-/** Copy the address, which says all that is shown; the button says that it is done. */
-async function copyLink(button) {
-  const done = await navigator.clipboard?.writeText(location.href).then(
-    () => true,
-    () => false,
-  );
-  fill(button, done ? "Copied" : "Copy it from the address bar");
-  setTimeout(() => fill(button, "Copy link"), 2000);
 }

@@ -26,7 +26,7 @@ export function alternatives({ translation, beam }) {
     .sort((one, other) => other.score - one.score);
   const found = new Map();
   for (const node of ended) {
-    const text = said(nodes, node);
+    const text = node.said ?? said(nodes, node);
     if (text && text !== translation.text && !found.has(text))
       found.set(text, { text, tokens: tokensOf(nodes, node), score: node.score });
   }

@@ -1,6 +1,6 @@
 /** What each target word needs: what it loses without a source word, and how much of it comes from the source at all. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, onWidth } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { correlation, lostByWord, shareLost, sourceShares } from "./measures.js";
 import { createPicture } from "./picture.js";
@@ -42,13 +42,9 @@ export function createInfluence(context) {
     ),
   );
   const root = element("div", {}, message, element("div", { class: "pair" }, left, right));
-  const view = { context, root, picture, message, explains, shares, parts: [left, right], asked: 0, width: 0 };
+  const view = { context, root, picture, message, explains, shares, parts: [left, right], asked: 0 };
   store.on(["document", "theme", "kind", "layer", "head"], () => requestAnimationFrame(() => void draw(view)));
-  new ResizeObserver(() => {
-    if (root.clientWidth === view.width) return;
-    view.width = root.clientWidth;
-    void draw(view);
-  }).observe(root);
+  onWidth(root, () => void draw(view));
   return root;
 }
 

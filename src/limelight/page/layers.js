@@ -1,6 +1,6 @@
 /** Translation after each layer: what can be read from the source, and from the words so far, before the last layer. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, onWidth } from "./dom.js";
 import { marked } from "./whatif.js";
 
 /** The view as an element; it asks for the layers while it can be seen. */
@@ -47,13 +47,9 @@ export function createLayers(context) {
     ),
   );
   const root = element("div", {}, message, element("div", { class: "pair" }, left, right));
-  const view = { context, root, slider, place, text, message, body, parts: [left, right], asked: 0, width: 0 };
+  const view = { context, root, slider, place, text, message, body, parts: [left, right], asked: 0 };
   store.on(["document", "depth", "view"], () => requestAnimationFrame(() => void draw(view)));
-  new ResizeObserver(() => {
-    if (Boolean(root.clientWidth) === Boolean(view.width)) return;
-    view.width = root.clientWidth;
-    void draw(view);
-  }).observe(root);
+  onWidth(root, () => void draw(view));
   return root;
 }
 

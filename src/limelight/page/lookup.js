@@ -11,11 +11,18 @@ import { peakOf, strip } from "./strips.js";
 export function createLookUp(context) {
   const { store } = context;
   const title = element("h2", { class: "opened" });
+  const heads = element("select", {
+    "aria-label": "Attention, layer and head",
+    change: () => {
+      const [kind, layer, head] = heads.value.split("/");
+      store.set({ kind, layer: Number(layer), head: Number(head) });
+    },
+  });
   const formula = element("p", { class: "formula" });
   const body = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "One look-up in numbers" });
   const reading = element("p", { class: "reading" });
-  const root = element("div", { class: "panel" }, title, formula, body, reading);
-  const view = { context, title, formula, body, reading, asked: 0 };
+  const root = element("div", { class: "panel" }, title, heads, formula, body, reading);
+  const view = { context, title, heads, formula, body, reading, asked: 0 };
   store.on(["document", "step", "kind", "layer", "head", "theme", "view"], () => void refresh(view));
   void refresh(view);
   return root;
@@ -26,6 +33,7 @@ async function refresh(view) {
   const asked = (view.asked += 1);
   const place = placeOf(context);
   if (context.store.get("view") !== "steps") return;
+  drawHeads(view, place);
   const found = place && (await context.source.lookUp(place.kind.name, place.layer, place.head, place.row));
   if (asked !== view.asked) return; // another one has been asked for since
   if (!found) {
@@ -44,6 +52,22 @@ async function refresh(view) {
     return;
   }
   draw(view, place, found);
+}
+
+/** Every head as a choice, with its measured description. */
+function drawHeads({ context, heads }, place) {
+  const choice = (kind, layer, head, { text }) =>
+    element("option", { value: `${kind.name}/${layer}/${head}` }, `${nameOf(layer, head)} · ${text}`);
+  const group = (kind) =>
+    element(
+      "optgroup",
+      { label: titleOf(context, kind) },
+      kind.descriptions.flatMap((row, layer) => row.map((each, head) => choice(kind, layer, head, each))),
+    );
+  if (heads.kinds !== context.document.kinds) fill(heads, context.document.kinds.map(group));
+  heads.kinds = context.document.kinds;
+  heads.hidden = !place;
+  if (place) heads.value = `${place.kind.name}/${place.layer}/${place.head}`;
 }
 
 /** Which look-up: of the selected head, or of the one that aligns best where none is selected. */

@@ -19,6 +19,7 @@ import { createTour } from "./tour.js";
 import { comparable, createModels } from "./models.js";
 import { createInfluence } from "./influence.js";
 import { createLayers } from "./layers.js";
+import { createPatching } from "./patching.js";
 import { createTraining, followSnapshots, hasSnapshots } from "./training.js";
 import { createFilled } from "./filled.js";
 
@@ -26,9 +27,9 @@ const NOBODY = { text: "", tokens: [], words: [] };
 const EMPTY = { model: "", unit: "piece", sides: { source: NOBODY, target: NOBODY, read: NOBODY }, kinds: [] };
 
 function start() {
-  const store = createStore(readAddress(location.hash));
   const embedded = document.getElementById("document");
   const base = embedded ? JSON.parse(embedded.textContent) : EMPTY;
+  const store = createStore({ ...readAddress(base.state ?? ""), ...readAddress(location.hash) });
   const context = { store, base, document: base, baseline: null, models: [], grown: "" };
   let shown = 0;
   /** Put another document in place of this one. */
@@ -37,9 +38,9 @@ function start() {
     store.set({ document: (shown += 1) });
   };
   /** Ask for another translation: with a forced beginning, or with heads switched off or sharpened. */
-  context.ask = ({ prefix, off, temperature }) =>
+  context.ask = ({ prefix, forced = "", off, temperature }) =>
     store.set({
-      ...(prefix ? { prefix: prefix.join(".") } : {}),
+      ...(prefix ? { prefix: prefix.join("."), forced } : {}),
       ...(off ? { off: writeOff(off) } : {}),
       ...(temperature ? { temperature: writeTemperature(temperature) } : {}),
     });
@@ -72,6 +73,11 @@ function build(context) {
       title: "Layers",
       make: createLayers,
       there: () => (live ? hasContributions(context) : Boolean(context.document.layers?.encoder)),
+    },
+    patching: {
+      title: "Patching",
+      make: createPatching,
+      there: () => (live ? hasContributions(context) : Boolean(context.document.patching)),
     },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
     models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },

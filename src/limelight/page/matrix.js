@@ -1,10 +1,12 @@
 /** Weights as numbers: read from the JSON, merged to words, asked for their largest. */
 
-/** The array that `{dtype, shape, data}` stands for: base64 of little-endian numbers. */
-export function decode({ dtype, shape, data }) {
+/** The array that `{dtype, shape, data}` stands for: base64 of little-endian numbers; those of 16 bits have a scale. */
+export function decode({ dtype, shape, data, scale = 1 }) {
   const text = atob(data);
   const bytes = new Uint8Array(text.length);
   for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
+  if (dtype === "int16")
+    return { shape, values: Float32Array.from(new Int16Array(bytes.buffer), (each) => each * scale) };
   return { shape, values: dtype === "float32" ? new Float32Array(bytes.buffer) : bytes };
 }
 

@@ -1,6 +1,6 @@
 /** Several models side by side on one sentence, each with its translation and its alignment. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, onWidth } from "./dom.js";
 import { legend } from "./opened.js";
 import { createPicture } from "./picture.js";
 import { questionOf, remembered } from "./server.js";
@@ -18,12 +18,7 @@ export function createModels(context) {
   const show = () => root.clientWidth > 0 && void draw(view);
   store.on(["document", "models", "beside", "theme"], show);
   store.on(["words"], () => view.made.forEach((panel) => void panel.draw()));
-  let width = 0;
-  new ResizeObserver(() => {
-    if (root.clientWidth === width) return;
-    width = root.clientWidth;
-    show();
-  }).observe(root);
+  onWidth(root, show);
   return root;
 }
 

@@ -1,6 +1,6 @@
 /** What is opened: the chosen head, or the mean, as a matrix with its description. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, onWidth } from "./dom.js";
 import { createPicture } from "./picture.js";
 import { shown, whatOf } from "./shown.js";
 
@@ -23,19 +23,18 @@ export function createOpened(context) {
     picture.root,
     legend(),
   );
-  const view = { context, root, title, mean, picture, asked: 0, width: 0 };
+  const view = { context, root, title, mean, picture, asked: 0 };
   // The stage comes first: this waits for the next frame.
   store.on(["document", "kind", "layer", "head", "words", "measure", "theme"], () =>
     requestAnimationFrame(() => void draw(view)),
   );
-  new ResizeObserver(() => view.width !== root.clientWidth && void draw(view)).observe(root);
+  onWidth(root, () => void draw(view));
   return root;
 }
 
 async function draw(view) {
   const asked = (view.asked += 1);
-  view.width = view.root.clientWidth;
-  if (!view.width) return;
+  if (!view.root.clientWidth) return;
   const picture = await shown(view.context);
   if (!picture || asked !== view.asked) return; // another one has been asked for since
   const { kind, layer, head } = picture;

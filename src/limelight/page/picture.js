@@ -26,8 +26,14 @@ export function createPicture(chosen) {
   return { root, draw: (picture) => draw(view, picture), canvas };
 }
 
+const drawn = new WeakMap();
+
+/** What a canvas of `createPicture` shows. */
+export const pictureOf = (canvas) => drawn.get(canvas);
+
 function draw(view, picture) {
   view.picture = picture;
+  drawn.set(view.canvas, picture);
   const { rows, columns } = picture;
   const room = Math.max(view.frame.clientWidth, 240);
   const plan = planned(rows, columns, room);
@@ -56,7 +62,8 @@ function draw(view, picture) {
 function cells(context, plan, { weights, kind }) {
   const small = element("canvas", { width: weights.columns, height: weights.rows });
   const hidden = (row, column) => kind.causal && column > row;
-  const level = (row, column) => (hidden(row, column) ? null : Math.round(weights.at(row, column) * 255));
+  const level = (row, column) =>
+    hidden(row, column) ? null : Math.round(Math.min(Math.max(weights.at(row, column), 0), 1) * 255);
   paint(small.getContext("2d"), weights.rows, weights.columns, level, colors());
   context.imageSmoothingEnabled = false;
   context.drawImage(small, plan.left, plan.top, plan.cell * weights.columns, plan.cell * weights.rows);

@@ -62,6 +62,7 @@ export function questionOf(store, plain = false) {
     model: store.get("model"),
     ...(store.get("beam") ? { beam_size: store.get("beam") } : {}),
     prefix: plain ? [] : readIds(store.get("prefix")),
+    forced: plain ? "" : store.get("forced"),
     off: plain ? {} : readOff(store.get("off")),
     temperature: plain ? {} : readTemperature(store.get("temperature")),
     ...(store.get("snapshot") ? { snapshot: store.get("snapshot") } : {}),
@@ -86,7 +87,7 @@ export function remembered(path, body, name) {
 /** A source of a document that the service answered with: `get()` is the one that is shown now. */
 export function serverSource(get) {
   // Of that document, whatever has been typed since.
-  const looked = () => ({ ...get().question, prefix: [], target: get().translation.ids });
+  const looked = () => ({ ...get().question, prefix: [], forced: "", target: get().translation.ids });
   const head = (place) =>
     get().translation
       ? remembered("page/head", { ...looked(), ...place }, "matrix")
@@ -100,6 +101,10 @@ export function serverSource(get) {
       return matrix(shape[0], shape[1], values);
     },
     measures: () => remembered("page/measures", looked(), "measures"),
+    patching(one, other) {
+      const { source_lang, target_lang, model } = get().question;
+      return remembered("page/patch", { text: one, other, source_lang, target_lang, model }, "patching");
+    },
     layers: () => remembered("page/layers", looked(), "layers"),
     lookUp: async (kind, layer, number, row) =>
       get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null,

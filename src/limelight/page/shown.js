@@ -31,6 +31,20 @@ export function labels(context, side) {
 /** In which words the tokens of a side are. */
 export const wordsOf = (context, side) => context.document.sides[side].tokens.map((token) => token.word);
 
+/** For each row the columns that it translates, as the model's alignment heads say; null where that is not measured. */
+export function alignmentOf(context, kind) {
+  const { alignment } = context.document;
+  if (!alignment || kind.name !== "cross") return null;
+  const inWords = context.store.get("words");
+  const [rows, columns] = [kind.rows, kind.columns].map((side) => wordsOf(context, side));
+  const found = [];
+  alignment.forEach((tokens, row) => {
+    const set = (found[inWords ? rows[row] : row] ??= new Set());
+    for (const token of tokens) set.add(inWords ? columns[token] : token);
+  });
+  return found;
+}
+
 /** Labels and weights of the selected head, or of the mean. */
 export async function shown(context) {
   const kind = kindShown(context);

@@ -16,7 +16,13 @@ export function embeddedSource(get) {
     live: false,
     measures: async () => get().measures ?? null,
     layers: async () => get().layers ?? null,
-    lookUp: async (...place) => get().look_ups?.[place.join("/")] ?? null,
+    patching: async () => get().patching ?? null,
+    async lookUp(kind, layer, head, row) {
+      const { look_ups: held = {} } = get();
+      const found = held[[kind, layer, head, row].join("/")];
+      // Keys and values are those of the source, whatever the row: the first one has them.
+      return found ? { ...held[[kind, layer, head, 0].join("/")], ...found } : null;
+    },
     async matrix(kind, layer, head) {
       const document = get();
       if (layer < 0) {

@@ -3,7 +3,8 @@
 import { element, fill, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
-import { kindShown, shown, sideOf, titleOf, whatOf, wordsOf } from "./shown.js";
+import { changesOf } from "./changes.js";
+import { alignmentOf, kindShown, shown, sideOf, titleOf, whatOf, wordsOf } from "./shown.js";
 import { caveat, describe, directionOf, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 
@@ -16,12 +17,13 @@ export function createStage(context) {
   const top = element("div", { class: "tokens", role: "group" });
   const bottom = element("div", { class: "tokens", role: "group" });
   const lines = vector("g", { class: "lines" });
-  const cones = vector("g", {});
+  const cones = vector("g", { class: "cones" });
   const light = vector("svg", { class: "light", "aria-hidden": "true" }, lines, cones);
   const caption = element("p", { class: "spoken", "aria-live": "polite" });
   const title = element("p", { class: "stage-title" });
+  const changes = element("p", { class: "changes" });
   const board = element("div", { class: "board" }, light, top, bottom);
-  const root = element("section", { class: "stage", "aria-label": "Stage" }, title, board, caption);
+  const root = element("section", { class: "stage", "aria-label": "Stage" }, title, changes, board, caption);
   const stage = {
     context,
     board,
@@ -32,6 +34,7 @@ export function createStage(context) {
     cones,
     caption,
     title,
+    changes,
     picture: null,
     boxes: null,
     pointed: null,
@@ -61,6 +64,9 @@ async function refresh(stage) {
   const before = stage.picture;
   const picture = await shown(stage.context);
   stage.picture = picture;
+  stage.aligned = picture && alignmentOf(stage.context, picture.kind);
+  const { document, baseline } = stage.context;
+  fill(stage.changes, changesOf({ before: baseline?.translation, ...document }));
   stage.pointed = null;
   if (!picture) {
     fill(stage.top);
@@ -199,7 +205,7 @@ function lit(stage) {
   light.classList.toggle("one", one);
   fill(stage.cones, one ? cast(values, boxes, { row, column, across }) : []);
   mark(stage, values, row, column);
-  fill(stage.caption, one ? describe(picture, row, column) : hint(stage));
+  fill(stage.caption, one ? `${describe(picture, row, column)}${alignedWith(stage, row, column)}` : hint(stage));
 }
 
 function cast(values, boxes, { row, column, across }) {
@@ -219,6 +225,21 @@ function cast(values, boxes, { row, column, across }) {
   });
 }
 
+/** Whether a token translates the one that is shown, or is translated by it; that one itself, too. */
+function isAligned({ aligned }, group, place, { row, column }) {
+  if (!aligned || (row < 0 && column < 0)) return false;
+  if (group === "top") return row >= 0 ? Boolean(aligned[row]?.has(place)) : place === column;
+  return row >= 0 ? place === row && Boolean(aligned[row]?.size) : Boolean(aligned[place]?.has(column));
+}
+
+/** The words that are aligned, as a sentence. */
+function alignedWith(stage, row, column) {
+  const { rows, columns } = stage.picture;
+  const [group, others] = row >= 0 ? ["top", columns] : ["bottom", rows];
+  const found = others.filter((_, place) => isAligned(stage, group, place, { row, column }));
+  return found.length ? ` Aligned with ${found.map(spoken).join(", ")}.` : "";
+}
+
 /** Tokens as bright as their weights; the largest weights in numbers. Of 200 tokens only those that change are touched. */
 function mark(stage, values, row, column) {
   const { context, top, bottom } = stage;
@@ -232,13 +253,15 @@ function mark(stage, values, row, column) {
       const weight = others ? values[place] : 0;
       const dim = Boolean(values) && place !== own && weight < 0.05;
       const number = others && named.includes(place) ? twoDigits(weight) : "";
-      const look = [weight.toFixed(3), place === own, dim, number, place === pinned].join();
+      const aligned = isAligned(stage, group === top ? "top" : "bottom", place, { row, column });
+      const look = [weight.toFixed(3), place === own, dim, number, place === pinned, aligned].join();
       if (stage.looks.get(button) === look) return;
       stage.looks.set(button, look);
       button.style.setProperty("--lit", weight.toFixed(3));
       button.classList.toggle("bright", weight > 0.6);
       button.classList.toggle("chosen", place === own);
-      button.classList.toggle("dim", dim);
+      button.classList.toggle("dim", dim && !aligned);
+      button.classList.toggle("aligned", aligned);
       button.setAttribute("aria-pressed", String(place === pinned));
       button.lastChild.textContent = number;
     });

@@ -17,6 +17,7 @@ export function createSteps(context) {
   const so_far = element("p", { class: "so-far" });
   const list = element("ol", { class: "candidates" });
   const note = element("p", { class: "legend" });
+  const own = ownWords(context, () => context.document.translation.ids.slice(0, store.get("step")));
   const left = element(
     "div",
     { class: "panel" },
@@ -25,11 +26,32 @@ export function createSteps(context) {
     so_far,
     list,
     note,
+    own,
   );
-  const view = { context, slider, so_far, list, note };
+  const view = { context, slider, so_far, list, note, own };
   store.on(["document", "step"], () => draw(view));
   draw(view);
   return element("div", { class: "pair" }, left, createLookUp(context));
+}
+
+/** A field for words that are not among the candidates; the translation has them after the tokens of `begin()`. */
+export function ownWords(context, begin) {
+  const words = element("input", {
+    type: "text",
+    class: "edited",
+    maxlength: 500,
+    spellcheck: "false",
+    dir: "auto",
+    "aria-label": "Words to force",
+    placeholder: "Your own words",
+  });
+  const force = (event) => {
+    event.preventDefault();
+    if (words.value.trim()) context.ask({ prefix: begin(), forced: words.value.trim() });
+    words.value = "";
+  };
+  const button = element("button", { type: "submit", class: "quiet" }, "Force");
+  return element("form", { class: "own-words", submit: force }, words, button);
 }
 
 /** Go to a step; the stage shows the token of it. */
@@ -40,7 +62,7 @@ export function walk(context, step) {
   context.store.set({ step, row: row ?? -1, column: -1 });
 }
 
-function draw({ context, slider, so_far, list, note }) {
+function draw({ context, slider, so_far, list, note, own }) {
   const { steps = [], sides } = context.document;
   if (!steps.length) return;
   const step = Math.min(context.store.get("step"), steps.length - 1);
@@ -66,14 +88,12 @@ function draw({ context, slider, so_far, list, note }) {
     ),
   );
   const searched = Boolean(context.document.translation); // nothing is forced in a text that is read
-  const place = !searched
-    ? rank
-      ? `${rank} others were more probable here.`
-      : "It was the most probable."
-    : rank
-      ? `${rank} others were more probable here; the beam chose it for the sentence as a whole.`
-      : "It was the most probable.";
-  fill(note, context.source.live && searched ? `${place} Choose another one to force it.` : place);
+  own.hidden = !context.source.live || !searched;
+  const forced = step < (context.document.translation?.prefix.length ?? 0);
+  const why = forced ? "; it was forced" : searched ? "; the beam chose it for the sentence as a whole" : "";
+  const place = rank ? `${rank} others were more probable here${why}.` : "It was the most probable.";
+  const parts = shown.some((each) => each.role !== "end" && !each.begins) ? " ‑ marks a token inside a word." : "";
+  fill(note, `${place}${context.source.live && searched ? " Choose another one to force it." : ""}${parts}`);
 }
 
 function candidate(context, step, each, chosen) {

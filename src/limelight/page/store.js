@@ -21,6 +21,9 @@ const DEFAULTS = {
   beam: 0,
   before: "", // the source that an edited one is compared with; "" while it is not edited
   prefix: "",
+  forced: "", // words of one's own after the prefix
+  one: "", // two sentences between which vectors are patched
+  other: "",
   off: "",
   temperature: "",
   snapshot: 0, // the model after so many updates; 0: the one that is served
@@ -43,6 +46,10 @@ export function createStore(given = {}) {
         if (names.some((name) => changed.includes(name))) action(changed);
     },
     on: (names, action) => watchers.push({ names, action }),
+    /** As if this had changed. */
+    tell(name) {
+      for (const { names, action } of watchers.slice()) if (names.includes(name)) action([name]);
+    },
     all: () => ({ ...values }),
   };
 }
@@ -64,12 +71,53 @@ export function writeAddress(values) {
   return new URLSearchParams(changed).toString();
 }
 
-/** Keep the address of the page in step with a store, and the store with the address. */
+/** What the model is asked: the names of the store whose change takes another answer. */
+export const QUESTION = [
+  "text",
+  "before",
+  "from",
+  "to",
+  "model",
+  "beam",
+  "prefix",
+  "forced",
+  "off",
+  "temperature",
+  "snapshot",
+  "hold",
+  "seed",
+  "sentence",
+];
+
+/** Another sentence: nothing of the one before is kept. */
+export const NEW = {
+  before: "",
+  prefix: "",
+  forced: "",
+  off: "",
+  temperature: "",
+  row: -1,
+  column: -1,
+  step: 0,
+  seed: 0,
+  sentence: 0,
+};
+
+const BURST = 1500; // milliseconds: typing without such a pause is one step back
+
+/** Keep the address of the page in step with a store, and the store with the address. Back undoes another question. */
 export function followAddress(store) {
-  const names = Object.keys(DEFAULTS);
-  store.on(names, () => {
+  let typed = 0;
+  let asked = JSON.stringify(QUESTION.map(store.get));
+  store.on(Object.keys(DEFAULTS), (changed) => {
+    const now = JSON.stringify(QUESTION.map(store.get));
+    const address = `#${writeAddress(store.all())}`;
+    const typing = changed.includes("text") && Date.now() - typed < BURST;
+    if (changed.includes("text")) typed = Date.now();
+    const again = now !== asked && !typing && JSON.parse(asked)[0] && address !== location.hash;
+    asked = now;
     try {
-      history.replaceState(null, "", `#${writeAddress(store.all())}`);
+      history[again ? "pushState" : "replaceState"](null, "", address);
     } catch {
       // A frame without an address of its own, as in a notebook.
     }

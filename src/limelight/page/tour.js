@@ -1,100 +1,49 @@
-/** The tour: six stations in the order of the field. It drives the same stage and views as everybody's hand. */
+/** The tour: it drives the same stage and views as everybody's hand, and asks before it shows. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, vector } from "./dom.js";
+import { spoken } from "./sentences.js";
+import { kindShown, labels, shown } from "./shown.js";
+import { STATIONS } from "./stations.js";
 import { walk } from "./steps.js";
-
-const STATIONS = [
-  {
-    title: "One vector is not enough",
-    text: "The first neural translators read a whole sentence into one vector of fixed size and wrote the translation from it. Long sentences did not fit. Everything on this page exists to get around that vector.",
-    formula: "c = the last state of the encoder; every target word is written from this one c",
-    section: "1. Before attention",
-    show: { view: "heads", kind: "cross", layer: -1, head: -1, row: -1, column: -1 },
-  },
-  {
-    title: "A weighted sum",
-    text: "Instead, each target word looks back at all source words and takes a weighted sum of them. The weights sum to one. Here is where the second word of your translation looked. Point at other words, too.",
-    formula: "c = Σ weight · h,   weights = softmax(score(s, h))",
-    section: "2. Four words: score, mask, softmax, sum",
-    show: { view: "heads", kind: "cross", layer: -1, head: -1, column: -1 },
-    row: 1,
-  },
-  {
-    title: "Self-attention",
-    text: "A Transformer applies the same within one sentence: each source word looks at the others and takes from them what it needs. What a layer passes on is no longer one word, but a word in its context.",
-    formula: "softmax(Q Kᵀ / √d) V,   with Q, K and V of the same sentence",
-    section: "7. Self, masked self and cross",
-    show: { view: "heads", kind: "encoder_self", layer: 0, head: 0, column: -1 },
-    row: 2,
-  },
-  {
-    title: "Many heads",
-    text: "One sum can answer one question. So each layer has several heads, each with its own projections. The descriptions below the thumbnails are measured: some heads look at a neighbor, some align words, some rest on the end token.",
-    formula: "[head 0, head 1, …] W",
-    section: "6. Multi-head attention",
-    show: { view: "heads", kind: "encoder_self", row: -1, column: -1 },
-  },
-  {
-    title: "The decoder must not see the future",
-    text: "The decoder writes one token after the other. While it learns, all tokens are there at once, so a mask hides those that come later: the hatched cells. Go through the steps and see what else could have come next.",
-    formula: "score = −∞ where the column comes after the row",
-    section: "8. Masks",
-    show: { view: "heads", kind: "decoder_self", layer: 0, head: 0, row: -1, column: -1 },
-  },
-  {
-    title: "Where am I?",
-    text: "A weighted sum knows no order. So each position gets a vector of its own, added to the word or turned into the comparison. Heads that attend to the previous or the next token can only be built from these positions.",
-    formula: "x = embedding + position",
-    section: "9. Positions",
-    show: { view: "heads", kind: "encoder_self", row: -1, column: -1 },
-    role: "previous",
-  },
-];
 
 /** The column of the tour; hidden until it is opened. */
 export function createTour(context) {
   const { store } = context;
   const title = element("h2", { tabindex: -1 });
   const text = element("p", {});
+  const drawing = element("div", {});
   const formula = element("p", { class: "formula" });
+  const asks = element("div", { class: "asks" });
   const section = element("p", { class: "legend" });
   const place = element("p", { class: "legend" });
-  const back = element(
-    "button",
-    { type: "button", class: "quiet", click: () => store.set({ tour: store.get("tour") - 1 }) },
-    "Back",
-  );
+  const go = (number) => () => store.set({ tour: number() });
+  const back = element("button", { type: "button", class: "quiet", click: go(() => store.get("tour") - 1) }, "Back");
   const next = element("button", {
     type: "button",
     class: "primary",
-    click: () => store.set({ tour: (store.get("tour") + 1) % (STATIONS.length + 1) }),
+    click: go(() => (store.get("tour") + 1) % (STATIONS.length + 1)),
   });
-  const leave = element(
-    "button",
-    { type: "button", class: "quiet", click: () => store.set({ tour: 0 }) },
-    "Leave the tour",
-  );
-  const root = element(
-    "aside",
-    { class: "tour panel", "aria-label": "Tour" },
-    place,
-    title,
-    text,
-    formula,
-    section,
-    element("div", { class: "tools" }, back, next, leave),
-  );
+  const leave = element("button", { type: "button", class: "quiet", click: go(() => 0) }, "Leave the tour");
+  const tools = element("div", { class: "tools" }, back, next, leave);
+  const parts = [place, title, text, drawing, formula, asks, section, tools];
+  const root = element("aside", { class: "tour panel", "aria-label": "Tour" }, parts);
+  const view = { context, asks, open: null };
   const draw = (changed) => {
     const number = store.get("tour");
     const station = STATIONS[number - 1];
     root.hidden = !station;
     document.body.classList.toggle("touring", Boolean(station));
+    ask(view, station);
     if (!station) return;
     fill(place, `Station ${number} of ${STATIONS.length}`);
     fill(title, station.title);
     fill(text, station.text);
+    fill(drawing, station.bottleneck ? bottleneck(context) : null);
     fill(formula, station.formula);
-    fill(section, `Equations beside their code: docs/attention.md, section ${station.section}`);
+    fill(
+      section,
+      `Equations and code: the documentation, “Attention: every equation next to the lines that compute it”, section ${station.section}`,
+    );
     back.disabled = number === 1;
     fill(next, number === STATIONS.length ? "Done" : "Next");
     if (changed) {
@@ -103,6 +52,8 @@ export function createTour(context) {
     }
   };
   store.on(["tour"], draw);
+  store.on(["document"], () => draw());
+  store.on(["column"], () => void guess(view));
   draw();
   return root;
 }
@@ -111,8 +62,55 @@ export function createTour(context) {
 function stage(context, station) {
   const kinds = context.document.kinds.map((kind) => kind.name);
   const there = kinds.includes(station.show.kind) ? station.show : { ...station.show, kind: "", layer: -1, head: -1 };
-  context.store.set({ ...there, row: station.row ?? -1, ...headOf(context, there.kind, station.role) });
-  if (station.show.view === "steps") walk(context, 1);
+  context.store.set({ row: -1, ...there, ...headOf(context, there.kind, station.role) });
+  if (station.step) walk(context, station.step);
+}
+
+/** The question of a station. While it is about the weights of a row, the stage hides its lines. */
+function ask(view, station) {
+  const { context, asks } = view;
+  const about = station?.asks.about;
+  const kind = kindShown(context);
+  const row = about === undefined || !kind ? null : labels(context, kind.rows)[about];
+  view.open = row ? about : null;
+  document.body.classList.toggle("guessing", Boolean(row));
+  if (!station) return;
+  if (!row) {
+    const { question = "Which word gets most?", answer = "Point at the words of the stage." } = station.asks;
+    return fill(asks, element("details", {}, element("summary", {}, question), element("p", {}, answer)));
+  }
+  const show = element(
+    "button",
+    { type: "button", class: "quiet small", click: () => void reveal(view, -1) },
+    "Show it",
+  );
+  return fill(
+    asks,
+    element("p", {}, `Before you see it: to which word does ${spoken(row)} attend most? Choose one of the upper line.`),
+    show,
+  );
+}
+
+/** The reader has chosen a word of the upper line. */
+function guess(view) {
+  const chosen = view.context.store.get("column");
+  return view.open === null || chosen < 0 ? undefined : reveal(view, chosen);
+}
+
+async function reveal(view, chosen) {
+  const { context, asks, open } = view;
+  view.open = null;
+  const { rows, columns, weights } = await shown(context);
+  const values = columns.map((_, column) => weights.at(open, column));
+  const most = values.indexOf(Math.max(...values));
+  const told = (column) => `${spoken(columns[column])} gets ${values[column].toFixed(2)}`;
+  const verdict = chosen < 0 ? "" : chosen === most ? "Right. " : `You chose: ${told(chosen)}. `;
+  fill(
+    asks,
+    element("p", { role: "status" }, `${verdict}Of the weights of ${spoken(rows[open])}, ${told(most)}, the most.`),
+  );
+  document.body.classList.remove("guessing");
+  context.store.set({ row: open, column: -1 });
 }
 
 /** The head in which a role is clearest. */
@@ -130,4 +128,42 @@ function headOf(context, kindName, role) {
     }),
   );
   return best;
+}
+
+/** A drawing of a model without attention: all source words into one vector, all target words out of it. */
+function bottleneck({ document: { sides } }) {
+  const [size, row] = [280, 17];
+  const names = (side) =>
+    sides[side].words
+      .filter((word) => !word.role)
+      .map(({ text }) => text)
+      .slice(0, 12);
+  const lines = [names("source"), names("target")];
+  const height = row * Math.max(...lines.map((each) => each.length), 3) + 22;
+  const middle = { x: size / 2, y: height / 2 };
+  const drawn = lines.flatMap((words, side) =>
+    words.flatMap((word, place) => {
+      const y = height / 2 + (place - (words.length - 1) / 2) * row;
+      const [x, anchor] = side ? [size - 86, "start"] : [86, "end"];
+      const from = side ? size - 92 : 92;
+      const bend = (from + middle.x) / 2;
+      return [
+        vector("path", { class: "line", d: `M${from} ${y}C${bend} ${y} ${bend} ${middle.y} ${middle.x} ${middle.y}` }),
+        vector("text", { x, y, "text-anchor": anchor }, word.length > 12 ? `${word.slice(0, 11)}…` : word),
+      ];
+    }),
+  );
+  const box = vector("rect", { class: "neck", x: middle.x - 13, y: middle.y - 13, width: 26, height: 26, rx: 5 });
+  const name = vector("text", { class: "neck-name", ...middle, "text-anchor": "middle" }, "c");
+  const label = "Drawing: all source words end in one vector c, and all target words come out of it.";
+  return [
+    vector(
+      "svg",
+      { class: "bottleneck", viewBox: `0 0 ${size} ${height}`, role: "img", "aria-label": label },
+      drawn,
+      box,
+      name,
+    ),
+    element("p", { class: "legend" }, "A drawing, not a measurement: the model here has attention."),
+  ];
 }

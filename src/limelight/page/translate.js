@@ -4,6 +4,7 @@ import { throughOf, useOf } from "./asking.js";
 import { element, fill, keepFocus } from "./dom.js";
 import { alternatives } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
+import { NEW } from "./store.js";
 
 const EXAMPLES = {
   en: [
@@ -28,7 +29,6 @@ const EXAMPLES = {
 const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
 const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
 const RESULTS = { translate: "Translation", generate: "What the model writes", fill: "With the best guesses" };
-const NEW = { before: "", prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0, seed: 0, sentence: 0 };
 const AGAIN = 1000; // milliseconds until a model that is loading is asked for again
 
 /** The form as an element, and `tell(text)` for what the service says. */
@@ -159,7 +159,7 @@ function drawParagraph(context, output, sure) {
   const { document, store } = context;
   const { sentences } = document.paragraph;
   const at = Math.min(store.get("sentence"), sentences.length - 1);
-  const choose = (place) => store.set({ sentence: place, prefix: "", row: -1, column: -1, step: 0 });
+  const choose = (place) => store.set({ sentence: place, prefix: "", forced: "", row: -1, column: -1, step: 0 });
   const text = (each, place) => (place === at ? document.translation?.text : each.text) || "no words";
   keepFocus(output, () =>
     fill(

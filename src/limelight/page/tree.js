@@ -13,7 +13,7 @@ export function createTree(context) {
   const root = element(
     "div",
     { class: "panel" },
-    element("h2", { class: "opened" }, "The beam"),
+    element("div", { class: "bar" }, element("h2", { class: "opened" }, "The beam"), sizes(context)),
     element(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hypotheses of the beam, step by step" },
@@ -115,18 +115,33 @@ function button(context, nodes, node, { x, y }, { best, reason }) {
   return made;
 }
 
+/** How many hypotheses the search follows: another number asks for another translation. */
+function sizes({ store, source, document: shown }) {
+  if (!source.live) return null;
+  const sizes = element(
+    "select",
+    { "aria-label": "Beam size", change: () => store.set({ beam: Number(sizes.value) }) },
+    [...new Set([1, 2, 4, 8, 16, shown.beam?.beam_size ?? 4])]
+      .sort((one, other) => one - other)
+      .map((size) => element("option", { value: size }, `beam size ${size}`)),
+  );
+  sizes.value = String(shown.beam?.beam_size ?? store.get("beam"));
+  return sizes;
+}
+
 function states() {
   const names = {
     best: "the translation",
     continued: "went on",
     ended: "ended",
-    outscored: "outscored",
-    pruned: "pruned",
-    stopped: "stopped",
+    outscored: "outscored: others of its step were more probable",
+    pruned: "pruned: too far below the best",
+    stopped: "stopped: active at the end of the search",
   };
   return element(
     "p",
     { class: "legend" },
     Object.entries(names).map(([state, name]) => element("span", { class: `key ${state}` }, name)),
+    element("span", {}, "‑ marks a token inside a word."),
   );
 }

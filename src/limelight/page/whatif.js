@@ -3,6 +3,7 @@
 import { element, fill, keepFocus } from "./dom.js";
 import { attentionName, isOff, toggled } from "./question.js";
 import { kindShown, nameOf, selected, titleOf } from "./shown.js";
+import { ownWords } from "./steps.js";
 
 /** The view as an element. */
 export function createWhatIf(context) {
@@ -27,6 +28,7 @@ export function createWhatIf(context) {
     source,
     element("h3", {}, "Forced beginning"),
     forced,
+    ownWords(context, () => context.document.translation?.prefix ?? []),
   );
   const sharper = element("div", { class: "sharper" });
   const heads = element(
@@ -58,12 +60,12 @@ export function createWhatIf(context) {
 /** Another source; the one that was there stays beside it. */
 function edit(store, text) {
   const before = store.get("before") || store.get("text");
-  store.set({ text, before: text === before ? "" : before, prefix: "", row: -1, column: -1, step: 0 });
+  store.set({ text, before: text === before ? "" : before, prefix: "", forced: "", row: -1, column: -1, step: 0 });
 }
 
 function restore(store) {
   const before = store.get("before");
-  store.set({ prefix: "", off: "", temperature: "", before: "", ...(before ? { text: before } : {}) });
+  store.set({ prefix: "", forced: "", off: "", temperature: "", before: "", ...(before ? { text: before } : {}) });
 }
 
 function drawBoth(context, both) {
@@ -89,7 +91,7 @@ function drawBoth(context, both) {
       : element(
           "p",
           { class: "kept" },
-          `The words from before now have ${kept.toFixed(2)}: ${times(kept - before.log_probability)}`,
+          `With this change the words from before have log-probability ${kept.toFixed(2)}: ${times(kept - before.log_probability)}`,
         ),
   );
 }
@@ -158,7 +160,10 @@ function drawForced(context, forced) {
       " ×",
     ),
   );
-  fill(forced, chips.length ? chips : "Nothing is forced. Choose a candidate in Steps, or a branch of the beam.");
+  fill(
+    forced,
+    chips.length ? chips : "Nothing is forced. Choose a candidate in Steps, a branch of the beam, or write:",
+  );
 }
 
 function drawSwitches(context, switches) {

@@ -33,8 +33,9 @@ from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import Intervention, KeepHeads
 from limelight.models.transformer.model import Transformer
+from limelight.pipelines.patch import patch_texts
 from limelight.pipelines.translator import Translator
-from limelight.tokens import Tokenizers
+from limelight.tokens import UNKNOWN, Tokenizer, Tokenizers
 from limelight.tokens.tokenizer import is_control
 
 MAX_TOKENS = 200
@@ -61,6 +62,8 @@ class Question:
     beam_size: int | None = None
     prefix: tuple[int, ...] = ()
     """Forced first target tokens of the translation."""
+    forced: str = ""
+    """Text that the translation goes on with after `prefix`."""
     target: tuple[int, ...] | None = None
     """The target tokens; None for the model's own translation."""
     off: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -92,12 +95,14 @@ def _explained(
     source = request.source[:-1]
     needed = _needed(translator, seen, target, source)
     document = page_document(seen, every_head=every_head, needed=needed, off=question.off)
+    if needed is not None:
+        document["alignment"] = [list(tokens) for tokens in needed]
     document["steps"] = decoding_steps(translator.model, tokenizers.target, source, target, keep_heads=keep_heads)
     document["translation"] = {
         "text": seen.target_text,
         "ids": list(target),
         "log_probability": sum(step["chosen"]["log_probability"] for step in document["steps"]),
-        "prefix": list(question.prefix),
+        "prefix": list(request.prefix),
         "off": {name: list(heads) for name, heads in question.off.items()},
         "temperature": {
             name: {str(head): value for head, value in given.items()} for name, given in question.temperature.items()
@@ -132,6 +137,11 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
             f"cross/{layer}/{head}/{row}": look_up_in(translator, given, "cross", layer, head, row)
             for row in range(len(document["steps"]))
         }
+        first, *others = document["look_ups"].values()
+        for each in others:  # keys and values are those of the source, whatever the row
+            for name in ("keys", "values"):
+                if each[name] == first[name]:
+                    del each[name]
     return document
 
 
@@ -199,7 +209,9 @@ def layers_of(translator: Translator, question: Question) -> dict[str, Any]:
     if not isinstance(model, Transformer):
         return {}
     source, target = request.source[:-1], question.target or ()
-    read = encoder_lens(model, source, max_length=request.settings.max_length(len(source)), keep_heads=keep_heads)
+    # Lower layers often repeat a word without end: the rest of that would take most of the time.
+    length = min(request.settings.max_length(len(source)), len(target) + 5)
+    read = encoder_lens(model, source, max_length=length, keep_heads=keep_heads)
     encoder = [
         {"text": tokenizers.target.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
         for each in read
@@ -281,15 +293,25 @@ def _asked(translator: Translator, question: Question) -> tuple[Tokenizers, Requ
     )
     if prepared.request is None:
         raise UserError("the text is blank: there is nothing to attend to; give a sentence")
-    tokens = max(len(prepared.request.source), len(question.target or ()), len(question.prefix))
+    tokenizers = translator.towards(Direction(question.source_lang, question.target_lang))
+    prefix = (*question.prefix, *_forced(tokenizers.target, question.forced))
+    tokens = max(len(prepared.request.source), len(question.target or ()), len(prefix))
     if tokens > MAX_TOKENS:
         raise UserError(f"the sentence has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
     # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
-    request = replace(prepared.request, prefix=question.prefix, shortlist=None)
+    request = replace(prepared.request, prefix=prefix, shortlist=None)
     for token in question.target or ():
         if not 0 <= token < translator.model.output_size or token == translator.model.end_id:
             raise UserError(f"the target has the id {token}, which is not a target token of this model")
-    return translator.towards(Direction(question.source_lang, question.target_lang)), request
+    return tokenizers, request
+
+
+def _forced(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The tokens of a forced text. Raises `UserError` where the vocabulary lacks a character."""
+    ids = tokenizer.encode(text) if text.strip() else []
+    if UNKNOWN in ids:
+        raise UserError(f"{text!r} has characters that are not in the target vocabulary: force other words")
+    return ids
 
 
 def _map(
@@ -312,7 +334,7 @@ def _explain(translator: Translator, text: str, options: Mapping[str, Any]) -> d
 
 def _looked(question: Question, target: Sequence[int]) -> Question:
     """What weights depend on: how the target was found is no part of it."""
-    return replace(question, target=tuple(target), prefix=(), beam_size=None)
+    return replace(question, target=tuple(target), prefix=(), forced="", beam_size=None)
 
 
 def _explain_whole(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -339,6 +361,11 @@ def _look_up(translator: Translator, text: str, options: Mapping[str, Any]) -> d
     return look_up_in(translator, _question(text, options), *place)
 
 
+def _patch(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    languages = {name: options[name] or None for name in ("source_lang", "target_lang")}
+    return patch_texts(translator, text, options["other"], **languages).values()
+
+
 def _question(text: str, options: Mapping[str, Any]) -> Question:
     """The question from the JSON of a service's request."""
     target = options.get("target")
@@ -348,6 +375,7 @@ def _question(text: str, options: Mapping[str, Any]) -> Question:
         options["target_lang"],
         beam_size=options.get("beam_size"),
         prefix=tuple(options.get("prefix", ())),
+        forced=options.get("forced", ""),
         target=None if target is None else tuple(target),
         off=options.get("off", {}),
         temperature={
@@ -364,6 +392,7 @@ ANSWERS: dict[str, Callable[[Translator, str, Mapping[str, Any]], Any]] = {
     "head_weights": _head_weights,
     "look_up": _look_up,
     "measures": lambda translator, text, options: measured(translator, _question(text, options)),
+    "patch": _patch,
     "layers": lambda translator, text, options: layers_of(translator, _question(text, options)),
 }
 """Explanations that a service offers, by name."""

@@ -41,21 +41,24 @@ class Patched:
         """The columns and the effects of the encoder and of the decoder."""
         return {"encoder": (self.source, self.effects.encoder), "decoder": (self.read, self.effects.decoder)}
 
-    def to_json(self) -> str:
-        """All values as JSON."""
+    def values(self) -> dict[str, Any]:
+        """All values, as `to_json` writes them."""
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "texts": self.texts,
-            "translations": self.translations,
-            "tokens": self.tokens,
+            "texts": list(self.texts),
+            "translations": list(self.translations),
+            "tokens": list(self.tokens),
             "difference": [self.effects.first, self.effects.second],
         }
-        values |= {
-            name: {"positions": columns, "effects": effects.tolist()}
+        return values | {
+            name: {"positions": list(columns), "effects": effects.tolist()}
             for name, (columns, effects) in self.panels().items()
         }
-        return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
+
+    def to_json(self) -> str:
+        """All values as JSON."""
+        return json.dumps(self.values(), ensure_ascii=False, indent=1) + "\n"
 
     def to_csv(self) -> str:
         """A line for each layer and position."""

@@ -7,6 +7,7 @@ POST /api/v1/page/head      the weights of one head
 POST /api/v1/page/look_up   the numbers of one look-up
 POST /api/v1/page/measures  what weights do not say: erasure, contributions, shares of source and prefix
 POST /api/v1/page/layers    what can be read from each layer
+POST /api/v1/page/patch     what returns of one sentence when its vectors are put into another
 POST /api/v1/page/snapshots the snapshots of a model's run, and the curve of its validations
 POST /api/v1/page/file      the document as one HTML file that works without a server
 POST /api/v1/page/write     a text written on, as server-sent events, with its document at the end
@@ -26,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from limelight.errors import UserError
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.serving.call import Call, Content, Reply, Route
-from limelight.serving.dialects.answers import FORMAT, Explained, Layers, LookUps, Matrix, Measures, Snapshots
+from limelight.serving.dialects.answers import FORMAT, Explained, Layers, LookUps, Matrix, Measures, Patching, Snapshots
 from limelight.serving.dialects.events import Following, Progress, event, following
 from limelight.serving.dialects.own import OWN, Sampling, error
 from limelight.serving.pool import Sentence
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 MAX_IDS = 1000
 MAX_TEXT = 2000
+MAX_FORCED = 500
+MAX_STATE = 4000
 MAX_WRITTEN = 100
 MAX_BESIDE = 3
 MAX_SNAPSHOTS = 16
@@ -66,6 +69,7 @@ class Explain(BaseModel):
     model: str = Field("", max_length=200)
     beam_size: int | None = None
     prefix: Ids = Field([], description="Target tokens with which the translation begins.")
+    forced: str = Field("", max_length=MAX_FORCED, description="Text with which it goes on after `prefix`.")
     target: Ids | None = Field(None, description="Target tokens to inspect instead of those of a search.")
     off: dict[str, list[int]] = Field({}, description="Heads that are switched off: `decoder.0.cross: [1]`.")
 
@@ -74,7 +78,7 @@ class Explain(BaseModel):
 
     def options(self) -> dict[str, Any]:
         """What an engine is asked, beside text and direction."""
-        left = {"text", "source_lang", "target_lang", "model", "theme", "beside", "training"}
+        left = {"text", "source_lang", "target_lang", "model", "theme", "beside", "training", "state", "patched"}
         return self.model_dump(exclude=left, exclude_none=True)
 
     def ask(self) -> Ask:
@@ -96,17 +100,29 @@ class LookUp(Head):
     row: int = Field(ge=0)
 
 
+class Patch(Explain):
+    """A request of `/api/v1/page/patch`."""
+
+    other: str = Field(max_length=MAX_TEXT, description="Another sentence, with as many tokens.")
+
+
 class File(Explain):
     """A request of `/api/v1/page/file`."""
 
     theme: str = "dark"
+    state: str = Field("", max_length=MAX_STATE, description="The fragment of the page's address: what is open.")
     beside: list[str] = Field([], max_length=MAX_BESIDE, description="Models whose maps stand beside this one.")
+    patched: tuple[str, str] | None = Field(None, description="Two sentences for the view Patching.")
     training: bool = Field(False, description="Whether to include the snapshots of the model's run.")
 
     def plain(self, **changed: Any) -> Explain:
         """The same sentence without anything forced or switched off."""
         kept = self.model_dump(include={"text", "source_lang", "target_lang", "model", "beam_size"})
         return Explain(**{**kept, **changed})
+
+    def is_changed(self) -> bool:
+        """Whether something is forced or switched off."""
+        return bool(self.prefix or self.forced or self.off or self.temperature)
 
 
 class Named(BaseModel):
@@ -160,6 +176,11 @@ async def measures(service: Service, call: Call) -> Reply:
     return Reply({"format": FORMAT, "measures": await _answer(service, call, call.read(Explain), "measures")})
 
 
+async def patch(service: Service, call: Call) -> Reply:
+    """The effects of patching between two sentences."""
+    return Reply({"format": FORMAT, "patching": await _answer(service, call, call.read(Patch), "patch")})
+
+
 async def layers(service: Service, call: Call) -> Reply:
     """The translation from each encoder layer, and the predictions of each decoder layer."""
     return Reply({"format": FORMAT, "layers": await _answer(service, call, call.read(Explain), "layers")})
@@ -173,6 +194,15 @@ async def file(service: Service, call: Call) -> Reply:
     except UserError as mistake:
         raise bad_request(str(mistake)) from None
     document = await _answer(service, call, asked, "explain_whole")
+    if asked.state:
+        document["state"] = asked.state
+    if asked.is_changed():
+        before = await _answer(service, call, asked.plain(snapshot=asked.snapshot), "explain")
+        document["before"] = before["translation"]
+    if asked.patched:
+        first, other = asked.patched
+        pair = Patch(other=other, **asked.plain(text=first).model_dump(exclude_unset=True))
+        document["patching"] = await _answer(service, call, pair, "patch")
     if asked.beside:
         others = [asked.plain(model=name) for name in asked.beside]
         document["beside"] = [await _answer(service, call, each, "explain_heads") for each in others]
@@ -272,6 +302,7 @@ ROUTES = (
     Route("POST", "/api/v1/page/look_up", OWN, look_up, LookUps, form=LookUp),
     Route("POST", "/api/v1/page/measures", OWN, measures, Measures, form=Explain),
     Route("POST", "/api/v1/page/layers", OWN, layers, Layers, form=Explain),
+    Route("POST", "/api/v1/page/patch", OWN, patch, Patching, form=Patch),
     Route("POST", "/api/v1/page/snapshots", OWN, snapshots, Snapshots, form=Named),
     Route("POST", "/api/v1/page/file", OWN, file, Content(FRAME), form=File),
     Route("POST", "/api/v1/page/write", OWN, write, Content("text/event-stream"), form=Write),

@@ -217,6 +217,13 @@ class Layers(Result):
     layers: Annotated[Any, of_page("layers")]
 
 
+class Patching(Result):
+    """What returns of one sentence when its vectors are put into another."""
+
+    format: Format
+    patching: Annotated[Any, of_page("patching")]
+
+
 class Snapshots(Result):
     """The snapshots of a run."""
 

@@ -1,0 +1,29 @@
+/** What was changed of a translation, in words: whoever gets a picture, a file or a link has to see it. */
+
+/** `[what was changed, what the translation is without it]`; null for one that was not changed. */
+export function changesOf({ translation, sides, before }) {
+  if (!translation) return null;
+  const { prefix, off, temperature } = translation;
+  const said = sides.target.tokens
+    .slice(0, prefix.length)
+    .map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text)
+    .join("")
+    .trim();
+  const changes = [
+    ...(prefix.length ? [`the beginning “${said}” was forced`] : []),
+    ...Object.entries(off)
+      .filter(([, heads]) => heads.length)
+      .map(([name, heads]) => `${name}: ${counted(heads)} off`),
+    ...Object.entries(temperature).flatMap(([name, heads]) =>
+      Object.entries(heads).map(([head, value]) => `${name}: temperature of head ${head} is ${value}`),
+    ),
+  ];
+  if (!changes.length) return null;
+  const probability = `log-probability ${translation.log_probability.toFixed(2)}`;
+  const plain = before
+    ? ` Without this: “${before.text || "no words"}”, ${before.log_probability.toFixed(2)}; ${probability} now.`
+    : "";
+  return `Changed: ${changes.join("; ")}.${plain}`;
+}
+
+const counted = (heads) => `${heads.length > 1 ? "heads" : "head"} ${heads.join(", ")}`;

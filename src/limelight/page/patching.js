@@ -1,0 +1,146 @@
+/** Patching: which vectors keep a difference between two sentences. One of each is put into the other, one at a time. */
+
+import { element, fill, keepFocus, onWidth } from "./dom.js";
+import { matrix } from "./matrix.js";
+import { createPicture } from "./picture.js";
+import { spoken } from "./sentences.js";
+
+/** For sources in English; `PAIRS` of Python. */
+const PAIRS = {
+  number: ["I saw the child.", "I saw the children."],
+  gender: ["I know that he is tired.", "I know that she is tired."],
+  tense: ["She plays the piano.", "She played the piano."],
+};
+
+/** The view as an element. It computes when it can be seen: the pair of the store, or the first one. */
+export function createPatching(context) {
+  const { store } = context;
+  const pairs = element("div", { class: "choices", role: "group", "aria-label": "Pairs" });
+  const fields = ["First sentence", "Second sentence"].map((name) =>
+    element("input", {
+      type: "text",
+      class: "edited",
+      maxlength: 500,
+      spellcheck: "false",
+      dir: "auto",
+      "aria-label": name,
+    }),
+  );
+  const choose = ([one, other]) => store.set({ one, other });
+  const form = element(
+    "form",
+    {
+      class: "own-words",
+      hidden: !context.source.live,
+      submit: (event) => {
+        event.preventDefault();
+        choose(fields.map((field) => field.value.trim()));
+      },
+    },
+    fields,
+    element("button", { type: "submit", class: "quiet" }, "Compare"),
+  );
+  const message = element("p", { class: "reading", role: "status" });
+  const found = element("div", { class: "found" });
+  const pictures = ["encoder", "decoder"].map((name) => ({ name, picture: createPicture(() => {}) }));
+  const panels = pictures.map(({ name, picture }) =>
+    element("div", { class: "panel" }, element("h2", { class: "opened" }, `In the ${name}`), picture.root),
+  );
+  const legend = element(
+    "p",
+    { class: "legend" },
+    "A cell: the output of this layer at this position is taken from the first sentence, and all that comes after it is computed again. 1: the translation has the word of the first sentence as strongly as there; 0: nothing comes back. Both sentences need the same number of tokens. Effects do not add up.",
+  );
+  const top = element(
+    "div",
+    { class: "panel" },
+    element("h2", { class: "opened" }, "Two sentences"),
+    pairs,
+    form,
+    message,
+    found,
+    legend,
+  );
+  const root = element("div", { class: "stacked" }, top, element("div", { class: "halves" }, panels));
+  const view = { context, root, pairs, fields, choose, message, found, pictures, panels, asked: 0 };
+  store.on(["document", "one", "other", "view", "theme"], () => requestAnimationFrame(() => void draw(view)));
+  onWidth(root, () => void draw(view));
+  return root;
+}
+
+async function draw(view) {
+  const { context, root, fields, message } = view;
+  if (!root.clientWidth || !context.document.translation) return;
+  const asked = (view.asked += 1);
+  const pair = pairOf(context);
+  drawPairs(view, pair);
+  fields.forEach((field, place) => {
+    if (field !== document.activeElement) field.value = pair[place];
+  });
+  if (!pair.every(Boolean)) {
+    show(view, null);
+    return fill(message, "Give two sentences with the same number of tokens, such as singular and plural.");
+  }
+  fill(message, "Vectors are being exchanged …");
+  const found = await context.source.patching(...pair).catch((error) => ({ problem: error.message }));
+  if (asked !== view.asked) return undefined; // another one has been asked for since
+  fill(message, found?.problem ?? "");
+  return show(view, found?.problem ? null : found);
+}
+
+/** The two sentences: those of the store, or the first built-in pair; in a file those that it holds. */
+export function pairOf({ store, source, document: shown }) {
+  if (!source.live) return shown.patching.texts;
+  const given = [store.get("one"), store.get("other")];
+  return given.some(Boolean) ? given : (Object.values(builtIn(store))[0] ?? given);
+}
+
+const builtIn = (store) => (store.get("from") === "en" ? PAIRS : {});
+
+function drawPairs({ context: { store, source }, pairs, choose }, pair) {
+  const buttons = Object.entries(source.live ? builtIn(store) : {}).map(([name, texts]) =>
+    element(
+      "button",
+      {
+        type: "button",
+        "data-key": name,
+        "aria-pressed": String(texts.join("|") === pair.join("|")),
+        click: () => choose(texts),
+      },
+      name,
+    ),
+  );
+  keepFocus(pairs, () => fill(pairs, buttons));
+}
+
+function show({ found: told, pictures, panels }, found) {
+  for (const panel of panels) panel.hidden = !found;
+  if (!found) return fill(told);
+  const [first, second] = found.difference.map((each) => each.toFixed(2));
+  fill(
+    told,
+    found.texts.map((text, place) =>
+      element("p", {}, text, " → ", element("span", { class: "sentence" }, found.translations[place])),
+    ),
+    element(
+      "p",
+      {},
+      `log p(${found.tokens[0]}) − log p(${found.tokens[1]}): ${first} with the first sentence, ${second} with the second.`,
+    ),
+  );
+  for (const { name, picture } of pictures) picture.draw(pictureOf(found[name]));
+  return undefined;
+}
+
+function pictureOf({ positions, effects }) {
+  const values = Float32Array.from(effects.flat());
+  const name = (layer) => (layer ? `layer ${layer - 1}` : "embeddings");
+  return {
+    kind: { causal: false },
+    rows: effects.map((_, layer) => ({ text: name(layer) })),
+    columns: positions.map((text) => ({ text })),
+    weights: matrix(effects.length, positions.length, values),
+    hint: "Point at a cell for what comes back.",
+    reading: (row, column) => `${row.text}, ${spoken(column)}: of the first sentence comes back`,
+  };
+}
