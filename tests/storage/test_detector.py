@@ -20,12 +20,19 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     save_detector(tmp_path / "a.safetensors", DETECTOR)
     found = read_detector(tmp_path / "a.safetensors")
     assert found is not None
-    assert (found.languages, found.temperature, found.alphabet) == (
-        DETECTOR.languages, DETECTOR.temperature, DETECTOR.alphabet,
+    assert (found.languages, found.temperature, found.alphabet, found.other) == (
+        DETECTOR.languages, DETECTOR.temperature, DETECTOR.alphabet, DETECTOR.other,
     )  # fmt: skip
     assert np.array_equal(found.scores, DETECTOR.scores)
     assert found.probabilities("schön") == DETECTOR.probabilities("schön")
     assert (tmp_path / "a.safetensors").stat().st_size < 300_000
+
+
+def test_a_detector_of_an_earlier_version_knows_no_other_languages(tmp_path: Path) -> None:
+    save_weights(tmp_path / "a.safetensors", {"scores": torch.zeros(2, BUCKETS, dtype=torch.uint8)}, NOTES)
+    found = read_detector(tmp_path / "a.safetensors")
+    assert found is not None
+    assert sum(found.probabilities("abc").values()) == pytest.approx(1)
 
 
 def test_no_file_is_no_detector(tmp_path: Path) -> None:
@@ -42,6 +49,7 @@ def test_no_file_is_no_detector(tmp_path: Path) -> None:
         ({"temperature": "nan"}, "temperature of a detector must be above 0, not nan"),
         ({"temperature": "0"}, "temperature of a detector must be above 0"),
         ({"temperature": "warm"}, "not a language detector"),
+        ({"other": "nan"}, "log-probability of other languages must be at most 0, not nan"),
     ],
 )
 def test_damaged_notes_are_refused(tmp_path: Path, notes: dict[str, str], message: str) -> None:

@@ -1,9 +1,12 @@
 """Detection of languages: what it learns, how sure it is, and what says nothing."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from limelight.text.detection import BUCKETS, learn_detector
+from limelight.text.detection import BUCKETS, learn_detector, other_probability
 
 WORDS = {
     "en": "the a house water with this that they were thinking walking through bright morning where children",
@@ -26,10 +29,10 @@ def test_it_knows_the_languages_it_learned(language: str) -> None:
     assert found.count(language) >= 0.99 * len(found)
 
 
-def test_probabilities_sum_to_one_from_the_likeliest_down() -> None:
+def test_probabilities_come_from_the_likeliest_down() -> None:
     found = DETECTOR.probabilities("children walking durch the morning")
     assert set(found) == set(WORDS)
-    assert sum(found.values()) == pytest.approx(1)
+    assert sum(found.values()) == pytest.approx(1, abs=0.01)
     assert list(found.values()) == sorted(found.values(), reverse=True)
     assert DETECTOR.detect("children walking durch the morning") == next(iter(found.items()))
 
@@ -39,9 +42,25 @@ def test_what_has_no_known_letter_says_nothing(text: str) -> None:
     assert list(DETECTOR.probabilities(text).values()) == pytest.approx([1 / 3] * 3)
 
 
+@pytest.mark.parametrize("text", ["kvöldmatur", "szczęście zwykły", "onko sinulla nälkä", "giriş yapmak istiyorum"])
+def test_what_no_language_has_learned_is_in_none_of_them(text: str) -> None:
+    assert sum(DETECTOR.probabilities(text).values()) < 0.2
+    without = replace(DETECTOR, other=-math.inf)
+    assert sum(without.probabilities(text).values()) == pytest.approx(1)
+    assert next(iter(without.probabilities(text))) == DETECTOR.detect(text)[0]
+
+
+def test_other_languages_are_less_probable_than_held_out_text() -> None:
+    held_out = [(number, text) for number, each in enumerate(WORDS) for text in texts(each, seed=3)]
+    assert other_probability(DETECTOR, held_out) == pytest.approx(DETECTOR.other, abs=0.2)
+    means = [DETECTOR._sums(text)[0][number] / DETECTOR._sums(text)[1] for number, text in held_out]
+    assert sum(mean > DETECTOR.other for mean in means) > 0.95 * len(means)
+    assert other_probability(DETECTOR, held_out[:300]) == -math.inf
+
+
 def test_a_word_of_two_languages_is_less_sure_than_one_of_a_single_language() -> None:
     both = learn_detector({"x": ["haus in mit"] * 200, "y": ["maison in avec"] * 200})
-    assert both.detect("in")[1] < 0.6 < 0.9 < both.detect("haus")[1]
+    assert both.detect("in")[1] < 0.6 < 0.8 < both.detect("haus")[1]
 
 
 def test_case_does_not_matter() -> None:

@@ -48,7 +48,8 @@ from limelight.tokens.marked import decode_marked, encode_marked_batch
 from limelight.tokens.tokenizer import byte_of
 
 SURE = 0.98
-"""Minimum probability with which a detected language is said to be another than the source language."""
+"""Minimum probability, among the languages of a model, with which a detected language is said to be another than the
+source language."""
 SOURCE_LANGUAGE = "source language"
 """The warning for a text in another language, before its code: `source language: es`."""
 
@@ -89,7 +90,7 @@ class Chosen(NamedTuple):
     direction: Direction | None
     """None for a model of one direction whose languages have no names."""
     confidence: float | None = None
-    """The probability of its source language among those of the detector; None if it was not detected."""
+    """The probability that it is in its source language; None if that was not detected."""
 
 
 Places = Sequence[tuple[Mapping[str, Any], str]]
@@ -451,8 +452,10 @@ def other_language(
         return found
     if detector is None or source not in detector.languages or len(text.split()) < 2:
         return ""
-    language, probability = detector.detect(text)
-    return language if language != source and probability >= SURE else ""
+    probabilities = detector.probabilities(text)
+    language, known = next(iter(probabilities)), sum(probabilities.values())
+    is_clear = probabilities[language] >= SURE * known and known >= 0.5
+    return language if language != source and is_clear else ""
 
 
 def unchanged(text: str, language: str, direction: Direction | None) -> Translation | None:

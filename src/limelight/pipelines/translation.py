@@ -53,7 +53,7 @@ class Translation:
     """The languages of a translation through another one, such as `("de", "en", "fr")`; empty for a direct one. Score,
     tokens and words are then of the second step; `confidence` is the smaller one of both steps."""
     source_lang_confidence: float | None = None
-    """The probability of a detected source language among the languages of the model; None if it was given."""
+    """The probability that the text is in the detected source language; None if that was given."""
     words: tuple[Word, ...] = ()
     """The words of the model's output with their confidence; empty if that is unknown."""
     moved: tuple[str, ...] = ()

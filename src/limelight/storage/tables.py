@@ -28,6 +28,7 @@ def save_detector(path: Path, detector: LanguageDetector) -> None:
         "languages": json.dumps(detector.languages),
         "temperature": repr(detector.temperature),
         "alphabet": "".join(sorted(detector.alphabet)),
+        "other": repr(detector.other),
     }
     save_weights(path, {"scores": torch.from_numpy(detector.scores)}, notes)
 
@@ -41,6 +42,7 @@ def read_detector(path: Path) -> LanguageDetector | None:
         languages = json.loads(notes["languages"])
         temperature = float(notes["temperature"])
         alphabet = frozenset(notes["alphabet"])
+        other = float(notes.get("other", -math.inf))  # files of earlier versions do not have it
     except (KeyError, ValueError) as error:
         raise UserError(f"{path}: not a language detector: {error}") from None
     if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages) or len(languages) < 2:
@@ -53,7 +55,9 @@ def read_detector(path: Path) -> LanguageDetector | None:
         )
     if not math.isfinite(temperature) or temperature <= 0:
         raise UserError(f"{path}: the temperature of a detector must be above 0, not {temperature}")
-    return LanguageDetector(tuple(languages), np.asarray(scores.numpy()), temperature, alphabet)
+    if math.isnan(other) or other > 0:
+        raise UserError(f"{path}: the log-probability of other languages must be at most 0, not {other}")
+    return LanguageDetector(tuple(languages), np.asarray(scores.numpy()), temperature, alphabet, other)
 
 
 FORMAT = 1

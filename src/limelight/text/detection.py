@@ -3,10 +3,15 @@
 Naive Bayes over whole words and character n-grams (Cavnar and Trenkle 1994 rank them; here each has a probability),
 of one to four characters with the spaces around words. N-grams are hashed into a table of fixed size. N-grams overlap,
 so the product of their probabilities is overconfident: a temperature, fitted on held-out text, calibrates it.
+
+Text in any other language has n-grams that are rare in all of these. It is a class of its own, which gives each n-gram
+the same probability (`LanguageDetector.other`), a little less than n-grams of held-out text have on average. So a word
+that no language has learned is not said to be in the most similar one with certainty.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections import Counter
@@ -34,6 +39,9 @@ TEMPERATURES = tuple(1.25**power for power in range(20))
 WORDS = (1, 2, 3, 5, 8)
 """Numbers of words of the held-out texts on which the temperature is fitted, in turn."""
 
+MARGIN = 0.8
+"""How much less probable (natural logarithm) than those of held-out text the n-grams of other languages are."""
+
 RARE = 5
 """A character that occurs fewer times in the text of all languages is not part of the alphabet."""
 
@@ -50,10 +58,14 @@ class LanguageDetector:
     temperature: float
     alphabet: frozenset[str]
     """Characters of the languages, in lower case. Others are ignored."""
+    other: float = -math.inf
+    """The log-probability of an n-gram of text in any other language; without such text by default."""
 
     def probabilities(self, text: str) -> dict[str, float]:
-        """The probability of each language, the most probable first; uniform if no character is in the alphabet."""
-        found = _softmax(self._sums(text) / self.temperature)
+        """The probability of each language, the most probable first; uniform if no character is in the alphabet. What
+        they lack to 1 is the probability of any other language."""
+        sums, count = self._sums(text)
+        found = _softmax(np.append(sums, count * self.other if count else -np.inf) / self.temperature)[:-1]
         order = np.argsort(-found, kind="stable")
         return {self.languages[each]: float(found[each]) for each in order}
 
@@ -61,9 +73,11 @@ class LanguageDetector:
         """The most probable language and its probability."""
         return next(iter(self.probabilities(text).items()))
 
-    def _sums(self, text: str) -> npt.NDArray[np.float64]:
+    def _sums(self, text: str) -> tuple[npt.NDArray[np.float64], int]:
+        """The log-probability of a text in each language, and its number of n-grams."""
         known = "".join(each if each in self.alphabet else " " for each in text.lower())
-        return -STEP * self.scores[:, list(_hashes(known))].sum(axis=1, dtype=np.float64)
+        hashes = list(_hashes(known))
+        return -STEP * self.scores[:, hashes].sum(axis=1, dtype=np.float64), len(hashes)
 
 
 def learn_detector(texts: Mapping[str, Sequence[str]], *, seed: int = 0) -> LanguageDetector:
@@ -91,7 +105,19 @@ def learn_detector(texts: Mapping[str, Sequence[str]], *, seed: int = 0) -> Lang
     scores = np.clip(np.round(-logarithms / STEP), 0, 255).astype(np.uint8)
     alphabet = frozenset(each for each, count in characters.items() if count >= RARE)
     detector = LanguageDetector(tuple(texts), scores, 1.0, alphabet)
-    return replace(detector, temperature=_temperature(detector, held_out))
+    temperature = _temperature(detector, held_out)
+    return replace(detector, temperature=temperature, other=other_probability(detector, held_out))
+
+
+def other_probability(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]) -> float:
+    """`LanguageDetector.other` by held-out texts, each with the number of its language: `MARGIN` below the mean of the
+    n-grams of the language with the smallest one. Minus infinity if a language has no text."""
+    sums, counts = np.zeros(len(detector.languages)), np.zeros(len(detector.languages))
+    for number, text in held_out:
+        found, count = detector._sums(text)
+        sums[number] += found[number]
+        counts[number] += count
+    return float((sums / counts).min()) - MARGIN if counts.all() else -math.inf
 
 
 def _hashes(text: str) -> Iterator[int]:
@@ -123,7 +149,7 @@ def _temperature(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]
     if not held_out:
         return TEMPERATURES[-1]
     right = np.array([number for number, _ in held_out])
-    sums = np.stack([detector._sums(text) for _, text in held_out])
+    sums = np.stack([detector._sums(text)[0] for _, text in held_out])
 
     def surprise(temperature: float) -> float:
         return -float(np.log(_softmax(sums / temperature)[np.arange(len(right)), right] + 1e-30).sum())
