@@ -63,32 +63,35 @@ def write_text(data: Path, folder: Path) -> tuple[Path, dict[str, Path]]:
     captions: Rows = []
     general: dict[str, Rows] = {}
     for language in LANGUAGES:
-        sides = [_lines(data / "multi30k" / f"train.{each}.gz") for each in ("en", language)]
+        sides = [lines_of(data / "multi30k" / f"train.{each}.gz") for each in ("en", language)]
         pairs = list(zip(*sides, strict=True))
         draw.shuffle(pairs)
         captions = captions or pairs[:NEW]
         general[language] = []
         for name, count in GENERAL.items():
-            rows = [_columns(line) for line in _lines(data / name / f"en-{language}.train.tsv.gz")]
+            rows = [columns(line) for line in lines_of(data / name / f"en-{language}.train.tsv.gz")]
             draw.shuffle(rows)
             general[language] += [row for row in rows if all(map(str.strip, row))][:count]
-            draw.shuffle(_lines(data / name / f"en-{language}.test.tsv.gz"))  # the published figures were drawn so
-    _write(folder / "new.tsv", captions)
+            draw.shuffle(lines_of(data / name / f"en-{language}.test.tsv.gz"))  # the published figures were drawn so
+    write_rows(folder / "new.tsv", captions)
     for language, rows in general.items():
-        _write(folder / f"general.{language}.tsv", rows)
+        write_rows(folder / f"general.{language}.tsv", rows)
     return folder / "new.tsv", {language: folder / f"general.{language}.tsv" for language in general}
 
 
-def _lines(path: Path) -> list[str]:
+def lines_of(path: Path) -> list[str]:
+    """The lines of a compressed file that are not empty."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [line for line in file.read().split("\n") if line]
 
 
-def _columns(line: str) -> tuple[str, ...]:
+def columns(line: str) -> tuple[str, ...]:
+    """Source and target of a line."""
     return tuple(line.split("\t")[:2])
 
 
-def _write(path: Path, rows: Rows) -> None:
+def write_rows(path: Path, rows: Rows) -> None:
+    """Write pairs as a table."""
     text = "".join(f"{source}\t{target}\n" for source, target in rows if "\t" not in source + target)
     path.write_text(text, encoding="utf-8")
 

@@ -51,7 +51,7 @@ class TwoLegs(Scripted):
     def options(self, **asked: Any) -> Options:
         return super().options(**{"source_lang": "de", "target_lang": "fr", "guards": self.guards, **asked})
 
-    def tokenizers_of(self, direction: Direction | None) -> Tokenizers:
+    def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
         return self.tokenizers
 
     def unheld(self, text: str, language: str) -> Sequence[tuple[int, int]]:

@@ -117,6 +117,7 @@ def worker_of(one: Translator, send: ReportCallback) -> Workers:
     worker = Workers(lambda report: Worker(one, report), send)
     pivots = [[pair.source, between, pair.target] for pair, between in one.pivots.items()]
     told = {"directions": directions, "pivots": pivots, "decoding": one.config.model_dump(mode="json")}
+    told["formality"] = [each.target for each in one.directions if one.has_formality(each.target)]
     send(Report(0, "loaded", told))
     return worker
 

@@ -2,9 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from limelight.pipelines.options import Options
+from limelight.pipelines.translator import Translator
+from limelight.serving.dialects.deepl import FORMALITIES
 from limelight.text.languages import language_name
 from tests.serving.helpers import Running, carrying, running, table, translator
 
@@ -59,6 +63,27 @@ def test_deepl_lists_english_and_portuguese_targets_by_region(service: Running) 
     assert all(each["supports_formality"] is False for each in targets)
     for target in ("EN-US", "EN-GB", "en"):
         assert service.post("/v2/translate", {"text": ["a"], "target_lang": target}).status == 200
+
+
+def test_deepl_asks_for_the_form_of_address_that_a_model_knows() -> None:
+    one = translator(table(1))
+    asked: list[str] = []
+
+    def options(**given: Any) -> Options:
+        asked.append(given.pop("formality", None))
+        return Translator.options(one, **given)
+
+    one.options = options  # type: ignore[method-assign]
+    one.has_formality = lambda target: target == "de"  # type: ignore[method-assign]
+    with running({"one": one}) as service:
+        targets = service.get("/v2/languages?type=target").value
+        assert [each["language"] for each in targets if each["supports_formality"]] == ["DE"]
+        for value in (*FORMALITIES, None):
+            body = {"text": ["dab"], "target_lang": "DE"} | ({"formality": value} if value else {})
+            assert service.post("/v2/translate", body).status == 200
+        own = {"text": "dab", "target_lang": "de", "formality": "formal"}
+        assert service.post("/api/v1/translate", own).status == 200
+    assert asked == [None, "formal", "informal", "prefer_formal", "prefer_informal", None, "formal"]
 
 
 def test_deepl_lists_languages_of_version_3(service: Running) -> None:

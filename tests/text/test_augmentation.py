@@ -10,6 +10,7 @@ from limelight.config.run import AugmentationConfig
 from limelight.text.augmentation import AUGMENTATIONS, LATER, MARKING, Augmented, Languages, augment
 from limelight.text.marking import (
     ANNOTATION,
+    FORMALITY_MARKS,
     MARK,
     NO_FORMS,
     PLACEHOLDER,
@@ -49,7 +50,7 @@ def test_all_rates_are_off_by_default() -> None:
 def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(seed: int) -> None:
     rates = dict.fromkeys(AugmentationConfig.model_fields, 0.5)
     links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], NO_FORMS)
-    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n}.") for n in range(50)]
+    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
     first = augment(pairs, [EN_DE] * 50, rates, seed, lambda _: links)
     assert augment(pairs, [EN_DE] * 50, rates, seed, lambda _: links) == first
     assert augment(pairs, [EN_DE] * 50, rates, seed + 1, lambda _: links) != first
@@ -280,6 +281,19 @@ def test_private_use_characters_of_a_corpus_stay_text() -> None:
     """No mark is put beside them, so that none of them is taken for one."""
     pair = Sides(f"A{placeholder(3)} b", f"C{placeholder(3)} d")
     alignment = Alignment([Link(0, 0), Link(1, 1)], NO_FORMS)
-    rates = {"placeholders": 1.0, "terms": 1.0}
+    rates = {"placeholders": 1.0, "terms": 1.0, "formality": 1.0}
     assert augment([pair], [EN_DE], rates, 1, lambda _: alignment) == [Augmented(pair)]
+    own = Sides(f"A{placeholder(3)} b", "C du")
+    assert augment([own], [EN_DE], {"formality": 1.0}, 1) == [Augmented(own)]
     assert not Augmented(pair).is_marked
+
+
+def test_a_source_is_tagged_with_the_form_of_address_of_its_target() -> None:
+    pairs = [Sides("Are you there?", target) for target in ("Bist du da?", "Sind Sie da?", "Ist er da?")]
+    found = augment(pairs, [EN_DE] * 3, {"formality": 1.0}, seed=1)
+    assert [each.pair.source for each in found] == [
+        f"{FORMALITY_MARKS['informal']}Are you there?", f"{FORMALITY_MARKS['formal']}Are you there?", "Are you there?"
+    ]  # fmt: skip
+    assert [each.pair.target for each in found] == [pair.target for pair in pairs]
+    assert [each.is_marked for each in found] == [True, True, False]
+    assert augment(pairs[:1], [Languages("en", "sv")], {"formality": 1.0}, seed=1) == [Augmented(pairs[0])]

@@ -7,10 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.text.marking import TERM_BEGIN, TERM_END, annotated, placeholder, show_marks
+from limelight.text.marking import (
+    FORMALITY_MARKS,
+    SIMILAR_MARK,
+    TERM_BEGIN,
+    TERM_END,
+    annotated,
+    placeholder,
+    show_marks,
+)
 from limelight.tokens import TaggedTokenizer, Tokenizer, load_tokenizer, normalize, train_tokenizer
 from limelight.tokens.listed import ListedTokenizer, listed_model
 from limelight.tokens.marked import (
+    MARK_PIECES,
     decode_marked,
     encode_marked,
     encode_marked_batch,
@@ -19,7 +28,7 @@ from limelight.tokens.marked import (
     knows_marks,
     require_marks,
 )
-from limelight.tokens.tokenizer import PLACEHOLDERS, SPACE
+from limelight.tokens.tokenizer import FORMALITY_TAGS, PLACEHOLDERS, SIMILAR, SPACE
 
 TEXTS = [f"the cat number {n} sleeps: in (the) house, 是的." for n in range(40)] + ["die Katze schläft."]
 X, Y = placeholder(0), placeholder(11)
@@ -145,7 +154,7 @@ def test_sampled_text_says_the_same(kind: str, amount: float) -> None:
 
 
 def test_a_tag_stands_before_marked_text_once(bpe: Tokenizer) -> None:
-    tagged = TaggedTokenizer(bpe, "de")
+    tagged = TaggedTokenizer(bpe, "<2de>")
     ids = encode_marked(tagged, f"{X}cat {Y}")
     assert ids == [bpe.reserved_id("<2de>"), *encode_marked(bpe, f"{X}cat {Y}")]
     assert decode_marked(tagged, ids) == f"{X}cat {Y}"
@@ -177,3 +186,16 @@ def test_only_marked_texts_of_several_have_ids_for_marks(tokenizer: Tokenizer) -
     assert rows[0] != rows[1]
     assert encode_mixed(tokenizer, [], []) == []
     assert knows_marks(tokenizer)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "characters", "wordpiece"])
+def test_tags_in_marked_text_are_those_that_are_inserted_as_ids(kind: str) -> None:
+    tags = (*FORMALITY_TAGS, SIMILAR)
+    tokenizer = train_tokenizer(
+        TEXTS, kind=kind, vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=3, reserved=tags
+    )
+    formal, similar = tokenizer.reserved_id("<formal>"), tokenizer.reserved_id(SIMILAR)
+    text, other = "the red cat", "a house"
+    ids = encode_marked(tokenizer, f"{FORMALITY_MARKS['formal']}{text}{SIMILAR_MARK}{other}")
+    assert ids == [formal, *tokenizer.encode(text), similar, *tokenizer.encode(other)]
+    assert show_marks(decode_marked(tokenizer, ids, MARK_PIECES)) == f"<formal>{text} <similar> {other}"

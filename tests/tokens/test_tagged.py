@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.errors import UserError
-from limelight.tokens import TaggedTokenizer, Tokenizer, Tokenizers, tagged, train_tokenizer
+from limelight.tokens import TaggedTokenizer, Tokenizer, Tokenizers, side_constraint_tag, tagged, train_tokenizer
 
 TEXTS = ["a cat sat here", "eine katze saß da", "<2de> is text"]
 
@@ -16,17 +16,17 @@ def plain() -> Tokenizer:
 
 
 def test_the_tag_is_before_every_source_and_not_in_decoded_text(plain: Tokenizer) -> None:
-    german = TaggedTokenizer(plain, "de")
+    german = TaggedTokenizer(plain, "<2de>")
     rows = german.encode_batch(TEXTS)
     assert rows == [german.encode(text) for text in TEXTS] == german.encode_sampled(TEXTS, amount=0.0, seed=1)
     assert [row[1:] for row in rows] == plain.encode_batch(TEXTS)
     assert {german.pieces(row)[0] for row in rows} == {"<2de>"}
     assert [german.decode(row) for row in rows] == TEXTS
-    assert all(row[0] == german.tag for row in german.encode_sampled(TEXTS, amount=0.5, seed=3))
+    assert all(row[0] == german.tags[0] for row in german.encode_sampled(TEXTS, amount=0.5, seed=3))
 
 
 def test_the_tag_is_a_word_of_its_own(plain: Tokenizer) -> None:
-    german = TaggedTokenizer(plain, "de")
+    german = TaggedTokenizer(plain, "<2de>")
     words = german.word_of(german.encode("cat sat"))
     assert words[0] == 0
     assert words.count(0) == 1
@@ -42,3 +42,27 @@ def test_both_sides_keep_one_vocabulary(plain: Tokenizer) -> None:
 def test_a_language_without_a_tag_is_refused(plain: Tokenizer) -> None:
     with pytest.raises(UserError, match="this vocabulary has no reserved token <2fr>"):
         tagged(Tokenizers(plain, plain), "fr")
+
+
+def test_tags_of_side_constraints_follow_that_of_the_language() -> None:
+    reserved = ("<formal>", "<informal>", "<domain:legal>", "<similar>")
+    tokenizer = train_tokenizer(
+        TEXTS, kind="bpe", vocabulary_size=340, languages=["de"], byte_fallback=True, seed=1, sentences=3,
+        reserved=reserved,
+    )  # fmt: skip
+    source = tagged(Tokenizers(tokenizer, tokenizer), "de", "<formal>", "<domain:legal>").source
+    ids = source.encode("a cat")
+    assert TaggedTokenizer(TaggedTokenizer(tokenizer, "<2de>"), "<formal>", "<domain:legal>").encode("a cat") == ids
+    assert set(reserved) <= set(source.reserved)
+    assert source.pieces(ids[:3]) == ["<2de>", "<formal>", "<domain:legal>"]
+    assert ids[3:] == tokenizer.encode("a cat")
+    assert tokenizer.decode(ids) == "a cat"
+    written = "<formal> a cat <similar> <domain:legal>"
+    assert tokenizer.decode(tokenizer.encode(written)) == written, "the same characters in a text are text"
+    assert not {tokenizer.reserved_id(piece) for piece in reserved} & set(tokenizer.encode(written))
+
+
+@pytest.mark.parametrize("name", ["polite", "domain:", "domain:a b", "Formal", "domain:x>"])
+def test_other_side_constraints_are_refused(name: str) -> None:
+    with pytest.raises(UserError, match=r"formal, informal, or domain:NAME"):
+        side_constraint_tag(name)

@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
 
 from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, load_config
 from limelight.errors import UserError
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.options import SEARCH_ONLY
 from limelight.preparation.replay import GENERAL, _find, plan_replay, read_general
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights, save_weights
@@ -219,6 +222,52 @@ def test_another_direction_of_a_model_of_one_is_not_replayed(tmp_path: Path) -> 
         data = config.data.model_copy(update={"train": (other,)})
         planned = plan_replay(config.model_copy(update={"data": data}), tmp_path / "run").data
         assert (planned.train, planned.replay) == ((other,), 0.0)
+
+
+def test_an_extended_vocabulary_changes_nothing_until_it_is_trained(tmp_path: Path) -> None:
+    """The start of a run with a new language and a new word: logits of the old tokens and greedy translations are those
+    of the parent; and the run begins, mixes and is compared with it."""
+    folder = tmp_path / "parent"
+    go(tiny_run(folder, MODEL, max_steps=30, bleu_sentences=0), folder / "run")
+    lines, draw = (folder / "train.tsv").read_text("utf-8").splitlines(), Random(1)
+    new = tmp_path / "vanilla.tsv"
+    new.write_text(
+        "".join(f"Vanille {''.join(draw.sample('abcdefhilnorstuvwxz', 5))}\tVanille\n" for _ in lines), "utf-8"
+    )
+    corpora = [Corpus(files=(str(new),), source="en", target=target) for target in ("de", "es")]
+    config = tuned(folder / "run", tmp_path, train=tuple(corpora), replay=0.0, drop_identical=False)
+    with pytest.raises(UserError, match=r"no reserved token <2es>; --extend-vocabulary adds it"):
+        train(config, tmp_path / "run", quiet=True)
+    train(config.model_copy(update={"extend_vocabulary": True}), tmp_path / "run", quiet=True)
+    before, start, after = (load_model(each) for each in (folder / "run", tmp_path / "run/start", tmp_path / "run"))
+    old, new_tokens = before.tokenizers.source, start.tokenizers.source
+    assert "<2es>" in new_tokens.pieces(range(old.padding, new_tokens.padding))
+    assert len(new_tokens.encode("Vanille")) < len(old.encode("Vanille"))
+    assert after.tokenizers.source.size == new_tokens.size
+    sources = [line.split("\t")[0] for line in lines]
+    sources = [each for each in sources if new_tokens.encode(each) == old.encode(each)]
+    assert len(sources) > 3, "without new words"
+    extended = load_translator(tmp_path / "run/start")
+    extended.directions = ()  # its texts get no tag, as the parent knows none
+    asked = {**SEARCH_ONLY, "beam_size": 1}
+    found = [load_translator(folder / "run").translate(sources, **asked), extended.translate(sources, **asked)]
+    assert [each.text for each in found[1]] == [each.text for each in found[0]]
+    changed = named_weights(after.model)
+    assert any(not torch.equal(tensor, changed[name]) for name, tensor in named_weights(start.model).items())
+
+
+def test_a_vocabulary_that_cannot_grow_is_refused_by_name(parent: Path, tmp_path: Path) -> None:
+    config = tuned(parent, tmp_path).model_copy(update={"extend_vocabulary": True, "begin_with": ""})
+    with pytest.raises(UserError, match="give --from MODEL"):
+        train(config, tmp_path / "run", quiet=True)
+    folder = tmp_path / "unigram"
+    other = tiny_run(folder, MODEL, max_steps=1, bleu_sentences=0)
+    unigram = {"tokens": other.tokens.model_copy(update={"kind": "unigram", "vocabulary_size": None})}
+    go(other.model_copy(update=unigram), folder / "run")
+    config = tuned(folder / "run", tmp_path, replay=0.0).model_copy(update={"extend_vocabulary": True, **unigram})
+    with pytest.raises(UserError, match=r"kind unigram cannot be extended by merges; .*leave --extend-vocabulary out"):
+        train(config, tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run/config.yaml").exists()
 
 
 def test_a_run_that_goes_on_is_measured_again(parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

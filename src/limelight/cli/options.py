@@ -176,6 +176,23 @@ From = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        help="A file of --train and what is said of it: formal, informal or domain:NAME. Can be repeated.",
+        metavar="FILE=NAME",
+        rich_help_panel=TEXT,
+    ),
+]
+ExtendVocabulary = Annotated[
+    bool,
+    typer.Option(
+        "--extend-vocabulary",
+        help="With --from: add tokens for new languages and for frequent words of the text to the vocabulary.",
+        rich_help_panel=MODEL,
+    ),
+]
 General = Annotated[
     list[str] | None,
     typer.Option(

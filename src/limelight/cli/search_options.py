@@ -71,6 +71,17 @@ Search = Annotated[dict[str, Any], Group(SEARCH_OPTIONS)]
 NoRepeatNgram = Annotated[
     int | None, _number("--no-repeat-ngram", "N", whole_number(1), "Forbid repeated n-grams of N tokens.")
 ]
+Formality = Annotated[
+    str,
+    typer.Option(
+        "--formality",
+        help="Form of address, for a model trained with it: formal or informal; prefer_formal and so on: if it is.",
+        metavar="FORM",
+    ),
+]
+Domain = Annotated[
+    str, typer.Option("--domain", help="Domain of the text, for a model trained with its tag.", metavar="NAME")
+]
 MustInclude = Annotated[
     list[str] | None,
     typer.Option(

@@ -29,6 +29,8 @@ EXAMPLES = """
       --set augmentation.placeholders=0.3 --preview 20
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
   limelight train --from runs/en-de --train terms.tsv --out runs/terms
+  limelight train --from runs/en-de --extend-vocabulary \\
+      --train en-es=spanish.tsv --out runs/en-de-es
 """
 LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})?"
 """Pattern of language tags: `de`, `pt-BR`."""
@@ -48,6 +50,7 @@ def train(
     valid: options.Valid = None,
     hold_out: options.HoldOut = None,
     general: options.General = None,
+    tag: options.Tag = None,
     text: options.PlainText = None,
     valid_text: options.ValidText = None,
     source: options.Source = "",
@@ -57,6 +60,7 @@ def train(
     recipe: options.Recipe = "",
     config: options.Config = None,
     begin_with: options.From = None,
+    extend_vocabulary: options.ExtendVocabulary = False,
     settings: options.Settings = None,
     max_minutes: options.MaxMinutes = None,
     max_steps: options.MaxSteps = None,
@@ -77,8 +81,11 @@ def train(
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:
         resolved = resolved.model_copy(update={"begin_with": begin_with})  # not parsed: a folder may be named 2024
+    if extend_vocabulary:
+        resolved = resolved.model_copy(update={"extend_vocabulary": True})
     pairs = {
-        "train": _pairs(train, source, target, "--train") + _tagged(back_translated, source, target),
+        "train": _constrained(_pairs(train, source, target, "--train"), tag or [])
+        + _tagged(back_translated, source, target),
         "valid": _pairs(valid, source, target, "--valid"),
         "general": _pairs(general, source, target, "--general"),
     }
@@ -148,6 +155,23 @@ def _tagged(files: list[str] | None, source: str, target: str) -> tuple[Corpus, 
     """Corpora of back-translated text: their source is a machine translation."""
     found = _pairs(files, source, target, "--back-translated")
     return tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in found)
+
+
+def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, ...]:
+    """The corpora with the side constraints of `--tag FILE=NAME`."""
+    from limelight.tokens import side_constraint_tag
+
+    for given in tags:
+        file, _, name = given.rpartition("=")
+        if not any(file in corpus.files for corpus in corpora):
+            files = ", ".join(each for corpus in corpora for each in corpus.files) or "none"
+            raise UserError(f"--tag {given}: write FILE=NAME with a file of --train ({files})")
+        side_constraint_tag(name)
+        corpora = tuple(
+            corpus.model_copy(update={"side_constraint": name}) if file in corpus.files else corpus
+            for corpus in corpora
+        )
+    return corpora
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:

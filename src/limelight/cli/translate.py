@@ -55,6 +55,8 @@ def translate(
     lines: options.Lines = False,
     no_guards: options.NoGuards = False,
     no_pivot: options.NoPivot = False,
+    formality: search_options.Formality = "",
+    domain: search_options.Domain = "",
     n_best: options.NBest = 1,
     search: search_options.Search,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
@@ -87,7 +89,8 @@ def translate(
     asked: dict[str, Any] = {"source_lang": source, "target_lang": target, **search, "n_best": n_best, "lines": lines,
         "no_repeat_ngram": no_repeat_ngram, "must_include": must_include, "must_not_include": must_not_include,
         "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "pivot": not no_pivot,
-        "batch_tokens": batch_tokens, "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
+        "formality": formality, "domain": domain, "batch_tokens": batch_tokens,
+        "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
     folders, _ = find_models(model, source=source, target=target, translates=True, pivot=not no_pivot, bundled=True)
     all_of_it = many.TranslateOptions(folders, Machine(device, threads), precision, shortlist, asked, glossary, memory)

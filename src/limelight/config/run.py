@@ -54,6 +54,8 @@ class AugmentationConfig(Section):
     """Numbers that both sides share become decimals in each language's notation; other pairs get the same quantity."""
     signs: Rate = 0.0
     """Both sides get the same brackets, signs, variables or code."""
+    formality: Rate = 0.0
+    """The tag `<formal>` or `<informal>` goes before the source, if a German or French target has a form of address."""
 
     @property
     def needs_alignments(self) -> bool:
@@ -87,6 +89,9 @@ class Corpus(Section):
     """Language of the target side, for example `de`."""
     weight: float = Field(1.0, gt=0)
     """How often the corpus is seen per epoch; 0.5 is a new random half each time, 2 is all of it twice."""
+    side_constraint: str = Field("", pattern=r"^(formal|informal|domain:[A-Za-z0-9][A-Za-z0-9_-]{0,31})?$")
+    """`formal`, `informal` or `domain:NAME`: the token `<formal>` and so on goes before half of the sources, drawn
+    again in every epoch (Sennrich et al. 2016), so that the model translates with the constraint and without it."""
     tag: Literal["", "bt", "replay"] = ""
     """`bt` if the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell et
     al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation. `replay` for text of
@@ -270,6 +275,9 @@ class RunConfig(Section):
     """The recipe that this run began with, for the model card; its settings are all below."""
     begin_with: str = ""
     """A run or model folder that provides the initial weights and the vocabulary."""
+    extend_vocabulary: bool = False
+    """Add to that vocabulary the tags that this run needs, and characters and merges that are frequent in `data.train`.
+    A new row of an embedding begins as the mean of those of the tokens that it replaces."""
     data: DataConfig = DataConfig()
     tokens: TokensConfig = TokensConfig()
     augmentation: AugmentationConfig = AugmentationConfig()

@@ -26,9 +26,11 @@ from limelight.decoding.request import FREE, Request
 from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
+from limelight.errors import UserError
 from limelight.inspection.maps import attention_map
 from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
+from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import NO_PHRASES, Phrases, PhraseTokens, constrained
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Confidence, Shortlist
@@ -43,7 +45,7 @@ from limelight.text.numbers import has_digits
 from limelight.text.protect import Protected, protect_within, restore
 from limelight.text.protectors import Protector, numbers, spans_by
 from limelight.text.sentences import MAX_TOKENS
-from limelight.tokens import UNKNOWN, Tokenizers, tagged
+from limelight.tokens import FORMALITY_TAGS, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
 from limelight.tokens.tokenizer import byte_of
 
@@ -69,6 +71,8 @@ class Part(NamedTuple):
     """The number of its text, and, except for its first sentence, the number of the sentence in it."""
     marked: bool = False
     """Whether the text and its translation are marked: their placeholders are reserved tokens."""
+    tags: tuple[str, ...] = ()
+    """Reserved tokens before the text, after that of the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class Prepared:
     """None for a model of one direction whose languages have no names."""
     marked: bool = False
     """Whether the text and its translation are marked, as in `Part`."""
+    tags: tuple[str, ...] = ()
 
 
 class Chosen(NamedTuple):
@@ -172,11 +177,42 @@ class Codec:
         found = find_direction(self.directions, *(direction or ("", "")))
         return self.tokenizers_of(found)
 
-    def tokenizers_of(self, direction: Direction | None) -> Tokenizers:
-        """The tokenizers for a direction of the model."""
-        if direction is None or len(self.directions) < 2:
-            return self.tokenizers
-        return tagged(self.tokenizers, direction.target)
+    def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
+        """The tokenizers for a direction of the model, with these tags."""
+        language = "" if direction is None or len(self.directions) < 2 else direction.target
+        return tagged(self.tokenizers, language, *tags) if language or tags else self.tokenizers
+
+    @cached_property
+    def constraints_known(self) -> frozenset[str]:
+        """The side constraints that the model was trained with: `formal`, `informal`, `domain:NAME`."""
+        reserved = getattr(self.tokenizers.source, "reserved", ())
+        return frozenset(piece[1:-1] for piece in reserved if piece in FORMALITY_TAGS or piece.startswith("<domain:"))
+
+    def has_formality(self, target: str) -> bool:
+        """Whether the model chooses the form of address in a language. English has no choice."""
+        return "formal" in self.constraints_known and normal_code(target) != "en"
+
+    def tags_of(self, options: Options, target: str) -> tuple[str, ...]:
+        """The tags that a call asks for in a translation into `target`.
+
+        Raises `UserError` for a form of address or a domain that the model was not trained with; a form of address that
+        is only preferred is left out then.
+        """
+        form, domain = options.formality.removeprefix("prefer_"), options.domain
+        names = []
+        if form and self.has_formality(target):
+            names.append(form)
+        elif form == options.formality != "":
+            why = "it was not trained with augmentation.formality"
+            if "formal" in self.constraints_known:
+                why = "English has one form of address"
+            raise UserError(f"formality={form}: this model cannot choose: {why}; leave it out, or use prefer_{form}")
+        if domain:
+            if f"domain:{domain}" not in self.constraints_known:
+                known = sorted(each.partition(":")[2] for each in self.constraints_known if ":" in each)
+                raise UserError(f"domain={domain}: this model knows {', '.join(known) or 'no domains'}; leave it out")
+            names.append(f"domain:{domain}")
+        return tuple(map(side_constraint_tag, names))
 
     def legs(self, direction: Direction | None) -> tuple[Direction, ...]:
         """The two directions of a translation through another language; one or none for any other."""
@@ -192,10 +228,10 @@ class Codec:
     def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
         """Sentences as requests. Raises `UserError` for a sentence that is too long."""
         sources: list[list[int]] = [[] for _ in parts]
-        kinds = [(part.direction, part.marked) for part in parts]
-        for direction, marked in dict.fromkeys(kinds):
-            source = self.tokenizers_of(direction).source
-            places = [number for number, kind in enumerate(kinds) if kind == (direction, marked)]
+        kinds = [(part.direction, part.marked, part.tags) for part in parts]
+        for direction, marked, tags in dict.fromkeys(kinds):
+            source = self.tokenizers_of(direction, tags).source
+            places = [number for number, kind in enumerate(kinds) if kind == (direction, marked, tags)]
             texts = [parts[place].text for place in places]
             texts = [each if each.isascii() else each.translate(INVISIBLE) for each in texts]
             rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
@@ -207,7 +243,7 @@ class Codec:
         for part, ids, start in zip(parts, sources, starts, strict=True):
             blank = not ids or not part.text.strip()
             request = None if blank else self._request(ids, start, part.place, settings=settings, longest=longest)
-            prepared.append(Prepared(part.text, request, part.direction, part.marked))
+            prepared.append(Prepared(part.text, request, part.direction, part.marked, part.tags))
         return prepared
 
     def _request(
@@ -291,7 +327,7 @@ class Codec:
         """The share of source words to which a translation does not attend; 0 if unknown."""
         if isinstance(self.model, Ensemble) or prepared.marked:
             return 0.0
-        tokenizers = self.tokenizers_of(prepared.direction)
+        tokenizers = self.tokenizers_of(prepared.direction, prepared.tags)
         return attention_map(self.model, tokenizers, prepared.text, tokenizers.target.encode(found.text)).uncovered()
 
 
@@ -374,7 +410,7 @@ class Sentence:
 
     def _remade(self, text: str, *, marked: bool) -> Prepared:
         """The prepared sentence with another text."""
-        part = Part(text, self.prepared.direction, "", self.request.substream, marked)
+        part = Part(text, self.prepared.direction, "", self.request.substream, marked, self.prepared.tags)
         [other] = self.codec.encode([part], self.request.settings)
         return with_constraints(other, self.request.constraints)
 

@@ -37,6 +37,9 @@ class TextOptions(SearchOptions, total=False):
     must_not_include: phrases that a translation must not contain.
     pivot: go through another language of the model if it has no direct direction, such as de-en and en-fr for de-fr.
         Default: True. False refuses such a text.
+    formality: `formal` or `informal`: the form of address, for a model that was trained with it, else an error;
+        `prefer_formal` or `prefer_informal`: as far as the model can.
+    domain: the domain of the text, for a model that was trained with its tag.
     detected: nobody has named `source_lang`. As without `source_lang`, a text that is clearly in the target language
         comes back unchanged, and one that is clearly in another language has a warning. Not without `guards`.
     """
@@ -51,6 +54,8 @@ class TextOptions(SearchOptions, total=False):
     must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
     pivot: bool
+    formality: str | None
+    domain: str | None
     detected: bool
 
 
@@ -68,6 +73,8 @@ class Options:
     lines: bool = False
     guards: bool = True
     pivot: bool = True
+    formality: str = ""
+    domain: str = ""
     detected: bool = False
     protectors: tuple[Protector, ...] = ()
     glossary: Glossary | None = None
@@ -107,6 +114,8 @@ class Options:
             lines=bool(asked.get("lines")),
             guards=bool(asked.get("guards", True)),
             pivot=bool(asked.get("pivot", True)),
+            formality=_formality(asked.get("formality")),
+            domain=asked.get("domain") or "",
             detected=bool(asked.get("detected")) or not asked.get("source_lang"),
             protectors=_protectors(asked.get("protect"), phrases, default=protects),
             glossary=glossary,
@@ -120,6 +129,15 @@ class Options:
         if phrases.include and not self.beam_given and search.sampling is None:
             search = replace(search, beam_size=max(WIDTH, search.beam_size))
         return replace(self, search=search, phrases=phrases, constraints=constraints)
+
+
+FORMALITIES = ("formal", "informal", "prefer_formal", "prefer_informal")
+
+
+def _formality(asked: str | None) -> str:
+    if asked and asked not in FORMALITIES:
+        raise UserError(f"formality is {asked!r}: one of {', '.join(FORMALITIES)}")
+    return asked or ""
 
 
 def _protectors(

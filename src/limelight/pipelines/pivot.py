@@ -56,7 +56,9 @@ def translated_through(
     between = _between(carried, draft.repaired.text, source.terms, options)
     sent = with_terms(between.sent, between.terms[: len(carried.terms)]) if codec.knows_terms else between.sent
     marked = bool(carried.source.spans) and has_marks(sent)
-    found = yield from translated(codec, between, Part(sent, second, part.prefix, part.place, marked), options)
+    found = yield from translated(
+        codec, between, Part(sent, second, part.prefix, part.place, marked, part.tags), options
+    )
     ranks = tuple(_whole(rank, draft, source, carried, (first, second), options) for rank in found.ranks)
     return found._replace(source=carried.source, ranks=ranks)
 

@@ -125,9 +125,9 @@ class Translator(Codec):
             keep_heads: how much each head contributes, see `with_heads`.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
             options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_include`,
-                `must_not_include`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`, `length_offset`,
-                `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see `SearchOptions`. The
-                defaults are the model's own settings.
+                `must_not_include`, `formality`, `domain`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
+                `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
+                `SearchOptions`. The defaults are the model's own settings.
 
         A sentence of more than `MAX_TOKENS` tokens is divided at punctuation or spaces, also with `lines`. Raises
         `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
@@ -175,7 +175,8 @@ class Translator(Codec):
         protects = self.knows_placeholders or (asked.get("glossary") is not None and self._knows_marks)
         made = Options.of(self.config, asked, protects=protects)
         if self.detector is None or made.source_lang:
-            self._chosen("", made.source_lang, made.target_lang, pivot=made.pivot)
+            chosen = self._chosen("", made.source_lang, made.target_lang, pivot=made.pivot)
+            self.tags_of(made, names_of(chosen.direction)[1])
         return replace(made, constraints=self.constraints(made.phrases), carry_tags=isinstance(self.model, Ensemble))
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
@@ -238,7 +239,8 @@ class Translator(Codec):
             return known
         sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
-        part = Part(sent, direction, text.prefix, (text.number, place) if place else (text.number,), marked)
+        number = (text.number, place) if place else (text.number,)
+        part = Part(sent, direction, text.prefix, number, marked, self.tags_of(options, names_of(direction)[1]))
         if len(legs := self.legs(direction)) > 1:
             return (yield from translated_through(self, source, part, legs, options))
         return (yield from translated(self, source, part, options))

@@ -31,14 +31,23 @@ from limelight.preparation.hold_out import (
 from limelight.preparation.sides import MAX_WRONG, SideCheck, check_sides, draw_sample
 from limelight.preparation.unheld import Characters
 from limelight.preparation.word_alignment import align_stores
-from limelight.storage.layout import CONFIG, TOKENIZER, find_model
+from limelight.storage.layout import CONFIG, TOKENIZER, find_start
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.doubts import doubts
 from limelight.text.languages import normal_code
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import names_languages, read_pairs
-from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens import (
+    BACK_TRANSLATED,
+    FORMALITY_TAGS,
+    Tokenizer,
+    Tokenizers,
+    load_tokenizers,
+    save_tokenizers,
+    side_constraint_tag,
+    train_tokenizer,
+)
 from limelight.tokens.marked import encode_mixed, knows_marks
 
 _SHOWN = 70
@@ -234,8 +243,9 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     if is_resumed(folder.parent):
         return
     if config.begin_with:
-        borrowed = load_tokenizers(find_model(config.begin_with) / TOKENIZER)
-        say(f"the vocabulary is that of {config.begin_with}")
+        borrowed = load_tokenizers(find_start(config.begin_with, folder.parent) / TOKENIZER)
+        if not config.extend_vocabulary:
+            say(f"the vocabulary is that of {config.begin_with}")
         write_folder(folder, lambda partial: save_tokenizers(borrowed, partial))
         return
     tokens, data, report = config.tokens, config.data, CleanReport()
@@ -258,7 +268,7 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
             byte_fallback=tokens.byte_fallback,
             seed=config.training.seed,
             sentences=sentences,
-            reserved=further_pieces(data) if "source" in sides else (),
+            reserved=further_pieces(config) if "source" in sides else (),
         )
 
     if tokens.joint:
@@ -275,9 +285,14 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
 
 
-def further_pieces(data: DataConfig) -> tuple[str, ...]:
+def further_pieces(config: RunConfig) -> tuple[str, ...]:
     """Reserved tokens that the source vocabulary of a new run needs besides language tags."""
-    return (BACK_TRANSLATED,) if any(corpus.tag == "bt" for corpus in data.train) else ()
+    corpora = config.data.train
+    constraints = dict.fromkeys(each.side_constraint for each in corpora if each.side_constraint)
+    found = [BACK_TRANSLATED] * any(corpus.tag == "bt" for corpus in corpora)
+    if config.augmentation.formality or {"formal", "informal"} & constraints.keys():
+        found += FORMALITY_TAGS
+    return tuple(dict.fromkeys([*found, *map(side_constraint_tag, constraints)]))
 
 
 def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]) -> UserError:
@@ -332,7 +347,7 @@ def _store(
 
 def _max_length(config: RunConfig, corpus: Corpus) -> int:
     """Maximum tokens of a side, its end included, that leave room for the tags before each source."""
-    return config.batching.max_length - has_tags(config.data) - (corpus.tag == "bt")
+    return config.batching.max_length - has_tags(config.data) - (corpus.tag == "bt") - bool(corpus.side_constraint)
 
 
 def _tokenize(

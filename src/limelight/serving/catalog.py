@@ -27,6 +27,11 @@ class Model(NamedTuple):
         return {Direction(source, target): between for source, between, target in self.pool.info.get("pivots", ())}
 
     @property
+    def formality(self) -> tuple[str, ...]:
+        """The target languages in which it chooses the form of address."""
+        return tuple(self.pool.info.get("formality", ()))
+
+    @property
     def use(self) -> str:
         """What it does, by the name of the command: `translate`, `generate` or `fill`."""
         return str(self.pool.info.get("use", "translate"))

@@ -79,6 +79,7 @@ def _translating(found: Translator, loading: Loading, device: Any, send: Callabl
     decoding = found.config.model_dump(mode="json")
     told = {"use": "translate", "directions": directions, "decoding": decoding, "snapshots": len(snapshots.updates)}
     told["protects"] = found.knows_placeholders
+    told["formality"] = [each.target for each in found.directions if found.has_formality(each.target)]
     pivots = found.pivots.items() if loading.pivot else ()
     told["pivots"] = [[pair.source, between, pair.target] for pair, between in pivots]
     send(Report(0, "loaded", told))

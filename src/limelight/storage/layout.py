@@ -26,8 +26,12 @@ BOX = Path(__file__).parents[1] / "box"
 DEFAULT = "tatoeba-en-de-fr"
 """The model that is used by default."""
 BEST = "best"
+START = "start"
+"""The model with an extended vocabulary that a run begins with."""
 SNAPSHOTS = "snapshots"
 SNAPSHOT = re.compile(r"update-(\d{8,})")
+NEW_TAGS = "new_tags"
+"""The note of the weights in `START` with the tags that were added."""
 OF_A_RUN = ("log.jsonl", "checkpoints", "data")
 """Names that exist in a run folder but not in a model folder."""
 MAX_LISTED = 10
@@ -75,6 +79,11 @@ def find_model(path: str | Path) -> Path:
     raise UserError(
         f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
     )
+
+
+def find_start(begin_with: str, run: Path) -> Path:
+    """The folder of the model that a run begins with: `begin_with`, or what the run has made of it."""
+    return run / START if (run / START).is_dir() else find_model(begin_with)
 
 
 def find_snapshots(run: Path) -> dict[int, Path]:

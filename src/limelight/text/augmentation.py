@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
+from limelight.text.formality import form_of_address
 from limelight.text.invented import (
     decimal_written,
     invented_decimal,
@@ -23,7 +24,7 @@ from limelight.text.invented import (
     number_written,
     shared_numbers,
 )
-from limelight.text.marking import ANNOTATION, Alignment, has_marks, joined_alignment, place_marks
+from limelight.text.marking import ANNOTATION, FORMALITY_MARKS, Alignment, has_marks, joined_alignment, place_marks
 from limelight.text.pair import Sides
 
 MAX_TYPOS = 2
@@ -48,11 +49,14 @@ class Augmented(NamedTuple):
     @property
     def is_marked(self) -> bool:
         """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
-        return self.marked or not set(MARKING).isdisjoint(self.applied)
+        return self.marked or not {*MARKING, *TAGGING}.isdisjoint(self.applied)
 
 
 MARKING = ("placeholders", "terms")
 """Augmentations that need word alignments."""
+
+TAGGING = ("formality", "memory")
+"""Augmentations that add tags."""
 
 Augmentation = Callable[[Sides, Languages, Random], Sides]
 
@@ -130,6 +134,8 @@ def augment(
         for name, change in AUGMENTATIONS.items():
             if name in LATER and not rates.get(name, 0.0):
                 continue
+            if name in TAGGING and has_marks(pair.source) and not Augmented(pair, applied, had_marks[place]).is_marked:
+                continue  # the corpus has characters that would be read as marks
             if random.random() < rates.get(name, 0.0):
                 varied = change(pair, spoken, random)
                 applied += (name,) * (varied != pair)
@@ -266,6 +272,12 @@ def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
     return pair._replace(source=source)
 
 
+def formality(pair: Sides, languages: Languages, _random: Random) -> Sides:
+    """Put the tag of the form of address before the source, if the target has one."""
+    label = form_of_address(pair.target, languages.target, pair.source)
+    return pair._replace(source=FORMALITY_MARKS[label] + pair.source) if label else pair
+
+
 def _mistyped(word: str, random: Random) -> str:
     """Swap two adjacent letters, or drop, double or mistype one letter."""
     place = random.randrange(len(word) - 1)
@@ -310,9 +322,10 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         typos,
         decimals,
         signs,
+        formality,
     )
 }
 """In the order in which they are applied; `join`, `placeholders` and `terms` come before all of them."""
 
-LATER = ("decimals", "signs")
+LATER = ("decimals", "signs", "formality")
 """Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""

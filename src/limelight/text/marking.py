@@ -1,9 +1,10 @@
-"""Marks inside text: placeholders and term annotations as single characters of a private-use area; and their insertion
-into both sides of an aligned pair.
+"""Marks inside text: placeholders, term annotations and tags as single characters of a private-use area; and their
+insertion into both sides of an aligned pair.
 
 A marked text is a string in which the characters U+F0000 to U+F001F (plane 15) represent the reserved tokens `<ph0>` to
-`<ph31>`. Only functions for marked text interpret them (`tokens/marked.py`); in all other text they are ordinary
-characters. Code that inserts marks into untrusted text has to check for such characters first (`has_marks`).
+`<ph31>`, and the three after them a form of address and a similar translation. Only functions for marked text interpret
+them (`tokens/marked.py`); in all other text they are ordinary characters. Code that inserts marks into untrusted text
+has to check for such characters first (`has_marks`).
 
 A model that was trained with placeholders in place of words, around words and between words copies them into its
 translation. A model that was trained with target forms after source words uses the given form (Dinu et al. 2019,
@@ -35,7 +36,12 @@ TERM_BEGIN = chr(_FIRST + 30)
 TERM_END = chr(_FIRST + 31)
 """Ends the required target form: `<ph31>`."""
 
-MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MARK_COUNT - 1)}]")
+FORMALITY_MARKS = {"formal": chr(_FIRST + MARK_COUNT), "informal": chr(_FIRST + MARK_COUNT + 1)}
+"""Precede a source whose translation has this form of address."""
+SIMILAR_MARK = chr(_FIRST + MARK_COUNT + 2)
+"""Follows a source, and precedes the translation of a similar one."""
+
+MARK = re.compile(f"[{chr(_FIRST)}-{SIMILAR_MARK}]")
 PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")
 ANNOTATION = re.compile(f"{TERM_BEGIN}[^{TERM_END}]*{TERM_END}")
 _PRIVATE = re.compile("[\U000f0000-\U000ffffd]")
@@ -80,7 +86,8 @@ def without_marks(text: str) -> str:
 
 def show_marks(text: str) -> str:
     """Marked text for display: each mark as its token, such as `<ph0>`."""
-    return MARK.sub(lambda match: f"<ph{mark_number(match[0])}>", text)
+    tags = {mark: f"<{name}>" for name, mark in FORMALITY_MARKS.items()} | {SIMILAR_MARK: " <similar> "}
+    return MARK.sub(lambda match: tags.get(match[0], f"<ph{mark_number(match[0])}>"), text)
 
 
 class Link(NamedTuple):

@@ -15,13 +15,16 @@ from limelight.tokens.tagged import TaggedTokenizer, tagged
 from limelight.tokens.tokenizer import (
     BACK_TRANSLATED,
     END,
+    FORMALITY_TAGS,
     LINE,
     MASK,
     PLACEHOLDERS,
+    SIMILAR,
     UNKNOWN,
     Tokenizer,
     language_tag,
     normalize,
+    side_constraint_tag,
 )
 from limelight.tokens.vocabulary import suggest_vocabulary_size
 from limelight.tokens.wordpiece import WordPieceTokenizer
@@ -29,9 +32,11 @@ from limelight.tokens.wordpiece import WordPieceTokenizer
 __all__ = [
     "BACK_TRANSLATED",
     "END",
+    "FORMALITY_TAGS",
     "LINE",
     "MASK",
     "PLACEHOLDERS",
+    "SIMILAR",
     "UNKNOWN",
     "CharacterTokenizer",
     "ListedTokenizer",
@@ -45,6 +50,7 @@ __all__ = [
     "load_tokenizers",
     "normalize",
     "save_tokenizers",
+    "side_constraint_tag",
     "suggest_vocabulary_size",
     "tagged",
     "tokenizer_files",

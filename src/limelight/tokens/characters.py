@@ -32,7 +32,7 @@ MAX_CHARACTERS = 20_000
 scripts, and few enough for an embedding of each."""
 
 # The form of reserved tokens. One pass finds all candidates in a text, however many reserved tokens there are.
-_RESERVED = re.compile(r"(<[A-Za-z0-9_-]{1,34}>|\[[A-Z]{1,34}\])")
+_RESERVED = re.compile(r"(<[A-Za-z0-9_:-]{1,40}>|\[[A-Z]{1,34}\])")
 
 
 class CharacterTokenizer(Pieces):

@@ -1,4 +1,4 @@
-"""More tokens for an existing sentencepiece vocabulary: single characters, and merges learned from further text.
+"""More tokens for an existing sentencepiece vocabulary: tags, single characters, and merges learned from further text.
 
 New tokens get ids after the existing ones, and merges rank below all existing merges. So a text that contains none of
 the new characters and none of the new merges keeps its segmentation, and the weights of a trained model stay valid
@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.tokens.sentencepiece import SentencePieceTokenizer
-from limelight.tokens.sentencepiece_file import add_pieces, lowest_score
-from limelight.tokens.tokenizer import SPACE, Tokenizer, normalize
+from limelight.tokens.sentencepiece_file import CONTROL, add_pieces, lowest_score
+from limelight.tokens.tokenizer import PLACEHOLDERS, SPACE, UNKNOWN, Tokenizer, is_control, normalize
 
 MIN_COUNT = 20
 """Minimum number of occurrences of a merge: a rarer token would hardly be trained."""
@@ -44,12 +44,18 @@ class Extension(NamedTuple):
 
 
 def extend_tokenizer(
-    tokenizer: Tokenizer, *, characters: Sequence[str] = (), texts: Iterable[str] = (), merges: int = 0
+    tokenizer: Tokenizer,
+    *,
+    tags: Sequence[str] = (),
+    characters: Sequence[str] = (),
+    texts: Iterable[str] = (),
+    merges: int = 0,
 ) -> Extension:
-    """Add the characters that the vocabulary lacks, then up to `merges` merges learned from `texts`.
+    """Add the tags and the characters that the vocabulary lacks, then up to `merges` merges learned from `texts`.
 
     Args:
         tokenizer: a sentencepiece tokenizer; merges need kind `bpe`.
+        tags: reserved tokens that are inserted as ids. A new one stands for all tags of languages at first.
         characters: single characters; those that the vocabulary has already are ignored.
         texts: read once.
         merges: maximum number of merges; each occurs at least `MIN_COUNT` times in `texts`.
@@ -62,6 +68,9 @@ def extend_tokenizer(
             f"a vocabulary of kind {tokenizer.kind} cannot be extended{' by merges' * bool(merges)}; bpe can"
             + " and, by characters, unigram" * (not merges)
         )
+    lacking = [tag for tag in dict.fromkeys(tags) if tag not in tokenizer.reserved]
+    old = [_like_tags(tokenizer)] * len(lacking)
+    old_size, tokenizer = tokenizer.padding, _with_tags(tokenizer, lacking)
     for each in characters:
         if len(each) != 1 or normalize(each) != each:
             raise UserError(f"{each!r} is not a single normalized character that a text can contain")
@@ -69,12 +78,22 @@ def extend_tokenizer(
     single = [NewPiece(each, _bytes_of(tokenizer, each)) for each in dict.fromkeys(characters) if each not in known]
     larger = _with(tokenizer, [piece.text for piece in single])
     learned = _learn_merges(larger, texts, merges) if merges else []
-    old = [piece.parts for piece in single]
+    old += [piece.parts for piece in single]
     # Parts of merges that are new characters are the bytes these replace.
-    parts = [
-        tuple(each for part in piece.parts for each in _old_ids(part, tokenizer.padding, old)) for piece in learned
-    ]
+    parts = [tuple(each for part in piece.parts for each in _old_ids(part, old_size, old)) for piece in learned]
     return Extension(_with(larger, [piece.text for piece in learned]), old + parts)
+
+
+def _like_tags(tokenizer: SentencePieceTokenizer) -> tuple[int, ...]:
+    """The ids whose mean a new tag begins with: the tags of languages, or else the placeholders."""
+    tags = [piece for piece in tokenizer.reserved if is_control(piece) and piece not in PLACEHOLDERS]
+    return tuple(map(tokenizer.reserved_id, tags or tokenizer.reserved)) or (UNKNOWN,)
+
+
+def _with_tags(tokenizer: SentencePieceTokenizer, tags: Sequence[str]) -> SentencePieceTokenizer:
+    """The same vocabulary with these reserved tokens after its own."""
+    model = add_pieces(tokenizer.serialized, ((tag, 0.0) for tag in tags), kind=CONTROL)
+    return SentencePieceTokenizer(model, kind=tokenizer.kind, reserved=(*tokenizer.reserved, *tags))
 
 
 def _old_ids(part: int, old_size: int, new: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.text.marking import (
+    FORMALITY_MARKS,
     MARK,
+    SIMILAR_MARK,
     TERM_BEGIN,
     TERM_END,
     annotated,
@@ -29,8 +31,10 @@ from limelight.text.marking import (
 from limelight.tokens.tagged import TaggedTokenizer
 from limelight.tokens.tokenizer import (
     END_PIECE,
+    FORMALITY_TAGS,
     PADDING_PIECE,
     PLACEHOLDERS,
+    SIMILAR,
     SPACE,
     UNKNOWN,
     Tokenizer,
@@ -57,7 +61,10 @@ __all__ = [
 _GUARD = "\U0010fffd"
 """A character outside every vocabulary, so that nothing merges with it: text after it is segmented as the inside of a
 word."""
-_NUMBERS = {piece: number for number, piece in enumerate(PLACEHOLDERS)}
+MARK_PIECES = (*PLACEHOLDERS, *FORMALITY_TAGS, SIMILAR)
+"""The token of each mark."""
+_TAGS = (*FORMALITY_MARKS.values(), SIMILAR_MARK)
+"""Marks between which a text is segmented as if it were alone."""
 _BEGIN, _END = re.compile(f" *{TERM_BEGIN} *"), re.compile(f" *{TERM_END}")
 
 
@@ -98,7 +105,7 @@ def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount:
     """
     if isinstance(tokenizer, TaggedTokenizer):
         rows = encode_marked_sampled(tokenizer.tokenizer, texts, amount=amount, seed=seed)
-        return [[tokenizer.tag, *row] for row in rows]
+        return [[*tokenizer.tags, *row] for row in rows]
     spacing = _spacing_of(tokenizer)
     segments: list[str] = []
     plans = [_plan(tokenizer, spacing, text, segments) for text in texts]
@@ -121,15 +128,15 @@ def encode_mixed(
     return [next(with_marks if is_marked else rows) for is_marked in marked]
 
 
-def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """The marked text of `ids`: like `decode`, but including marks."""
+def decode_marked(tokenizer: Tokenizer, ids: Sequence[int], marks: Sequence[str] = PLACEHOLDERS) -> str:
+    """The marked text of `ids`: like `decode`, but including `marks`: the first ones of `MARK_PIECES`."""
     if isinstance(tokenizer, TaggedTokenizer):
         tokenizer = tokenizer.tokenizer
     keeps = _keeps_spaces(tokenizer)
     text, segment = "", list[int]()
     for number, piece in zip(ids, tokenizer.pieces(ids), strict=True):
-        if piece in _NUMBERS:
-            text += _decoded(tokenizer, segment, keeps=keeps) + mark_of(_NUMBERS[piece])
+        if piece in marks:
+            text += _decoded(tokenizer, segment, keeps=keeps) + mark_of(marks.index(piece))
             segment = []
         elif not is_control(piece) and piece not in (END_PIECE, PADDING_PIECE):
             segment.append(number)
@@ -166,15 +173,16 @@ def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str
     marks = MARK.findall(text)
     plan: list[list[int] | _Segment] = []
     for place, part in enumerate(MARK.split(text)):
-        glued = place > 0 and not part.startswith(" ") and not spacing.keeps
+        after_tag = place > 0 and marks[place - 1] in _TAGS
+        glued = place > 0 and not part.startswith(" ") and not spacing.keeps and not after_tag
         if part if spacing.keeps else part.strip(" "):
             plan.append(_Segment(len(segments), _skipped(tokenizer, spacing, part) if glued else 0))
             segments.append(_GUARD + part if glued else part)
         if place < len(marks):
-            first = place == 0 and not part and marks[place] != TERM_BEGIN
+            first = place == 0 and not part and marks[place] not in (TERM_BEGIN, *_TAGS)
             if not spacing.keeps and (part.endswith(" ") or first):
                 plan.append(spacing.space)
-            plan.append([tokenizer.reserved_id(PLACEHOLDERS[mark_number(marks[place])])])
+            plan.append([tokenizer.reserved_id(MARK_PIECES[mark_number(marks[place])])])
     return plan
 
 

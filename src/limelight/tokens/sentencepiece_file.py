@@ -63,7 +63,8 @@ def _read_varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 PIECE, TRAINER, NORMALIZER = 1, 2, 3  # fields of the whole
-PIECE_TEXT, PIECE_SCORE, PIECE_KIND, USER_DEFINED = 1, 2, 3, 4  # fields of a piece, and one of the kinds
+PIECE_TEXT, PIECE_SCORE, PIECE_KIND = 1, 2, 3  # fields of a piece
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # kinds of pieces
 MODEL_TYPE = 3  # of the trainer
 RULE_NAME, RULES = 1, 2  # of the normalizer
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
@@ -102,10 +103,14 @@ def lowest_score(model: bytes) -> float:
     return min(scores, default=0.0)
 
 
-def add_pieces(model: bytes, scored: Iterable[tuple[str, float]]) -> bytes:
-    """The model with ordinary tokens of these texts and scores added at the end."""
+def add_pieces(model: bytes, scored: Iterable[tuple[str, float]], *, kind: int = NORMAL) -> bytes:
+    """The model with tokens of these texts and scores added at the end."""
     added = (
-        _field(PIECE_TEXT, text.encode()) + _varint(PIECE_SCORE << 3 | _FOUR_BYTES) + struct.pack("<f", score)
+        _field(PIECE_TEXT, text.encode())
+        + _varint(PIECE_SCORE << 3 | _FOUR_BYTES)
+        + struct.pack("<f", score)
+        + _varint(PIECE_KIND << 3)
+        + _varint(kind)
         for text, score in scored
     )
     return model + b"".join(_field(PIECE, piece) for piece in added)

@@ -38,6 +38,14 @@ BACK_TRANSLATED = "<bt>"
 """Precedes a source that is a machine translation of its target (Caswell et al. 2019). Only in vocabularies of runs
 that train on such text."""
 
+FORMALITY_TAGS = ("<formal>", "<informal>")
+"""Precede a source whose translation has this form of address (Sennrich et al. 2016). In vocabularies of runs with
+`augmentation.formality`, or with a corpus that has such a side constraint."""
+
+SIMILAR = "<similar>"
+"""Follows a source, and precedes the translation of a similar one (Bulte and Tezcan 2019). In vocabularies of runs with
+`augmentation.memory`."""
+
 MASK = "[MASK]"
 """Replaces a token that a masked model has to predict (Devlin et al. 2019). Only in vocabularies of plain text."""
 
@@ -48,7 +56,10 @@ MAX_PIECES = 500_000
 """Maximum vocabulary size: twice that of models that translate 200 languages."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-_CONTROL = re.compile(rf"<2{_LANGUAGE.pattern}>|<ph\d+>|{BACK_TRANSLATED}")
+_DOMAIN = re.compile(rf"domain:{_LANGUAGE.pattern}")
+_CONTROL = re.compile(
+    rf"<2{_LANGUAGE.pattern}>|<ph\d+>|<{_DOMAIN.pattern}>|{'|'.join((BACK_TRANSLATED, *FORMALITY_TAGS, SIMILAR))}"
+)
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # White space at which a line may break. No-break spaces are excluded: French typography depends on them.
@@ -116,6 +127,20 @@ def language_tag(language: str) -> str:
     if not _LANGUAGE.fullmatch(language):
         raise UserError(f"{language!r} is not a language name; write letters, digits, - and _, for example de or pt-BR")
     return f"<2{language}>"
+
+
+def side_constraint_tag(name: str) -> str:
+    """The reserved token of a side constraint: `<formal>`, `<informal>` or `<domain:legal>`.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    tag = f"<{name}>"
+    if tag not in FORMALITY_TAGS and not _DOMAIN.fullmatch(name):
+        raise UserError(
+            f"{name!r} is not a side constraint: formal, informal, or domain:NAME (letters, digits, - and _)"
+        )
+    return tag
 
 
 def reserved_pieces(languages: Sequence[str], further: Sequence[str] = ()) -> list[str]:

@@ -121,4 +121,5 @@ def _shortened(labels: Sequence[str]) -> str:
 def _describe(corpus: Corpus) -> str:
     weight = "" if corpus.weight == 1 else f", weight {corpus.weight:g}"
     origin = {"bt": ", back-translated", "replay": ", replayed"}.get(corpus.tag, "")
-    return f"{' + '.join(corpus.files)} ({corpus.source} -> {corpus.target}{origin}{weight})"
+    constraint = f", {corpus.side_constraint}" if corpus.side_constraint else ""
+    return f"{' + '.join(corpus.files)} ({corpus.source} -> {corpus.target}{origin}{constraint}{weight})"

@@ -3,7 +3,8 @@ means, and measure what was learned and forgotten.
 
 Weights between those of a model and a fine-tuned copy of it keep most of what the copy has learned and forget less
 (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). So the share of the trained weights is chosen that is
-best on the new text, among those that lose little on general text.
+best on the new text, among those that lose little on general text. A run with new tags, such as that of a language,
+keeps all of its weights: a mean with a model that was not trained with a tag would know it half.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from limelight.config import Direction, RunConfig, direction_of, has_tags
+from limelight.config import Direction, RunConfig, direction_of, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.evaluation.metrics import choose_tokenization, corpus_bleu, corpus_chrf
 from limelight.files import write_whole
@@ -24,7 +25,7 @@ from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
-from limelight.storage.layout import BEST, CARD, WEIGHTS, find_model
+from limelight.storage.layout import BEST, CARD, NEW_TAGS, WEIGHTS, find_start
 from limelight.storage.model import save_model
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.pair import Pair
@@ -119,7 +120,7 @@ def mix_with_parent(run: Run, task: Translation) -> None:
         return
     (run.folder / BEFORE_AFTER).unlink(missing_ok=True)  # of an earlier end of this run
     try:
-        parent = find_model(config.begin_with)
+        parent = find_start(config.begin_with, run.folder)
     except UserError as error:
         say(f"warning: the model is not compared with its parent: {error}")
         return
@@ -142,13 +143,14 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     """Save the chosen mean of the weights as the model of the run."""
     trained, notes = read_weights(run.folder / BEST / WEIGHTS)
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
-    there = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
+    stored, told = read_weights(parent / WEIGHTS)
+    there = expand(stored, where=str(parent / WEIGHTS))
     mixes = {name: tensor.shape for name, tensor in there.items()} == {
         name: tensor.shape for name, tensor in trained.items()
     }  # with other layers there is no mean
     share = 0.0 if notes.get("step") == "0" else 1.0
     try:
-        if share and mixes and task.validates:
+        if share and mixes and task.validates and not told.get(NEW_TAGS):
             with run.interruptible():
                 share = _best_share(run, task, there, trained)
         put_weights(run.model, _mean(there, trained, share) if mixes else trained, where="the mean")
@@ -225,13 +227,15 @@ def _change(before: Path, after: Path, text: Corpora, config: RunConfig, device:
     pairs = sum(map(len, text.values()))
     if not pairs:
         return None
-    several = has_tags(config.data)
-    return Change(pairs, *(_scores(folder, text, several, device) for folder in (before, after)))
+    return Change(pairs, *(_scores(folder, text, config, device) for folder in (before, after)))
 
 
-def _scores(folder: Path, text: Corpora, several: bool, device: torch.device) -> Scores:
+def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device) -> Scores:
     """BLEU and chrF with the search of the model, as `limelight evaluate` measures them."""
     translator = load_translator(folder, device, threads=torch.get_num_threads())
+    several = has_tags(config.data)
+    if several:
+        translator.directions = directions_of(config.data)  # the parent lacks those that are new
     bleu, chrf = [], []
     for direction, pairs in text.items():
         asked: TextOptions = {**SEARCH_ONLY}

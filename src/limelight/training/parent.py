@@ -37,7 +37,7 @@ from limelight.models.transformer.halves import Classifier
 from limelight.preparation.pairs import Say
 from limelight.recipes import find_recipe
 from limelight.resumable import describe_differences
-from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model
+from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
 from limelight.text.readers import names_languages
@@ -146,13 +146,14 @@ HEAD = "output."
 """Prefix of the weights of a classifier's last layer."""
 
 
-def borrow_weights(model: Model, begin_with: str, say: Say) -> None:
-    """Copy the weights of another model, and report which weights are new and which are not used.
+def borrow_weights(model: Model, begin_with: str, say: Say, run: Path = Path()) -> None:
+    """Copy the weights of another model, or those that the folder `run` has of it with an extended vocabulary, and
+    report which weights are new and which are not used.
 
     A classifier takes the encoder of a masked model, or all but the last layer of a classifier with other labels.
     Raises `UserError` if no weights fit, or one has another shape.
     """
-    place = find_model(begin_with)
+    place = find_start(begin_with, run)
     theirs = expand(read_weights(place / WEIGHTS)[0], where=str(place / WEIGHTS))
     if isinstance(model, Classifier) and (place / LABELS).is_file() and read_labels(place / LABELS) != model.labels:
         theirs = {name: tensor for name, tensor in theirs.items() if not name.startswith(HEAD)}
@@ -338,7 +339,7 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
     if not known:
         return
     trained = ", ".join(f"{source} -> {target}" for source, target in sorted(known))
-    for source, target in sorted(_directions(config) - known):
+    for source, target in sorted(_directions(config) - known) if not config.extend_vocabulary else ():
         if (target, source) in known:
             yield (
                 f"warning: {name} translates {trained}, and the new text is {source} -> {target}, the other way "

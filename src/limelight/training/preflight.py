@@ -21,14 +21,13 @@ from limelight.config import (
     RunConfig,
     TokensConfig,
     check_directions,
-    directions_of,
-    has_tags,
     known_languages,
 )
 from limelight.errors import UserError
 from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
+from limelight.preparation.extend import require_extendable, tags_of
 from limelight.preparation.hold_out import is_resumed, keeps, plan_hold_out
 from limelight.preparation.pairs import Prepared, Say, further_pieces
 from limelight.preparation.replay import REPLAY
@@ -36,8 +35,8 @@ from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.marking import show_marks
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
-from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer
-from limelight.tokens.marked import decode_marked, require_marks
+from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens.marked import MARK_PIECES, decode_marked, require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.optimization.optimizer import (
@@ -221,8 +220,8 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
     pairs = config.data.train if config.learns == "pairs" else ()
     languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
     if tokens.vocabulary_size is not None:
-        require_size(tokens.vocabulary_size, len(reserved_pieces(languages, further_pieces(config.data))))
-    source = _sample("a", tokens, languages, further_pieces(config.data))
+        require_size(tokens.vocabulary_size, len(reserved_pieces(languages, further_pieces(config))))
+    source = _sample("a", tokens, languages, further_pieces(config))
     joint = tokens.joint or not config.data.train
     return Tokenizers(source, source if joint else _sample("b", tokens, languages))
 
@@ -241,30 +240,23 @@ def _sample(text: str, tokens: TokensConfig, languages: Sequence[str], reserved:
 
 
 def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raise `UserError` if the vocabulary lacks the tag of a direction or of back-translated text, or if it is not
+    """Raise `UserError` if the vocabulary lacks a tag that the run needs and cannot be extended by it, or if it is not
     joint and `data.both_directions` is set."""
     if config.data.both_directions and not tokenizers.one_vocabulary:
         raise UserError(
             "data.both_directions needs one vocabulary for both languages: leave tokens.joint=true, or train a model "
             "for each direction"
         )
-    for direction in directions_of(config.data) if has_tags(config.data) else ():
-        tokenizers.source.reserved_id(language_tag(direction.target))
-    if further_pieces(config.data):
-        _check_back_translated(config, tokenizers.source)
-
-
-def _check_back_translated(config: RunConfig, tokenizer: Tokenizer) -> None:
-    """Raise `UserError` if the vocabulary of the initial model has no tag for back-translated text."""
+    if config.extend_vocabulary:
+        require_extendable(config, tokenizers)
+        return
     try:
-        tokenizer.reserved_id(BACK_TRANSLATED)
-    except UserError:
-        files = next(corpus.files for corpus in config.data.train if corpus.tag == "bt")
-        raise UserError(
-            f"--back-translated {' '.join(files)}: the vocabulary of {config.begin_with} has no tag {BACK_TRANSLATED}, "
-            "as that model was trained without back-translated text. Give the file with --train, which adds no tag, or "
-            "train without --from"
-        ) from None
+        for tag in tags_of(config):
+            tokenizers.source.reserved_id(tag)
+    except UserError as error:
+        if not config.begin_with:
+            raise
+        raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it") from None
 
 
 def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
@@ -343,4 +335,4 @@ def _drawn(config: RunConfig, prepared: Prepared) -> Iterator[Previewed]:
 
 
 def _shown(tokenizer: Tokenizer, ids: np.ndarray) -> str:
-    return show_marks(decode_marked(tokenizer, ids.tolist()))
+    return show_marks(decode_marked(tokenizer, ids.tolist(), MARK_PIECES))

@@ -16,7 +16,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
 from limelight.resumable import describe_differences, differences
 from limelight.signals import StopRequest
-from limelight.storage.layout import BEST, CONFIG, WEIGHTS
+from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -56,7 +56,7 @@ MAY_CHANGE = {
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
 
-MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, GENERAL, Path(PARENT).stem}
+MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, GENERAL, START, Path(PARENT).stem}
 """Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
 
 
@@ -273,7 +273,7 @@ def _set_up(
     if progress is None and config.begin_with:
         if group.is_first:
             keep_parent_card(config.begin_with, folder)
-        borrow_weights(model, config.begin_with, report.say)
+        borrow_weights(model, config.begin_with, report.say, folder)
         if isinstance(prepared, Prepared):
             for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
                 report.say(line)

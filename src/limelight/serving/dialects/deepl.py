@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from limelight.config.directions import Direction
+from limelight.config.directions import Direction, same_language
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.glossaries import Terms
@@ -51,6 +51,13 @@ Texts = Annotated[Annotated[list[str], Field(min_length=1)], OneOrMore]
 SPLIT: dict[str, Split] = {"0": "never", "1": "sentences", "nonewlines": "across lines"}
 SPELLED = {"true": "1", "false": "0", "1": "1", "0": "0"}
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
+FORMALITIES = {
+    "default": None,
+    "more": "formal",
+    "less": "informal",
+    "prefer_more": "prefer_formal",
+    "prefer_less": "prefer_informal",
+}
 
 
 REFUSED = {
@@ -114,6 +121,7 @@ async def translate(service: Service, call: Call) -> Reply:
         asked.text,
         asked.target_lang,
         asked.source_lang or "",
+        options={"formality": FORMALITIES[asked.formality]} if asked.formality else {},
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
         terms=await asked.terms_of(service, call.client, asked.source_lang or "", asked.target_lang),
@@ -138,8 +146,6 @@ async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]
 
 def refuse_settings(call: Call) -> None:
     """Raises `Refusal` for settings that would change a translation, and that no model here has."""
-    if call.fields.get("formality") in ("more", "less"):
-        raise bad_request("formality is not supported: leave it out, or use prefer_more or prefer_less")
     for name, what in REFUSED.items():
         if call.fields.get(name):
             raise bad_request(f"{name}: {what} are not supported: leave it out")
@@ -177,7 +183,17 @@ async def languages(service: Service, call: Call) -> Reply:
     if kind == "source":
         return Reply([{"language": code.upper(), "name": language_name(code)} for code in found])
     codes = [variant for code in found for variant in VARIANTS.get(code.lower(), (code.upper(),))]
-    return Reply([{"language": code, "name": language_name(code), "supports_formality": False} for code in codes])
+    chooses = {language for model in service.catalog.models for language in model.formality}
+    return Reply(
+        [
+            {
+                "language": code,
+                "name": language_name(code),
+                "supports_formality": any(same_language(code, each) for each in chooses),
+            }
+            for code in codes
+        ]
+    )
 
 
 FEATURES = {

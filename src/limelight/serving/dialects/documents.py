@@ -77,6 +77,8 @@ async def upload(service: Service, call: Call) -> Reply:
     """Send a document to be translated."""
     asked = call.read(Document)
     refuse_settings(call)
+    if call.fields.get("formality") in ("more", "less"):
+        raise bad_request("formality: documents are translated without it; leave it out, or use prefer_more")
     terms = await asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
     order = Order(asked.target_lang, asked.source_lang, terms)
     if asked.output_format and PurePosixPath(f"x.{asked.output_format.lower()}").suffix != _suffix(

@@ -10,7 +10,7 @@ GET  /metrics               for Prometheus
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -81,6 +81,10 @@ class Translate(Tagging):
     protect: bool = Field(
         True, description="Whether tags, variables, addresses and the like are kept unchanged, if the model can do so."
     )
+    formality: Literal["formal", "informal", "prefer_formal", "prefer_informal"] | None = Field(
+        None, description="Form of address; `prefer_...` changes nothing if the model was not trained with it."
+    )
+    domain: str = Field("", max_length=40, description="Domain of the text, if the model was trained with its tag.")
     split_sentences: bool = Field(True, description="Whether texts are split into sentences.")
     terms: list[OwnTerm] = Field([], max_length=1000, description="Source terms and their required translations.")
     stream: bool = Field(False, description="Whether the answer is sent as server-sent events while the text grows.")
@@ -95,6 +99,8 @@ class Translate(Tagging):
             "prefix": self.prefix or None,
             "guards": None if self.guards else False,
             "protect": None if self.protect else False,
+            "formality": self.formality,
+            "domain": self.domain or None,
         }
         split: Split = "sentences" if self.split_sentences and not self.prefix else "never"
         tags = self.handling()

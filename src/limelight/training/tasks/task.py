@@ -17,6 +17,7 @@ from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model, family_of, resolve
 from limelight.models.interface import Model, eval_mode
+from limelight.preparation.extend import extend_parent
 from limelight.preparation.hold_out import make_hold_out
 from limelight.preparation.pairs import Say, cleaned, first_look, silently
 from limelight.preparation.replay import make_replay
@@ -154,6 +155,7 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
         whole = config.data.model_copy(update={"hold_out": 0})
         make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus], CleanReport(), silently), say)
     make_replay(config, folder, say)
+    extend_parent(config, folder, say)
     if not config.data.text:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)

@@ -4,6 +4,7 @@ greedy translations.
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -35,8 +36,11 @@ from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
+from limelight.text.formality import form_of_address
+from limelight.text.marking import FORMALITY_MARKS, has_marks
 from limelight.text.pair import Pair
-from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, tagged
+from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, side_constraint_tag, tagged
+from limelight.tokens.marked import encode_mixed
 from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.optimization.precision import autocast, search_precision
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
@@ -48,6 +52,7 @@ class ValidSet:
     Args:
         tokenizers: those of this direction, which add the language tag if the model has several directions.
         sentences: number of pairs that are translated; 0 measures only the loss.
+        formality: whether the model is told the form of address of each target that has one, as in training.
         tokenize: sacreBLEU's tokenization; if None, chosen by the target `language` or the script of the pairs.
 
     Raises `UserError` for a pair longer than the model permits, and for a tokenization that is not available.
@@ -62,12 +67,15 @@ class ValidSet:
         tokens: int,
         sentences: int,
         language: str = "",
+        formality: bool = False,
         tokenize: str | None = None,
     ) -> None:
         self.tokenizers = tokenizers
+        self.forms = partial(_form_of, language=language) if formality else lambda _: ""
         self.chosen = _spread(pairs, sentences)
         self.tokenize, self.measured_by = _bleu_of(pairs, self.chosen, language, tokenize)
-        self.batches = validation_batches(pairs, tokenizers, tokens=tokens, longest=longest_sequence(model))
+        tags = [FORMALITY_MARKS.get(self.forms(pair), "") for pair in pairs]
+        self.batches = validation_batches(pairs, tokenizers, tokens=tokens, longest=longest_sequence(model), tags=tags)
 
     def measure(
         self,
@@ -102,19 +110,31 @@ class ValidSet:
             model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
         )
         asked: TextOptions = {**SEARCH_ONLY, "beam_size": 1}
-        found = translator.translate([pair.source for pair in pairs], **asked)
-        return [output.text for output in found]
+        forms = [self.forms(pair) for pair in pairs]
+        found = [""] * len(pairs)
+        for form in dict.fromkeys(forms):
+            places = [place for place, each in enumerate(forms) if each == form]
+            outputs = translator.translate([pairs[place].source for place in places], formality=form, **asked)
+            for place, output in zip(places, outputs, strict=True):
+                found[place] = output.text
+        return found
+
+
+def _form_of(pair: Pair, language: str) -> str:
+    return "" if has_marks(pair.source) else form_of_address(pair.target, language, pair.source)
 
 
 def validation_batches(
-    pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
+    pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None, tags: Sequence[str] = ()
 ) -> list[Batch]:
-    """All pairs as batches, made once for a whole run.
+    """All pairs as batches, made once for a whole run, with the mark of a tag before each source if `tags` has it.
 
     Raises `UserError` for a pair with more tokens than the `longest` sequence that the model permits: now, not at the
     first validation.
     """
-    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+    marks = tags or [""] * len(pairs)
+    tagged_sources = [mark + pair.source for mark, pair in zip(marks, pairs, strict=True)]
+    sources = encode_mixed(tokenizers.source, tagged_sources, [bool(mark) for mark in marks])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
     if longest is not None:
         for pair, *rows in zip(pairs, sources, targets, strict=True):
@@ -232,6 +252,7 @@ def valid_sets(
             tokens=config.batching.tokens,
             sentences=sentences,
             language=direction.target if several else target_language(config.data),
+            formality=config.augmentation.formality > 0,
             tokenize=config.training.bleu_tokenize,
         )
         for direction, some in pairs.items()
@@ -270,6 +291,7 @@ def views_of(
 ) -> list[View]:
     """Each corpus of a run in each of its directions, with its weight and the tags before every source."""
     found = []
+    constraints = []
     for corpus, store, words in zip(data.train, stores, alignments or [None] * len(stores), strict=True):
         ways = [(direction_of(corpus), store, words)]
         if data.both_directions and not corpus.tag:
@@ -277,8 +299,13 @@ def views_of(
         for direction, side, aligned in ways:
             prefix = tuple(map(tokenizers.source.reserved_id, source_tags(data, corpus, direction)))
             found.append(View(side, corpus.weight, prefix, Languages(*direction), aligned))
+            constraints.append("" if direction != direction_of(corpus) else corpus.side_constraint)
     shares = balance([len(view.store) for view in found], data.temperature)
-    return [view._replace(weight=view.weight * share) for view, share in zip(found, shares, strict=True)]
+    views = []
+    for view, share, constraint in zip(found, shares, constraints, strict=True):
+        tags = [()] if not constraint else [(), (tokenizers.source.reserved_id(side_constraint_tag(constraint)),)]
+        views += [view._replace(weight=view.weight * share / len(tags), prefix=(*view.prefix, *tag)) for tag in tags]
+    return views
 
 
 def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[str]:

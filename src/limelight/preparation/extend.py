@@ -1,0 +1,78 @@
+"""A larger vocabulary for a run that begins with another model: tags of new languages, and characters and merges that
+are frequent in its text.
+
+The run keeps the parent with this vocabulary as a model of its own, `RUN/start`: that is what it begins with, and what
+it is compared and mixed with at its end.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from limelight.config import RunConfig, directions_of, has_tags
+from limelight.errors import UserError
+from limelight.files import write_folder
+from limelight.preparation.pairs import Say, cleaned, further_pieces, silently
+from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, find_model
+from limelight.storage.model import extend_model, load_model, save_model
+from limelight.text.clean import CleanReport
+from limelight.tokens import Tokenizers, language_tag
+from limelight.tokens.extend import extend_tokenizer
+from limelight.tokens.tokenizer import normalize
+from limelight.tokens.vocabulary import required_characters, suggest_vocabulary_size
+
+
+def tags_of(config: RunConfig) -> tuple[str, ...]:
+    """The tags that the source vocabulary of a run needs, except the placeholders."""
+    targets = [each.target for each in directions_of(config.data)] if has_tags(config.data) else []
+    return (*dict.fromkeys(map(language_tag, targets)), *further_pieces(config))
+
+
+def require_extendable(config: RunConfig, tokenizers: Tokenizers) -> None:
+    """Raise `UserError` unless tokens can be added to the vocabulary of the model that a run begins with."""
+    remedy = "leave --extend-vocabulary out, or train a new model without --from"
+    if not config.begin_with or config.learns != "pairs":
+        raise UserError(
+            "--extend-vocabulary is for a translation model that begins with another one: give --from MODEL"
+        )
+    if tokenizers.source is not tokenizers.target:
+        raise UserError(
+            f"{config.begin_with}: it has a vocabulary for each side, and only a joint one can be extended; {remedy}"
+        )
+    try:
+        extend_tokenizer(tokenizers.target, merges=1)
+    except UserError as error:
+        raise UserError(f"{config.begin_with}: {error}; {remedy}") from None
+
+
+def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
+    """Write `RUN/start` for a run that has not begun; nothing if its vocabulary is that of the parent.
+
+    Merges are as many as a vocabulary of its own would have for so much text (`suggest_vocabulary_size`), if so many
+    are frequent and not single tokens already.
+    """
+    if not config.extend_vocabulary or (run / CONFIG).exists():
+        return
+    stored = load_model(find_model(config.begin_with))
+    tokenizer = stored.tokenizers.target
+
+    def texts() -> Iterator[str]:
+        new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
+        for pair in cleaned(config.data, new, CleanReport(), silently):
+            yield normalize(pair.source)
+            yield normalize(pair.target)
+
+    wanted = suggest_vocabulary_size(sum(1 for _ in texts()) // 2)
+    tags, characters = tags_of(config), required_characters(texts(), wanted)
+    extension = extend_tokenizer(tokenizer, tags=tags, characters=characters, texts=texts(), merges=wanted)
+    added = extension.tokenizer.pieces(range(tokenizer.padding, extension.tokenizer.padding))
+    new_tags = [piece for piece in added if piece in tags]
+    merges = sum(len(piece) > 1 and piece not in tags for piece in added)
+    say(
+        f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens: {merges:,} merges, "
+        f"{len(added) - merges - len(new_tags):,} characters{''.join(f', {tag}' for tag in new_tags)}"
+    )
+    model, tokenizers = extend_model(stored, extension) if added else (stored.model, stored.tokenizers)
+    own = stored.config.model_copy(update={"data": config.data, "weights": "fp32"})
+    notes = stored.notes | ({NEW_TAGS: " ".join(new_tags)} if new_tags else {})
+    card = (stored.folder / CARD).read_text("utf-8") if (stored.folder / CARD).is_file() else ""
+    write_folder(run / START, lambda partial: save_model(partial, model, tokenizers, own, notes=notes, card=card))

@@ -1,0 +1,86 @@
+"""Tags that a call asks for: before every request of a sentence, refused by a model that was not trained with them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from limelight.config import Direction, TransformerConfig
+from limelight.errors import UserError
+from limelight.models.families import build_model
+from limelight.pipelines.job import Text
+from limelight.pipelines.translator import Translator
+from limelight.tokens import Tokenizers, train_tokenizer
+
+TEXTS = ["can you help me", "kannst du mir helfen", "können Sie mir helfen", "it costs 1.50 dollars, you know"] * 20
+DIRECTIONS = tuple(Direction(*each) for each in (("en", "de"), ("de", "en"), ("en", "fr"), ("de", "es")))
+
+
+def translator(*reserved: str, directions: Sequence[Direction] = DIRECTIONS) -> Translator:
+    tokenizer = train_tokenizer(
+        TEXTS, kind="bpe", vocabulary_size=None, languages=["en", "de", "fr", "es"], byte_fallback=True, seed=1,
+        sentences=80, reserved=reserved,
+    )  # fmt: skip
+    both = Tokenizers(tokenizer, tokenizer)
+    model = build_model(TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12), both)
+    made = Translator(model.eval(), both, directions=directions)  # type: ignore[arg-type]
+    made.knows_placeholders = True
+    return made
+
+
+KNOWING = translator("<formal>", "<informal>", "<domain:legal>")
+
+
+def tags(one: Translator, text: str, **asked: object) -> list[list[str]]:
+    """The control tokens before each request of a text, which is answered with nonsense."""
+    [job] = one.jobs([Text(text)], one.options(**{"source_lang": "en", "target_lang": "de", **asked}))
+    found = []
+    asks = job.take(9)
+    while asks:
+        ask = asks.pop()
+        while ask is not None:
+            pieces = one.tokenizers.source.pieces(ask.request.source)
+            found.append([piece for piece in pieces[:4] if piece.startswith("<") and piece[1:3] != "ph"])
+            ask = job.receive(ask, one.decode([ask.request])[0])
+        asks = job.take(9)
+    return found
+
+
+@pytest.mark.parametrize("text", ["can you help me", "it costs 1.50 dollars, you know. can you help me"])
+def test_every_request_of_a_text_has_the_tags(text: str) -> None:
+    found = tags(KNOWING, text, formality="formal", domain="legal")
+    assert len(found) > 1 or "." not in text
+    assert {tuple(each) for each in found} == {("<2de>", "<formal>", "<domain:legal>")}
+    assert {tuple(each) for each in tags(KNOWING, text, formality="prefer_informal")} == {("<2de>", "<informal>")}
+    assert {tuple(each) for each in tags(KNOWING, text)} == {("<2de>",)}
+
+
+def test_a_model_of_one_direction_has_no_tag_of_a_language() -> None:
+    one = translator("<formal>", "<informal>", directions=DIRECTIONS[:1])
+    assert {tuple(each) for each in tags(one, "can you help me", formality="informal")} == {("<informal>",)}
+
+
+def test_through_another_language_the_second_direction_has_the_tag() -> None:
+    found = tags(KNOWING, "können Sie mir helfen", source_lang="de", target_lang="fr", formality="formal", guards=False)
+    assert found == [["<2en>"], ["<2fr>", "<formal>"]]
+
+
+@pytest.mark.parametrize(
+    ("one", "asked", "says"),
+    [
+        (translator(), {"formality": "formal"}, "was not trained with augmentation.formality.*prefer_formal"),
+        (translator(), {"domain": "legal"}, "this model knows no domains"),
+        (KNOWING, {"domain": "medical"}, "this model knows legal"),
+        (KNOWING, {"formality": "polite"}, "'polite': one of formal, informal"),
+        (KNOWING, {"formality": "formal", "source_lang": "de", "target_lang": "en"}, "English has one form"),
+    ],
+)
+def test_what_the_model_cannot_do_is_refused_by_name(one: Translator, asked: dict, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        one.translate("can you help me", **{"source_lang": "en", "target_lang": "de", **asked})
+
+
+def test_what_is_only_preferred_is_left_out() -> None:
+    found = tags(translator(), "can you help me", formality="prefer_formal")
+    assert {tuple(each) for each in found} == {("<2de>",)}
+    assert [KNOWING.has_formality(each) for each in ("de", "en")] == [True, False]
+    assert not translator().has_formality("de")
