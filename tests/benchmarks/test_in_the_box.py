@@ -14,6 +14,7 @@ from limelight.models.families import build_model
 from limelight.recipes import find_recipe
 from limelight.storage.model import load_model, save_model
 from limelight.storage.tables import read_detector
+from limelight.text.augmentation import TAGGING
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ENGLISH = ("dog", "cat", "house", "tree", "bird", "river")
