@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
@@ -72,17 +72,13 @@ def train(
 
     if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
-    if begin_with is not None and not begin_with:
-        raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
-    if general and not begin_with:
-        raise UserError("--general is for a run that begins with another model: give --from MODEL, or leave it out")
+    _require_parent(begin_with, {"--general": general, "--extend-vocabulary": extend_vocabulary})
     there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
     parent = _parent(begin_with, there) if begin_with else None
     resolved = _start_from(recipe, config, there, parent)
-    if begin_with:
-        resolved = resolved.model_copy(update={"begin_with": begin_with})  # not parsed: a folder may be named 2024
-    if extend_vocabulary:
-        resolved = resolved.model_copy(update={"extend_vocabulary": True})
+    if begin_with:  # not parsed: a folder may be named 2024
+        extends = extend_vocabulary or resolved.extend_vocabulary
+        resolved = resolved.model_copy(update={"begin_with": begin_with, "extend_vocabulary": extends})
     pairs = {
         "train": _constrained(_pairs(train, source, target, "--train"), tag or [])
         + _tagged(back_translated, source, target),
@@ -155,6 +151,15 @@ def _tagged(files: list[str] | None, source: str, target: str) -> tuple[Corpus, 
     """Corpora of back-translated text: their source is a machine translation."""
     found = _pairs(files, source, target, "--back-translated")
     return tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in found)
+
+
+def _require_parent(begin_with: str | None, options: dict[str, Any]) -> None:
+    """Raise `UserError` for an empty `--from`, and for options that need it."""
+    if begin_with is not None and not begin_with:
+        raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
+    for name, given in options.items():
+        if given and not begin_with:
+            raise UserError(f"{name} is for a run that begins with another model: give --from MODEL, or leave it out")
 
 
 def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, ...]:
