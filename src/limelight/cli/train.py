@@ -92,9 +92,8 @@ def train(
     lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
     data = {name: files for name, files in {**pairs, **lines}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
-    bounds = {"training.max_minutes": max_minutes, "training.max_steps": max_steps}
-    computing = {"training.device": device, "training.threads": threads}
-    named = {"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, **bounds, **computing}
+    named = {"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes,
+        "training.max_steps": max_steps, "training.device": device, "training.threads": threads}  # fmt: skip
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
     short = None
