@@ -297,6 +297,12 @@ class Codec:
         return self.phrase_tokens.constraints(phrases) if any(phrases) else FREE
 
     @cached_property
+    def _spelled(self) -> frozenset[int]:
+        """The ids of the unknown token and of bytes in the source vocabulary."""
+        pieces = self.tokenizers.source.pieces(range(self.tokenizers.source.size))
+        return frozenset({UNKNOWN, *(place for place, piece in enumerate(pieces) if byte_of(piece))})
+
+    @cached_property
     def _letters(self) -> frozenset[str]:
         """The letters in the source vocabulary, in lower case."""
         source = self.tokenizers.source
@@ -314,8 +320,7 @@ class Codec:
 
     def unknown_share(self, text: str, request: Request) -> float:
         """The share of letters of a text that are not in the source vocabulary."""
-        ids = request.source[:-1]
-        if UNKNOWN not in ids and not any(map(byte_of, self.tokenizers.source.pieces(ids))):
+        if self._spelled.isdisjoint(request.source):
             return 0.0
         return unknown_share(text, self._letters)
 

@@ -53,7 +53,7 @@ from limelight.text.kept_signs import (
     put_back_signs,
     without_lost_emphasis,
 )
-from limelight.text.marking import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
+from limelight.text.marking import PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers, reversed_dates
 from limelight.text.numbers import lost_number_words
 from limelight.text.polarity import changes_polarity
@@ -158,7 +158,7 @@ Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
 def guarded(sentence: Sentence) -> Steps[Translation]:
     """The translation of a sentence, with warnings."""
     source = sentence.text
-    if not any(letter.isalnum() for letter in MARK.sub("", source)):
+    if not any(map(str.isalnum, source)):  # marks are not alphanumeric
         return replace(sentence.codec.finish(replace(sentence.prepared, request=None)), text=source)
     found = yield from sentence.search()
     best = checked(sentence, found[0])
@@ -205,7 +205,8 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
         found = (*found, "sign lost")
     if not all(is_used(term.strip(), text) for term in TERM.findall(sentence.text)):
         found = (*found, "term lost")
-    doubtful = checks.is_capitals(source) or in_title_case(sentence)
+    has_capitals = not source[1:].islower()  # most do not
+    doubtful = has_capitals and (checks.is_capitals(source) or in_title_case(sentence))
     return Attempt(translation, (*found, DOUBTFUL) if doubtful else found)
 
 

@@ -38,6 +38,7 @@ QUOTE = re.compile(r'["„“”«»]')
 """Double quotation marks."""
 SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['’‘‹›](?!\w)")
 """Words between single quotation marks; an apostrophe does not match."""
+_ANY_QUOTE = re.compile(r"""["„“”«»'‘‚‹›]""")
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """Characters that stand for tags and variables; none is in an address."""
@@ -61,11 +62,10 @@ def find_loop(source: str, output: str) -> tuple[str, ...]:
     repeated sequence of a few characters counts.
     """
     words = WORD.findall(output.casefold())
-    if len(words) - len(set(words)) >= FEWEST_TIMES - 1:  # else no word occurs so often
-        of_source = WORD.findall(source.casefold())
-        for size in range(1, MAX_NGRAM + 1):
-            if not _repeats(words, size, FEWEST_TIMES + (size == 1)):
-                continue
+    longest = (len(words) - len(set(words))) // (FEWEST_TIMES - 1)  # else no words occur so often
+    for size in range(1, min(longest, MAX_NGRAM) + 1):
+        if _repeats(words, size, FEWEST_TIMES + (size == 1)):
+            of_source = WORD.findall(source.casefold())
             times, place = longest_run(words, size)
             if times >= max(FEWEST_TIMES + (size == 1), 1 + longest_run(of_source, size)[0]):
                 return tuple(words[place : place + size])
@@ -150,6 +150,8 @@ def lost_quotes(source: str, output: str) -> int:
 
 
 def _count_quotes(text: str) -> int:
+    if not _ANY_QUOTE.search(text):
+        return 0
     return len(QUOTE.findall(text)) + 2 * len(SINGLE_QUOTED.findall(text))
 
 

@@ -65,6 +65,9 @@ _ORDINARY = r".,;:!?'\"()/\u2026\-\u2010-\u2015\u201a-\u201f\u2018\u2019\u2039\u
 _FORMAT = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 _SIGN = re.compile(rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_])[_µªº]+(?![^\W_])")
 """What is neither a letter, a digit nor ordinary punctuation, whose use differs between languages."""
+_NO_SIGN = re.compile(rf"[\w\s{_ORDINARY}]*")
+_IN_NAMES = frozenset("_µªº")
+"""Signs that are also parts of words."""
 _OF_AMOUNTS = "#~+<>=×±−≤≥≈%‰°$€£¥"
 _AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?[{_OF_AMOUNTS}]")
 """Signs beside numbers, which are often written in words: the checks of numbers and units compare them."""
@@ -198,6 +201,8 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
     """The signs of the source that the output has less or more often, and signs of code that only the output has.
     Ordinary punctuation and signs of amounts are not compared, as languages differ in them, and `&` and `%` are equal
     to a word."""
+    if all(_NO_SIGN.fullmatch(text) and _IN_NAMES.isdisjoint(text) for text in (source, output)):
+        return ()  # most texts
     added = set(_OF_CODE.findall(output)).difference(source)
     if not (added or _SIGN.search(source)):
         return ()

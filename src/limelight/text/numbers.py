@@ -52,7 +52,7 @@ LETTERS = "A-Za-z\u00c0-\u024f\u0370-\u052f"
 SPACES = " \u00a0\u202f\u2009"
 _FRACTION = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 MINUS = "-\u2212\u2013\u2010\u2011"
-_DIGIT = re.compile(rf"[\d{_FRACTION}₀-₉]")
+_DIGIT, _ASCII_DIGIT = re.compile(rf"[\d{_FRACTION}₀-₉]"), re.compile("[0-9]")
 _PLAIN = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?![{SPACES}]?\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}(?P<dash>[./-])\d{1,2}(?P=dash)(?:\d{4}|\d{2})"
 _PHONE = (
@@ -118,7 +118,8 @@ def find_numbers(text: str, language: str = "") -> list[Number]:
 
 def has_digits(text: str) -> bool:
     """Whether a text can have a number."""
-    return _DIGIT.search(text) is not None
+    pattern = _ASCII_DIGIT if text.isascii() else _DIGIT  # the first one takes a fifth of the time
+    return pattern.search(text) is not None
 
 
 def is_decade(text: str, number: Number) -> bool:
@@ -326,15 +327,15 @@ _SMALL = {
 _SCALES = {100, 1000, 10**6, 10**9, 10**12}
 """Values of words that often mean "many"."""
 _STEMS = {
-    "en": "teen|(?:twen|thir|for|fif|six|seven|eigh|nine)t(?:y|ie)|hundred|thousand|illion",
-    "de": "zehn|zig|[ßs]ig|hundert|tausend|illi",
-    "fr": "treiz|quatorz|quinz|seiz|dix|vingt|ant[eai]|trent|cent|mill",
+    "en": ("teen", "nty", "rty", "fty", "xty", "hty", "tie", "hundred", "thousand", "illion"),
+    "de": ("zehn", "zig", "sig", "hundert", "tausend", "illi"),
+    "fr": ("treiz", "quatorz", "quinz", "seiz", "dix", "vingt", "ante", "anta", "anti", "trent", "cent", "mill"),
 }
-_SPOKEN = {
-    language: re.compile(rf"{stems}|\b(?:{'|'.join(_SMALL[language].split())})\b", re.IGNORECASE)
-    for language, stems in _STEMS.items()
-}
-"""What a text with such a number contains."""
+"""What a text with larger numbers in words contains."""
+_ANY_WORD = re.compile(r"\w+")
+_SMALL_WORDS = {language: frozenset(words.split()) for language, words in _SMALL.items()}
+_HALF = {"en": "half past", "de": "halb", "fr": "demie"}
+"""What a text with half an hour contains."""
 _HALF_PAST = {
     "en": re.compile(r"\bhalf past (\w+)", re.IGNORECASE),
     "de": re.compile(r"\bhalb (\w+)", re.IGNORECASE),
@@ -351,7 +352,8 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         return ()
     hours = set(half_hours(source, first))
     lost = hours - others if hours and (others := set(half_hours(output, second))) else set[int]()
-    if _SPOKEN[first].search(source):
+    lower = source.casefold()
+    if any(stem in lower for stem in _STEMS[first]) or not _SMALL_WORDS[first].isdisjoint(_ANY_WORD.findall(lower)):
         text = _HALF_PAST[first].sub(" ", source)
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
         lost |= {each for each in wanted if not _has(each, output, second)}
@@ -379,6 +381,8 @@ def _has(value: int, output: str, language: str) -> bool:
 
 def half_hours(text: str, language: str) -> Iterator[int]:
     """The hours, from 0 to 11, after which half an hour has passed."""
+    if _HALF[language] not in text.casefold():
+        return
     for word in _HALF_PAST[language].findall(text):
         values = {int(word)} if word.isdecimal() else {each for each in word_values(word, language) if each <= 12}
         for hour in values:
