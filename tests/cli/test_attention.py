@@ -198,3 +198,21 @@ def test_mistakes_with_a_language_model_are_told(
 
 def test_a_kind_has_one_name_everywhere() -> None:
     assert {kind.value for kind in Kind} == set(KINDS) <= {field.name for field in fields(AttentionMap)}
+
+
+@pytest.mark.parametrize("measure", ["contributions", "shares", "erasure", "layers"])
+def test_other_measures_are_files(limelight: Limelight, trained: Path, tmp_path: Path, measure: str) -> None:
+    words = ["attention", "--model", trained, SENTENCE, "--target", "Kano velo.", "--measure", measure]
+    for ending in ("svg", "pdf", "tex", "csv", "json"):
+        assert limelight(*words, "-o", tmp_path / f"m.{ending}") == (0, "", f"wrote {tmp_path / f'm.{ending}'}\n")
+    values = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
+    assert (values["format"], SENTENCE in values["title"]) == (f"limelight.{measure}", True)
+    count = sum(len(panel["rows"]) * len(panel["columns"]) for panel in values["panels"])
+    assert len((tmp_path / "m.csv").read_text(encoding="utf-8").splitlines()) == 1 + count
+    missing = limelight(*words)
+    assert (missing.code, f"--measure {measure}: give a file" in missing.err) == (2, True)
+
+
+def test_other_measures_are_for_translators(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+    ended = limelight("attention", "--model", writing, "a dog", "--measure", "shares", "-o", tmp_path / "m.svg")
+    assert (ended.code, "this model does not translate" in ended.err) == (2, True)

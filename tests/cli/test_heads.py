@@ -9,6 +9,8 @@ from limelight.cli import heads as command
 from limelight.evaluation import heads
 from tests.cli.conftest import Limelight
 
+FILES = ["curve.csv", "curve.pdf", "curve.svg", "curve.tex", "heads.csv", "heads.json"]
+
 
 def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "heads"
@@ -23,7 +25,7 @@ def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, cor
     assert len((out / "heads.csv").read_text().splitlines()) == 1 + 6  # a layer of each side with two heads
     assert len((out / "curve.csv").read_text().splitlines()) == 1 + 3 * 7
     assert "heads removed" in (out / "curve.svg").read_text()
-    assert sorted(path.name for path in out.iterdir()) == ["curve.csv", "curve.svg", "heads.csv", "heads.json"]
+    assert sorted(path.name for path in out.iterdir()) == FILES
     again = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out)
     assert again.code == 2
     assert "heads.json: already exists" in again.err
@@ -50,7 +52,7 @@ def test_an_interrupted_study_continues(
     assert "it was started with other settings" in other.err
     ended = limelight(*words, "-o", out)
     assert ended.code == 0, ended.err
-    assert sorted(path.name for path in out.iterdir()) == ["curve.csv", "curve.svg", "heads.csv", "heads.json"]
+    assert sorted(path.name for path in out.iterdir()) == FILES
     continued = len(computed) - 5
     monkeypatch.setattr(heads, "sentence_losses", measured)
     whole = limelight(*words, "--json")
@@ -78,6 +80,24 @@ def test_the_error_rate_of_each_head(limelight: Limelight, trained: Path, corpus
 
 def test_what_has_no_such_heads_is_refused(limelight: Limelight, writing: Path, trained: Path, corpus: Path) -> None:
     ended = limelight("heads", "--model", writing, "--test", corpus / "test.tsv")
-    assert (ended.code, "this model does not translate" in ended.err) == (2, True)
+    assert (ended.code, "a language model is measured on random tokens" in ended.err) == (2, True)
+    ended = limelight("heads", "--model", trained)
+    assert (ended.code, "missing text: give sentence pairs as --test FILE..." in ended.err) == (2, True)
+    ended = limelight("heads", "--model", trained / "none", "--test", corpus / "test.tsv")
+    assert (ended.code, "none" in ended.err) == (2, True)
+    empty = trained.parent / "empty.tsv"
+    empty.write_text("", encoding="utf-8")
+    ended = limelight("heads", "--model", trained, "--test", empty)
+    assert (ended.code, "no pair has from 1 to" in ended.err) == (2, True), ended.err
     ended = limelight("heads", "--model", trained, "--model", trained, "--test", corpus / "test.tsv")
     assert (ended.code, "2 models: the heads of one are measured" in ended.err) == (2, True)
+
+
+def test_a_language_model_has_induction_scores(limelight: Limelight, writing: Path) -> None:
+    ended = limelight("heads", "--model", writing)
+    assert ended.code == 0, ended.err
+    assert "7 random tokens twice" in ended.out, "it has 16 positions"
+    lines = [line.split() for line in ended.out.splitlines()[1:]]
+    assert [line[:3] for line in lines] == [["decoder.0.self", "head", "0"], ["decoder.0.self", "head", "1"]]
+    values = json.loads(limelight("heads", "--model", writing, "--json").out)
+    assert [f"{score:.2f}" for score in values["scores"][0]] == [line[3] for line in lines]

@@ -2,12 +2,13 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from limelight.errors import UserError
-from limelight.inspection.layers import decoder_lens, encoder_lens
+from limelight.inspection.layers import decoder_lens, encoder_lens, states
 from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
 
 NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
@@ -81,3 +82,34 @@ def test_other_models_are_refused():
     for lens in (lambda model: encoder_lens(model, [3], max_length=3), lambda model: decoder_lens(model, [3], [4])):
         with pytest.raises(UserError, match="the layers of Transformers"):
             lens(make_model(recurrent()))
+
+
+@NORMS
+def test_states_are_what_layers_return(seed, norm):
+    """Against torch's own hooks."""
+    model = exact_model(transformer(norm=norm, encoder_layers=3))
+    source, target = random_rows((5, 4), 28)
+    seen = []
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        layer.register_forward_hook(lambda _, __, output: seen.append(output[0][0].detach().numpy()))
+    found = states(model, source, target)
+    assert found.encoder.shape[:2] == (4, 6)
+    assert found.decoder.shape[:2] == (3, 5)
+    for expected, own in zip(seen, [*found.encoder[1:], *found.decoder[1:]], strict=True):
+        np.testing.assert_allclose(own, expected, atol=1e-6)
+    features = model.project(model.decoder.leave(torch.tensor(found.decoder[-1:], dtype=torch.float64)))
+    expected = model.project(model.forward(batch_of(model, [source], [target])))
+    torch.testing.assert_close(features, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_states_of_recurrent_models(seed):
+    model = make_model(recurrent()).eval()
+    source, target = random_rows((5, 4), 28)
+    found = states(model, source, target)
+    batch = batch_of(model, [source], [target])
+    memory = model.encode(batch.source, batch.source_valid)
+    np.testing.assert_allclose(found.encoder, memory.annotations.detach().numpy(), atol=1e-6)
+    state = model.start(memory)
+    for place in range(5):
+        _, state = model.step(batch.target_in[:, place : place + 1], state)
+        np.testing.assert_allclose(found.decoder[0, place], state.top[0, 0].detach().numpy(), atol=1e-6)

@@ -11,10 +11,15 @@ STARTS = {
     ".svg": b"<?xml",
     ".json": b'{"format":"limelight.attention"',
     ".html": b"<!doctype html>",
+    ".pdf": b"%PDF-1.4",
+    ".tex": rb"% \usepackage{pgfplots}",
+    ".csv": b"panel,row,column,row_label,column_label,value\nencoder_self layer 0 head 0,0,0,",
 }
 
 
-@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg", "map.html"])
+@pytest.mark.parametrize(
+    "name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg", "map.html", "map.pdf", "map.tex", "map.csv"]
+)
 def test_the_ending_says_what_is_written(seed, tmp_path, name):
     path = tmp_path / name
     save(random_map(seed), path)
@@ -48,17 +53,17 @@ def test_an_existing_file_is_replaced(seed, tmp_path):
     assert path.read_bytes().startswith(STARTS[".json"])
 
 
-@pytest.mark.parametrize("name", ["map", "map.pdf", "map.jpeg", ".png", "map.png.gz"])
+@pytest.mark.parametrize("name", ["map", "map.gif", "map.jpeg", ".png", "map.png.gz"])
 def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.json \.html$"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.tex \.csv \.json \.html$"):
         save(random_map(seed), tmp_path / name)
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg$"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.tex$"):
         save_grid(random_map(seed), tmp_path / name)
     assert not os.listdir(tmp_path)
 
 
 def test_a_grid_is_a_picture_and_no_json(seed, tmp_path):
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg$"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.tex$"):
         save_grid(random_map(seed), tmp_path / "map.json")
 
 

@@ -15,6 +15,7 @@ from limelight.cli.output import can_color, can_show, show
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
+    from limelight.config import RunConfig
     from limelight.inspection import AttentionMap
     from limelight.pipelines.translator import Translator
 
@@ -26,6 +27,7 @@ EXAMPLES = """
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
   limelight attention --model runs/en-de "A dog runs." -o map.html
+  limelight attention --model runs/en-de "A dog runs." --measure erasure -o erasure.pdf
   limelight attention --model runs/plays "To be, or not to be" --layer 0
 """
 WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of tokens in each head"
@@ -39,6 +41,7 @@ def attention(
     target_lang: options.ToLanguage = "",
     output: drawing.Picture = None,
     beam: options.Beam = None,
+    measure: drawing.Measured = drawing.Measure.WEIGHTS,
     kind: drawing.KindOfMap = None,
     layer: drawing.Layer = None,
     head: drawing.Heads = None,
@@ -51,12 +54,16 @@ def attention(
 ) -> None:
     """Show the attention weights of a model for a sentence or a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
-    if theme is not None and (output is None or output.suffix.lower() == ".json"):
+    if theme is not None and (output is None or output.suffix.lower() in (".json", ".csv", ".tex")):
         raise UserError(f"--theme {theme.value}: themes are for pictures and pages: give -o FILE, such as -o map.png")
     from limelight.inspection import save, save_grid
 
     folders, configs = find_models(model, bundled=True)
     learns_from, machine = configs[0].model.learns_from, Machine(device, threads)
+    if measure is not drawing.Measure.WEIGHTS:
+        _write_measure(folders, configs, machine, sentence, measure, output, target=target,
+                       direction=(source_lang, target_lang), theme=theme)  # fmt: skip
+        return
     if "labels" in learns_from:
         _refuse_sides("an encoder alone", target, beam, source_lang, target_lang, end=True)
         seen, of_map = open_reader(folders, machine).attention(sentence), kind or drawing.Kind.ENCODER_SELF
@@ -85,6 +92,34 @@ def attention(
         save_grid(seen, output, kind=of_map, theme=colors)
     else:
         save(seen, output, kind=of_map, layer=layer, heads=head, theme=colors)
+    typer.echo(f"wrote {output}", err=True)
+
+
+def _write_measure(
+    folders: list[str],
+    configs: list[RunConfig],
+    machine: Machine,
+    sentence: str,
+    measure: drawing.Measure,
+    output: Path | None,
+    *,
+    target: str | None,
+    direction: tuple[str, str],
+    theme: drawing.Theme | None,
+) -> None:
+    """Write another measure than the weights."""
+    from limelight.inspection.views import ENDINGS, ending_of, save_view
+
+    if output is None:
+        raise UserError(f"--measure {measure.value}: give a file, such as -o {measure.value}.svg or .csv")
+    ending_of(output, ENDINGS)
+    if "pairs" not in configs[0].model.learns_from:
+        raise UserError(f"{folders[0]}: this model does not translate; --measure {measure.value} is for translators")
+    from limelight.pipelines.views import view_of
+
+    translator = open_translator(folders, machine, brief=True)
+    view = view_of(translator, measure.value, sentence, target, source_lang=direction[0], target_lang=direction[1])
+    save_view(view, output, theme=(theme or drawing.Theme.DARK).value)
     typer.echo(f"wrote {output}", err=True)
 
 
@@ -142,7 +177,7 @@ def _require_picture(
         raise UserError(f"--grid draws every layer and head: leave out {' and '.join(chosen)}")
     chosen += ["--grid"] if grid else []
     chosen += [f"--kind {kind.value}"] if kind is not None else []
-    if output is not None and output.suffix.lower() in (".json", ".html") and chosen:
+    if output is not None and output.suffix.lower() in (".json", ".csv", ".html") and chosen:
         ending = output.suffix.lower()
         raise UserError(f"{output}: {ending} contains all weights of all kinds: leave out {' and '.join(chosen)}")
 

@@ -19,6 +19,16 @@ class Kind(StrEnum):
     DECODER_SELF = "decoder_self"
 
 
+class Measure(StrEnum):
+    """The values of `--measure`."""
+
+    WEIGHTS = "weights"
+    CONTRIBUTIONS = "contributions"
+    SHARES = "shares"
+    ERASURE = "erasure"
+    LAYERS = "layers"
+
+
 class Theme(StrEnum):
     """The values of `--theme`."""
 
@@ -38,8 +48,16 @@ Picture = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Write a picture (.png, .svg), a page (.html) or all weights (.json). Default: text.",
+        help="Picture (.png, .svg, .pdf, .tex), page (.html) or all values (.json, .csv). Default: text.",
         metavar="FILE",
+    ),
+]
+Measured = Annotated[
+    Measure,
+    typer.Option(
+        "--measure",
+        help="Attention weights, or what they do: written to a file, see docs/inspection.md.",
+        metavar="weights|contributions|shares|erasure|layers",
     ),
 ]
 KindOfMap = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ import typer
 from limelight.cli import drawing, options
 from limelight.cli.arguments import by_direction, corpora, whole_number
 from limelight.cli.evaluate import read_test
-from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.models import Machine, find_models, open_generator, open_translator
 from limelight.cli.output import show
 from limelight.errors import UserError
 
@@ -30,9 +31,11 @@ EXAMPLES = """
   limelight heads --model runs/en-de --test test.tsv -o heads
   limelight heads --model runs/en-de --test test.tsv --bleu --greedy -o heads
   limelight heads --model runs/en-de --test gold.en gold.de --gold gold.align
+  limelight heads --model runs/plays
 """
 WITH_LESS_MEMORY = "Split very long lines"
-REPORT, TABLE, CURVE, PICTURE = "heads.json", "heads.csv", "curve.csv", "curve.svg"
+REPORT, TABLE, CURVE, PICTURES = "heads.json", "heads.csv", "curve.csv", ("curve.svg", "curve.pdf")
+TIKZ = "curve.tex"
 COMMITTED_SECONDS = 5.0
 """Results are written at most this often."""
 
@@ -46,12 +49,16 @@ class Asked(NamedTuple):
     sentences: int
 
 
+Test = Annotated[
+    list[str] | None,
+    typer.Option("--test", help="Parallel text; a language model needs none.", metavar="FILE..."),
+]
 Figures = Annotated[
     Path | None,
     typer.Option(
         "--output",
         "-o",
-        help=f"Folder for {REPORT}, {TABLE}, {CURVE} and {PICTURE}; the same command continues an interrupted one.",
+        help=f"Folder for {REPORT}, {TABLE}, {CURVE} and its pictures; the same command continues an interrupted one.",
         metavar="FOLDER",
     ),
 ]
@@ -81,7 +88,7 @@ Sentences = Annotated[
 
 
 def heads(
-    test: options.Test,
+    test: Test = None,
     model: options.OneModel = None,
     output: Figures = None,
     bleu: WithBleu = False,
@@ -104,7 +111,16 @@ def heads(
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: the heads of one are measured; give --model once")
     if "pairs" not in configs[0].model.learns_from:
-        raise UserError(f"{folders[0]}: this model does not translate; `limelight heads` is for translators")
+        if "labels" in configs[0].model.learns_from:
+            raise UserError(f"{folders[0]}: the heads of translators and of language models are measured")
+        if test or output is not None or bleu or greedy or gold is not None:
+            raise UserError(
+                f"{folders[0]}: a language model is measured on random tokens: give --model and --json only"
+            )
+        show(_induction(folders, Machine(device, threads), as_json=as_json))
+        return
+    if not test:
+        raise UserError("missing text: give sentence pairs as --test FILE...")
     groups = _groups(configs, corpora(test, source, target, "--test"), (source, target))
     asked, machine = Asked(bleu, greedy, gold, sentences), Machine(device, threads)
     with ExitStack() as leave:
@@ -115,6 +131,23 @@ def heads(
     show(study.to_json() if as_json else study.table())
     if output is not None:
         typer.echo(f"wrote {output}", err=True)
+
+
+def _induction(folders: list[str], machine: Machine, *, as_json: bool) -> str:
+    """The induction scores of a language model as a table or as JSON."""
+    from limelight.inspection.induction import LENGTH, induction_scores
+    from limelight.models.interface import longest_sequence
+
+    model = open_generator(folders, machine).model
+    length = min(LENGTH, ((longest_sequence(model) or 2 * LENGTH + 1) - 1) // 2)
+    scores = induction_scores(model, length=length)
+    if as_json:
+        values = {"format": "limelight.induction", "version": 1, "length": length, "scores": scores.tolist()}
+        return json.dumps(values, indent=1)
+    lines = [f"weight on the token after the former occurrence, {length} random tokens twice"]
+    for layer, heads in enumerate(scores):
+        lines += [f"decoder.{layer}.self  head {head}  {score:.2f}" for head, score in enumerate(heads)]
+    return "\n".join(lines)
 
 
 def _studied(
@@ -218,6 +251,7 @@ def _write(study: HeadStudy, output: Path, file: ResumableFile, theme: str) -> N
     """Write tables and picture, and the report last."""
     from limelight.files import write_whole, writing
     from limelight.inspection.heatmap import draw_curves, picture_bytes
+    from limelight.inspection.views import curves_tikz
 
     panels = {
         "loss, nats per target token": {
@@ -232,6 +266,8 @@ def _write(study: HeadStudy, output: Path, file: ResumableFile, theme: str) -> N
     with writing(output, "the same command writes it again"):
         write_whole(output / TABLE, study.heads_csv())
         write_whole(output / CURVE, study.curve_csv())
-        write_whole(output / PICTURE, picture_bytes(picture, "svg"))
+        write_whole(output / PICTURES[0], picture_bytes(picture, "svg"))
+        write_whole(output / PICTURES[1], picture_bytes(picture, "pdf"))
+        write_whole(output / TIKZ, curves_tikz(panels, across="heads removed"))
     file.commit(study.to_json().encode(), file.state)
     file.finish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import show
 from limelight.errors import UserError
 
-if TYPE_CHECKING:
-    from limelight.pipelines.patch import Patched
-
 EXAMPLES = """
 [bold]Examples[/bold]
   limelight patch --pair number --from en --to de
@@ -23,7 +20,6 @@ EXAMPLES = """
   limelight patch "A dog." "The dog." --model runs/en-de -o patch.svg
 """
 WITH_LESS_MEMORY = "Give shorter sentences: each of their tokens is a sentence of a batch"
-FORMS = (".svg", ".png", ".json", ".csv")
 
 
 class BuiltIn(StrEnum):
@@ -57,7 +53,10 @@ OtherTarget = Annotated[str | None, typer.Option("--other-target", help="Transla
 Picture = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", help="Picture (.svg, .png) or values (.json, .csv). Default: a table.", metavar="FILE"
+        "--output",
+        "-o",
+        help="Picture (.svg, .png, .pdf, .tex) or values (.json, .csv). Default: a table.",
+        metavar="FILE",
     ),
 ]
 
@@ -81,14 +80,14 @@ def patch(
     Vectors of one are put into the other, and the part of its translation that returns is measured for each layer and
     position.
     """
+    from limelight.inspection.views import ENDINGS, PICTURES, ending_of, save_view, write
+
     if (pair is None) == (first is None) or (first is None) != (second is None):
         raise UserError('give two texts, as in limelight patch "I saw it." "I see it.", or --pair number')
     if (target is None) != (other_target is None):
         raise UserError("--target and --other-target belong together: give both translations, or none")
-    ending = output.suffix.lower() if output is not None else ""
-    if output is not None and ending not in FORMS:
-        raise UserError(f"{output}: the suffix determines the format and must be one of {' '.join(FORMS)}")
-    if theme is not None and ending not in FORMS[:2]:
+    ending = ending_of(output, ENDINGS) if output is not None else ""
+    if theme is not None and ending not in PICTURES:
         raise UserError(f"--theme {theme.value}: themes are for pictures: give -o FILE, such as -o patch.svg")
     folders, configs = find_models(model, bundled=True)
     if len(folders) > 1:
@@ -103,24 +102,9 @@ def patch(
     found = patch_texts(translator, *texts, targets=said, source_lang=source_lang, target_lang=target_lang)
     if output is None:
         show(found.table())
+        return
+    if ending == ".json":
+        write(output, found.to_json().encode())
     else:
-        _write(found, output, ending, (theme or drawing.Theme.DARK).value)
-        typer.echo(f"wrote {output}", err=True)
-
-
-def _write(found: Patched, output: Path, ending: str, theme: str) -> None:
-    from limelight.files import write_whole
-    from limelight.inspection.heatmap import draw_stacked, picture_bytes
-    from limelight.pipelines.patch import layer_names
-
-    if ending in FORMS[:2]:
-        panels = [(effects, layer_names(len(effects)), columns) for columns, effects in found.panels().values()]
-        title = "\n".join(f"{text} → {said}" for text, said in zip(found.texts, found.translations, strict=True))
-        title += f"\nwhat returns of {found.tokens[0]} instead of {found.tokens[1]}: encoder, decoder"
-        content = picture_bytes(draw_stacked(panels, title=title, theme=theme), "svg" if ending == ".svg" else "png")
-    else:
-        content = (found.to_json() if ending == ".json" else found.to_csv()).encode()
-    try:
-        write_whole(output, content)
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        save_view(found.view(), output, theme=(theme or drawing.Theme.DARK).value)
+    typer.echo(f"wrote {output}", err=True)

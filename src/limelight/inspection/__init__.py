@@ -5,7 +5,8 @@ from limelight.inspection.contributions import contributions, token_contribution
 from limelight.inspection.erasure import erasures, rank_correlation
 from limelight.inspection.head_importance import gradient_scores, sentence_losses
 from limelight.inspection.heads import with_heads
-from limelight.inspection.layers import decoder_lens, encoder_lens
+from limelight.inspection.induction import induction_scores
+from limelight.inspection.layers import States, decoder_lens, encoder_lens, states
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.patching import Sides, patch
 from limelight.inspection.save import save, save_grid
@@ -16,18 +17,21 @@ __all__ = [
     "AttentionMap",
     "Link",
     "Sides",
+    "States",
     "attention_map",
     "contributions",
     "decoder_lens",
     "encoder_lens",
     "erasures",
     "gradient_scores",
+    "induction_scores",
     "patch",
     "rank_correlation",
     "reader_map",
     "save",
     "save_grid",
     "sentence_losses",
+    "states",
     "text_map",
     "text_picture",
     "token_contributions",

@@ -185,13 +185,16 @@ def draw_curves(
     return figure
 
 
-def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
-    """The finished picture. The same figure gives the same bytes; in SVG, labels stay text that can be searched."""
+PictureForm = Literal["png", "svg", "pdf"]
+
+
+def picture_bytes(figure: "Figure", form: PictureForm) -> bytes:
+    """The finished picture. The same figure gives the same bytes; in SVG and PDF, labels stay text."""
     from matplotlib import rc_context
 
     content = io.BytesIO()
-    metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
-    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "limelight"}
+    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "limelight", "pdf.fonttype": 42}
     with _ONE_AT_A_TIME, rc_context(settings), warnings.catch_warnings():
         # Characters without an installed font are drawn as boxes; in SVG the viewer's fonts are used.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")

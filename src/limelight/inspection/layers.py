@@ -9,14 +9,29 @@ the last one. Both show what is decodable, which is not what the model uses.
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from limelight.attention.attend import permit_keys
+from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
+from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer, TransformerMemory, kept_heads
+
+
+class States(NamedTuple):
+    """The vectors between the layers for a sentence pair, before a final normalization."""
+
+    encoder: npt.NDArray[np.float32]
+    """(layers, source tokens, width), the end included. Layer 0 are the embeddings of a Transformer; a recurrent model
+    has one layer, the annotations."""
+    decoder: npt.NDArray[np.float32]
+    """(layers, target tokens, width), likewise: the vectors from which each token, and the end, is predicted. A
+    recurrent model has one layer, the states of its top layer."""
 
 
 class LayerTranslation(NamedTuple):
@@ -39,6 +54,55 @@ class LayerPrediction(NamedTuple):
     """Log-probability of the given token."""
 
 
+def states(
+    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+) -> States:
+    """The states of encoder and decoder for a source and a given target; ids are without start and end.
+
+    Raises `UserError` for models without encoder and decoder.
+    """
+    with eval_mode(model) as device:
+        batch = model.batch([source_ids], [target_ids]).to(device)
+        if isinstance(model, Recurrent):
+            memory = model.encode(batch.source, batch.source_valid, keep_heads=keep_heads)
+            state, tops = model.start(memory), []
+            for ids in batch.target_in.split(1, dim=1):
+                _, state = model.step(ids, state)
+                tops.append(state.top)
+            return States(_array(memory.annotations), _array(torch.cat(tops, dim=1)))
+        transformer = _transformer(model)
+        encoded = _encoder_states(transformer, batch, keep_heads)
+        memory_features = transformer.encoder.leave(encoded[-1:])
+        return States(_array(encoded), _array(_decoder_states(transformer, memory_features, batch, keep_heads)))
+
+
+def _array(layers: Tensor) -> npt.NDArray[np.float32]:
+    return layers.float().cpu().numpy()
+
+
+def _encoder_states(model: Transformer, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
+    """(layers + 1, source, model) of a batch of one sentence."""
+    hidden, rotate = model.encoder.enter(batch.source)
+    may_attend, found = permit_keys(batch.source_valid), [hidden]
+    for depth, layer in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
+        kept = kept_heads(keep_heads, f"encoder.{depth}.self")
+        hidden, _ = layer(hidden, may_attend, rotate=rotate, keep_heads=kept)
+        found.append(hidden)
+    return torch.cat(found)
+
+
+def _decoder_states(model: Transformer, memory: Tensor, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
+    """(layers + 1, target, model) of a batch of one sentence."""
+    sources = model.decoder.project_memory(memory, permit_keys(batch.source_valid))
+    hidden, rotate = model.decoder.enter(batch.target_in)
+    found = [hidden]
+    for depth, layer in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
+        kept = [kept_heads(keep_heads, f"decoder.{depth}.{of}") for of in ("self", "cross")]
+        hidden = layer(hidden, sources[depth], rotate=rotate, keep_self=kept[0], keep_cross=kept[1]).features
+        found.append(hidden)
+    return torch.cat(found)
+
+
 def encoder_lens(
     model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, keep_heads: KeepHeads | None = None
 ) -> list[LayerTranslation]:
@@ -50,13 +114,7 @@ def encoder_lens(
     transformer = _transformer(model)
     with eval_mode(model) as device:
         batch = model.batch([source_ids], [()]).to(device)
-        hidden, rotate = transformer.encoder.enter(batch.source)
-        may_attend, states = permit_keys(batch.source_valid), [hidden]
-        for depth, layer in enumerate(cast(list[EncoderLayer], list(transformer.encoder.layers))):
-            kept = kept_heads(keep_heads, f"encoder.{depth}.self")
-            hidden, _ = layer(hidden, may_attend, rotate=rotate, keep_heads=kept)
-            states.append(hidden)
-        features = transformer.encoder.leave(torch.cat(states))
+        features = transformer.encoder.leave(_encoder_states(transformer, batch, keep_heads))
         valid = batch.source_valid.expand(len(features), -1)
         return _greedy(transformer, TransformerMemory(features, valid, keep_heads), max_length)
 
@@ -72,15 +130,9 @@ def decoder_lens(
     transformer = _transformer(model)
     with eval_mode(model) as device:
         batch = model.batch([source_ids], [target_ids]).to(device)
-        memory = transformer.encode(batch.source, batch.source_valid, keep_heads=keep_heads)
-        sources = transformer.decoder.project_memory(memory.features, permit_keys(batch.source_valid))
-        hidden, rotate = transformer.decoder.enter(batch.target_in)
-        states = [hidden]
-        for depth, layer in enumerate(cast(list[DecoderLayer], list(transformer.decoder.layers))):
-            kept = [kept_heads(keep_heads, f"decoder.{depth}.{of}") for of in ("self", "cross")]
-            hidden = layer(hidden, sources[depth], rotate=rotate, keep_self=kept[0], keep_cross=kept[1]).features
-            states.append(hidden)
-        logits = model.project(transformer.decoder.leave(torch.cat(states)))
+        memory = transformer.encode(batch.source, batch.source_valid, keep_heads=keep_heads).features
+        states = _decoder_states(transformer, memory, batch, keep_heads)
+        logits = model.project(transformer.decoder.leave(states))
         found = logits.float().softmax(dim=-1)  # (layers, positions, vocab)
         top, best = found.max(dim=-1)
         given = found.gather(-1, batch.target_out.expand(len(found), -1)[..., None])[..., 0]

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from limelight.errors import UserError
-from limelight.files import write_whole
 from limelight.inspection.attention_map import AttentionMap
-from limelight.inspection.heatmap import draw_panels, draw_weights, picture_bytes
+from limelight.inspection.heatmap import PictureForm, draw_panels, draw_weights, picture_bytes
+from limelight.inspection.views import PICTURES, Panel, View, ending_of, save_view, write
 
 if TYPE_CHECKING:
     from limelight.inspection.heatmap import Figure
@@ -46,8 +45,7 @@ def draw_grid(attention: AttentionMap, kind: str = "cross", *, theme: str = "dar
     )
 
 
-PICTURES = (".png", ".svg")
-ENDINGS = (*PICTURES, ".json", ".html")
+ENDINGS = (*PICTURES, ".tex", ".csv", ".json", ".html")
 
 
 def save(
@@ -59,37 +57,41 @@ def save(
     heads: int | Sequence[int] | None = None,
     theme: str = "dark",
 ) -> None:
-    """Write a map as `.png` or `.svg`, averaged over the chosen layers and heads, all weights as `.json`, or the page
-    of the map as `.html`. The theme `light` is for print.
+    """Write a map: averaged over the chosen layers and heads as a picture (`.png`, `.svg`, `.pdf`) or as TikZ (`.tex`),
+    all weights as `.json` or `.csv`, or the page of the map as `.html`. The theme `light` is for print.
 
     The file is written atomically. Raises `UserError` for another suffix, an unknown kind, layer or head, a path that
-    cannot be written, or if matplotlib is missing.
+    cannot be written, or if matplotlib is missing for a picture.
     """
-    ending = _ending(path, ENDINGS)
+    ending = ending_of(path, ENDINGS)
     if ending == ".json":
-        _write(path, attention.to_json().encode())
+        write(path, attention.to_json().encode())
     elif ending == ".html":
         attention.to_html(path, theme=theme)
+    elif ending == ".csv":
+        save_view(_every_head(attention, attention.kinds), path)
+    elif ending == ".tex":
+        panel = Panel(kind, attention.average(kind, layer=layer, heads=heads), *attention.labels(kind))
+        save_view(View("attention", attention.title(kind, layer=layer, heads=heads), [panel]), path)
     else:
         figure = draw_average(attention, kind, layer=layer, heads=heads, theme=theme)
-        _write(path, picture_bytes(figure, "svg" if ending == ".svg" else "png"))
+        write(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
 
 
 def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross", theme: str = "dark") -> None:
-    """Write every layer and head of one kind as one picture, `.png` or `.svg`. Errors as in `save`."""
-    ending = _ending(path, PICTURES)
-    _write(path, picture_bytes(draw_grid(attention, kind, theme=theme), "svg" if ending == ".svg" else "png"))
+    """Write every layer and head of one kind as one picture, `.png`, `.svg`, `.pdf` or `.tex`. Errors as in `save`."""
+    ending = ending_of(path, (*PICTURES, ".tex"))
+    if ending == ".tex":
+        save_view(_every_head(attention, [kind]), path)
+    else:
+        write(path, picture_bytes(draw_grid(attention, kind, theme=theme), cast(PictureForm, ending[1:])))
 
 
-def _write(path: str | Path, content: bytes) -> None:
-    try:
-        write_whole(Path(path), content)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
-
-
-def _ending(path: str | Path, endings: Sequence[str]) -> str:
-    ending = Path(path).suffix.lower()
-    if ending not in endings:
-        raise UserError(f"{path}: the suffix determines the format and must be one of {' '.join(endings)}")
-    return ending
+def _every_head(attention: AttentionMap, kinds: Sequence[str]) -> View:
+    panels = [
+        Panel(f"{kind} layer {layer} head {head}", weights, *attention.labels(kind))
+        for kind in kinds
+        for layer, heads in enumerate(attention.weights(kind))
+        for head, weights in enumerate(heads)
+    ]
+    return View("attention", attention.title(kinds[0], each=True) if kinds else "", panels)

@@ -148,21 +148,21 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
 def _needed(translator: Translator, seen: AttentionMap, target: Sequence[int], source: Sequence[int]) -> Needed | None:
     """The source tokens that each target token needs: those of the word with which the model's alignment heads link it,
     or, without such heads, those found by erasure. None for a long sentence. Tags are no words of a text."""
-    words_of = _words_of(seen)
+    own = words_of(seen)
     count = max(seen.source_words, default=0)
     if not seen.cross.size:
         return None
     if translator.alignment_heads:
         each = [[token] for token in range(len(target))]
-        pair = TokenizedPair(source, target, words_of, each, (count, len(target)))
+        pair = TokenizedPair(source, target, own, each, (count, len(target)))
         linked = best_sources(between_words(seen.cross.astype(np.float64), pair), translator.alignment_heads)
-        return [*([token for token, words in enumerate(words_of) if word in words] for word in linked), []]
+        return [*([token for token, words in enumerate(own) if word in words] for word in linked), []]
     if count * (len(target) + 1) > MAX_ERASED:
         return None
-    return needed_words(translator.model, Rows(source, target, words_of, count))
+    return needed_words(translator.model, Rows(source, target, own, count))
 
 
-def _words_of(seen: AttentionMap) -> list[list[int]]:
+def words_of(seen: AttentionMap) -> list[list[int]]:
     """The word of each source token, none for a tag; without the end."""
     named = zip(seen.source_pieces, seen.source_words, strict=True)
     return [[] if is_control(piece) else [word] for piece, word in named][:-1]
@@ -181,12 +181,12 @@ def measured(translator: Translator, question: Question) -> dict[str, Any]:
     found: dict[str, Any] = {}
     count = len(set(seen.source_words)) - 1
     if count * (len(target) + 1) <= MAX_MEASURED:
-        rows = Rows(source, target, _words_of(seen), count)
+        rows = Rows(source, target, words_of(seen), count)
         found["erasure"] = packed(erasures(translator.model, rows, keep_heads=keep_heads).T)
     if "decoder_self" in seen.kinds and "cross" in seen.kinds:
         parts = attention_parts(translator.model, source, target, keep_heads)
         found["contributions"] = {
-            kind: {"norms": packed(each.norms), "mean": packed(_mean_share(each.layers))}
+            kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
             for kind, each in of_parts(parts).items()
         }
         shares = followed(parts)
@@ -194,7 +194,7 @@ def measured(translator: Translator, question: Question) -> dict[str, Any]:
     return found
 
 
-def _mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """(rows, columns): each row as shares, the mean over the layers; zero where a layer contributes nothing."""
     sums = layers.sum(axis=-1, keepdims=True)
     found: npt.NDArray[np.float32] = np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)

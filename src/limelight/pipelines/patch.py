@@ -1,14 +1,13 @@
 """Patching between two sentences: which vectors keep the difference between their translations."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from limelight.errors import UserError
-from limelight.inspection.patching import Array, Effects, Sides, patch
+from limelight.inspection.patching import Effects, Sides, patch
+from limelight.inspection.views import Panel, View
 from limelight.inspection.words import END_PIECE, START_PIECE, readable
 from limelight.pipelines.translator import Translator
 
@@ -37,9 +36,11 @@ class Patched:
     """The first token in which the translations differ."""
     effects: Effects
 
-    def panels(self) -> dict[str, tuple[tuple[str, ...], Array]]:
-        """The columns and the effects of the encoder and of the decoder."""
-        return {"encoder": (self.source, self.effects.encoder), "decoder": (self.read, self.effects.decoder)}
+    def view(self) -> View:
+        """The effects for a file: a panel for the encoder and one for the decoder."""
+        title = "\n".join(f"{text} → {said}" for text, said in zip(self.texts, self.translations, strict=True))
+        title += f"\nwhat returns of {self.tokens[0]} instead of {self.tokens[1]}: encoder, decoder"
+        return View("patching", title, self.panels())
 
     def values(self) -> dict[str, Any]:
         """All values, as `to_json` writes them."""
@@ -52,24 +53,17 @@ class Patched:
             "difference": [self.effects.first, self.effects.second],
         }
         return values | {
-            name: {"positions": list(columns), "effects": effects.tolist()}
-            for name, (columns, effects) in self.panels().items()
+            panel.name: {"positions": list(panel.columns), "effects": panel.values.tolist()} for panel in self.panels()
         }
 
     def to_json(self) -> str:
         """All values as JSON."""
         return json.dumps(self.values(), ensure_ascii=False, indent=1) + "\n"
 
-    def to_csv(self) -> str:
-        """A line for each layer and position."""
-        content = io.StringIO()
-        writer = csv.writer(content, lineterminator="\n")
-        writer.writerow(["stack", "layers", "position", "token", "effect"])
-        for name, (columns, effects) in self.panels().items():
-            for layer, row in enumerate(effects):
-                for place, value in enumerate(row):
-                    writer.writerow([name, layer, place, columns[place], float(value)])
-        return content.getvalue()
+    def panels(self) -> list[Panel]:
+        """The effects of the encoder and of the decoder."""
+        sides = (("encoder", self.effects.encoder, self.source), ("decoder", self.effects.decoder, self.read))
+        return [Panel(name, effects, layer_names(len(effects)), columns) for name, effects, columns in sides]
 
     def table(self) -> str:
         """The effects as text."""
@@ -78,25 +72,21 @@ class Patched:
         lines.append(
             f"log p({one}) - log p({other}): {first:+.2f} with the first source, {second:+.2f} with the second"
         )
-        for name, (columns, effects) in self.panels().items():
+        for name, effects, names, columns in self.panels():
             widths = [max(5, len(column)) for column in columns]
             titles = " ".join(column.rjust(width) for column, width in zip(columns, widths, strict=True))
             lines += ["", f"{name:<10} {titles}"]
-            for layer, row in enumerate(effects):
+            for layer, row in zip(names, effects, strict=True):
                 values = " ".join(
                     f"{round(value, 2) + 0:.2f}".rjust(width) for value, width in zip(row, widths, strict=True)
                 )
-                lines.append(f"{_layer(layer):<10} {values}")
+                lines.append(f"{layer:<10} {values}")
         return "\n".join(lines)
-
-
-def _layer(count: int) -> str:
-    return f"layer {count - 1}" if count else "embeddings"
 
 
 def layer_names(count: int) -> list[str]:
     """The rows of effects."""
-    return [_layer(number) for number in range(count)]
+    return ["embeddings", *(f"layer {number}" for number in range(count - 1))]
 
 
 def patch_texts(

@@ -24,6 +24,7 @@ from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heads import Heads, with_heads
+from limelight.inspection.layers import States, states
 from limelight.inspection.maps import attention_map
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.models.interface import Seq2Seq, eval_mode
@@ -358,17 +359,40 @@ class Translator(Codec):
         if keep_heads:
             changed = self.with_heads(keep_heads)
             return changed.attention(text, target, beam_size, source_lang=source_lang, target_lang=target_lang)
+        tokenizers, target_ids = self.inspected(
+            text, target, beam_size, source_lang=source_lang, target_lang=target_lang
+        )
+        return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
+
+    def states(
+        self, text: str, target: str | None = None, *, source_lang: str | None = None, target_lang: str | None = None
+    ) -> States:
+        """The states of encoder and decoder for `text` and the model's own translation, or a given `target`.
+
+        Their axes are layers, the tokens of `attention` for the same texts, and the width. Raises `UserError` as
+        `attention` does, and for models without encoder and decoder.
+        """
+        tokenizers, target_ids = self.inspected(text, target, source_lang=source_lang, target_lang=target_lang)
+        return states(self.model, tokenizers.source.encode(text), target_ids)
+
+    def inspected(
+        self,
+        text: str,
+        target: str | None = None,
+        beam_size: int | None = None,
+        *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+    ) -> tuple[Tokenizers, Sequence[int]]:
+        """The tokenizers of the direction, and the tokens of the given target or of the model's own translation."""
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
-        direction = self._direction(text, source_lang, target_lang).direction
-        tokenizers = self.tokenizers_of(direction)
+        tokenizers = self.tokenizers_of(self._direction(text, source_lang, target_lang).direction)
         if target is not None:
-            target_ids: Sequence[int] = tokenizers.target.encode(target)
-        else:
-            prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
-            requests = [each.request for each in prepared if each.request is not None]
-            target_ids = next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
-        return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
+            return tokenizers, tokenizers.target.encode(target)
+        prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
+        requests = [each.request for each in prepared if each.request is not None]
+        return tokenizers, next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
 
     def with_heads(self, keep_heads: Heads) -> Translator:
         """A translator whose heads contribute as much as given: `{"decoder.1.cross": [1, 0, 1, 1]}` switches off one.
