@@ -2,13 +2,15 @@
 
     python -m benchmarks.interaction            (after `make test-browser` has set up .venv; Chromium as there)
 
-A map of random weights is saved as one file and opened. Each interaction is a real movement, click or key of the
-browser, repeated; the time is that of the Event Timing API, from the event to the frame that shows its effect, in steps
-of 8 ms (below 16 ms the browser reports nothing: those count as 16). `main thread` is what the page's thread computed
-from the event until it was idle again, thumbnails included: other work on the machine changes it less.
+A map of random weights, with random measures for the other views, is saved as one file and opened. Each interaction is
+a real movement, click or key of the browser, repeated; the time is that of the Event Timing API, from the event to the
+frame that shows its effect, in steps of 8 ms (below 16 ms the browser reports nothing: those count as 16). The column
+`main thread` is what the page's thread computed from the event until it was idle again, thumbnails included: other work
+on the machine changes it less.
 """
 
 import os
+import re
 import shutil
 import statistics
 import tempfile
@@ -23,6 +25,8 @@ import typer
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from limelight.inspection import AttentionMap
+from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.standalone import standalone_page
 
 TOKENS, LAYERS, HEADS, SEED = 100, 6, 8, 11
 AIM = 100
@@ -81,6 +85,35 @@ def large_map() -> AttentionMap:
     )  # fmt: skip
 
 
+def large_document() -> dict[str, Any]:
+    """The document of that map, with measures, layers and patching of as many tokens, and a translation."""
+    random, seen = np.random.default_rng(SEED), large_map()
+    document = page_document(seen, every_head=True)
+    norms = packed(random.random((LAYERS, HEADS, TOKENS), np.float32))
+    shares = packed(random.random((TOKENS, TOKENS), np.float32) / TOKENS)
+    chosen = {"id": 5, "text": "part", "begins": True, "probability": 0.5, "log_probability": -0.7, "chosen": 0.5}
+    effects = {"positions": list(seen.source_pieces), "effects": random.random((LAYERS + 1, TOKENS)).tolist()}
+    text = " ".join(seen.target_pieces)
+    document["translation"] = {
+        "text": text, "ids": [5] * (TOKENS - 1), "log_probability": -9.0, "prefix": [], "off": {}, "temperature": {},
+    }  # fmt: skip
+    document["measures"] = {
+        "erasure": packed(random.random((TOKENS, TOKENS // 2), np.float32)),
+        "contributions": {kind: {"norms": norms, "mean": packed(seen.average(kind))} for kind in seen.kinds},
+        "shares": {"source": shares, "prefix": shares},
+    }
+    depths = range(LAYERS + 1)
+    document["layers"] = {
+        "encoder": [{"text": f"{text} {depth}", "log_probability": -9.0, "finished": True} for depth in depths],
+        "decoder": [[chosen] * TOKENS for _ in depths],
+    }
+    document["patching"] = {
+        "texts": ["a", "b"], "translations": ["a", "b"], "tokens": ["a", "b"], "difference": [1.0, -1.0],
+        "encoder": effects, "decoder": effects,
+    }  # fmt: skip
+    return document
+
+
 @contextmanager
 def opened(browser: str) -> Iterator[Any]:
     """The page of the large map, at the size of a laptop, with all that is drawn at first."""
@@ -90,7 +123,7 @@ def opened(browser: str) -> Iterator[Any]:
     if path is None:
         raise SystemExit(f"there is no {browser!r}: install it (Debian: apt-get install chromium), or --browser PATH")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        large_map().to_html(Path(folder) / "large.html")
+        (Path(folder) / "large.html").write_text(standalone_page(large_document()), encoding="utf-8")
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = started.new_page(viewport={"width": 1366, "height": 860})
         page.goto(f"{(Path(folder) / 'large.html').as_uri()}#words=0")
@@ -114,6 +147,13 @@ def interactions() -> dict[str, Action]:
         there = page.locator("[data-kind]")
         there.nth((turn + 1) % there.count()).click()
 
+    measures = ("Show contributions", "Show weights")
+
+    def layer(page: Any, turn: int) -> None:
+        if turn == 0:
+            page.get_by_role("tab", name="Layers").click()
+        page.get_by_label("Encoder layer").press("ArrowLeft" if turn % 2 == 0 else "ArrowRight")
+
     return {
         "point at a token": lambda page, turn: page.locator(".tokens").nth(1).locator("button").nth(3 * turn).hover(),
         "pin a token": lambda page, turn: page.locator(".tokens").nth(1).locator("button").nth(3 * turn).click(),
@@ -121,7 +161,10 @@ def interactions() -> dict[str, Action]:
         "next head by keyboard": lambda page, turn: page.keyboard.press("ArrowRight"),
         "point at a cell": cell,
         "another kind of attention": kind,
-        "words or subwords": lambda page, turn: page.get_by_role("button", name="Show ").click(),
+        "words or subwords": lambda page, turn: page.get_by_role("button", name=re.compile("Show (sub)?words")).click(),
+        "open Influence, Layers, Patching": lambda page, turn: page.get_by_role("tab").nth(1 + turn % 3).click(),
+        "weights or contributions": lambda page, turn: page.get_by_role("button", name=measures[turn % 2]).click(),
+        "layer by the slider": layer,
         "theme": lambda page, turn: page.get_by_role("button", name="theme").click(),
         "open or leave the tour": lambda page, turn: (
             page.get_by_role("button", name="Tour").click()

@@ -1,6 +1,5 @@
 """The page as one file, without a server."""
 
-import base64
 import csv
 import io
 import json
@@ -16,6 +15,7 @@ from limelight.pipelines.explain import Question, explained_page
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import tokens, until, untrained
 from tests.inspection.fakes import random_map, softmax
+from tests.pipelines.test_explain import array
 
 SEED = 11
 
@@ -154,6 +154,35 @@ def test_the_tour_drives_the_same_page(open_page, accessible, address):
     accessible(page)
 
 
+def test_the_tour_asks_before_it_shows(open_page, address, seen):
+    page = open_page(f"{address}#words=0")
+    page.get_by_role("button", name="Tour").click()
+    page.locator(".bottleneck").wait_for()
+    page.get_by_role("button", name="Next").click()
+    assert page.locator(".stage .lines").evaluate("each => getComputedStyle(each).visibility") == "hidden"
+    assert page.locator(".cone").count() == 0
+    row = seen.average("cross")[1]
+    wrong = int(row.argmin())
+    tokens(page, 0).nth(wrong).click()
+    told = page.locator(".asks").inner_text()
+    assert told.startswith("You chose: ")
+    assert f"gets {row[wrong]:.2f}" in told
+    assert f"gets {row.max():.2f}, the most" in told
+    assert page.locator(".cone").count() > 0
+
+
+def test_paper_is_light(open_page, address):
+    page = open_page(address)
+    dark = page.locator(".picture canvas").first.screenshot()
+    page.emulate_media(media="print")
+    until(page, "() => document.documentElement.dataset.theme === 'light'")
+    assert page.locator(".views").is_hidden()
+    page.wait_for_timeout(200)
+    assert page.locator(".picture canvas").first.screenshot() != dark
+    page.emulate_media(media="screen")
+    until(page, "() => document.documentElement.dataset.theme === 'dark'")
+
+
 def test_pictures_and_the_document_are_saved(open_page, address, seen):
     page = open_page(address)
     page.locator(".menu summary").click()
@@ -163,8 +192,7 @@ def test_pictures_and_the_document_are_saved(open_page, address, seen):
         content = Path(download.value.path()).read_bytes()
         assert content.startswith(start), name
     document = json.loads(content)
-    values = np.frombuffer(base64.b64decode(document["matrices"]["cross"]["data"]), dtype="<f4")
-    np.testing.assert_array_equal(values.reshape(seen.cross.shape), seen.cross)
+    np.testing.assert_allclose(array(document["matrices"]["cross"]), seen.cross, atol=2e-5)
 
 
 def test_a_notebook_shows_it_in_a_frame_without_an_address(open_page, seen, tmp_path):

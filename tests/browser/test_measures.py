@@ -1,6 +1,9 @@
 """What weights do not say, on the page; and what a visitor is told of a model that loads and a service that is gone."""
 
+import csv
+import io
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 
 from limelight.inspection.erasure import Rows, erasures
 from limelight.pipelines.explain import Question, explain, explained_page, layers_of, measured
+from limelight.pipelines.patch import patch_texts
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import TEXT, rest, tokens, until, untrained
 from tests.pipelines.test_explain import array
@@ -89,6 +93,43 @@ def test_the_slider_shows_the_translation_after_a_layer(visit, accessible):
         until(page, "text => document.querySelector('#view-layers .sentence').textContent.trim() === text", text)
     assert "depth=" in page.url
     accessible(page)
+
+
+def test_patching_shows_what_comes_back(visit, accessible, picture):
+    page = visit("view=patching&one=ab&other=cd")
+    until(page, "() => document.querySelector('#view-patching .found').textContent.includes('log p')")
+    found = patch_texts(untrained(), "ab", "cd", source_lang="en", target_lang="de")
+    assert found.translations[1] in page.locator("#view-patching .found").inner_text()
+    page.locator(".menu summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="This view as CSV").click()
+    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+    depth = len(found.effects.encoder)
+    assert rows[0] == ["", *found.source]
+    assert [row[0] for row in rows[1 : depth + 1]] == [
+        f"layer {each - 1}" if each else "embeddings" for each in range(depth)
+    ]
+    shown = np.array([row[1:] for row in rows[1 : depth + 1]], float)
+    np.testing.assert_allclose(shown, found.effects.encoder, atol=1e-5)
+    accessible(page)
+    picture(page, "patching")
+    page.get_by_label("Second sentence").fill("cde")
+    page.get_by_role("button", name="Compare").click()
+    until(page, "() => document.querySelector('#view-patching').textContent.includes('equal numbers of tokens')")
+
+
+def test_words_that_translate_one_another_are_outlined(visit):
+    page = visit()
+    alignment = explain(untrained(), Question(TEXT, "en", "de"))["alignment"]
+    row = next(place for place, columns in enumerate(alignment) if columns)
+    tokens(page, 1).nth(row).hover()
+    (column,) = alignment[row]
+    upper = tokens(page, 0).all()
+    outlined = [place for place, each in enumerate(upper) if "aligned" in each.get_attribute("class")]
+    assert outlined == [column]
+    assert f"Aligned with “{TEXT[column]}”" in page.locator(".spoken").inner_text()
+    tokens(page, 0).nth(column).hover()
+    assert "aligned" in tokens(page, 1).nth(row).get_attribute("class")
 
 
 def test_a_file_holds_the_measures(open_page, tmp_path):

@@ -53,6 +53,51 @@ def test_a_word_is_forced(visit):
     assert settled(page, after) == before
 
 
+def test_own_words_are_forced_and_back_undoes_it(visit):
+    page = visit("view=steps&step=1")
+    before = output(page)
+    field = page.locator("#view-steps").get_by_label("Words to force")
+    field.fill("fe")
+    field.press("Enter")
+    after = settled(page, before)
+    first = explain(untrained(), Question(TEXT, "en", "de"))["translation"]["ids"][:1]
+    expected = explain(untrained(), Question(TEXT, "en", "de", prefix=tuple(first), forced="fe"))["translation"]
+    assert after == expected["text"]
+    assert "the beginning “" in page.locator(".changes").inner_text()
+    assert f"Without this: “{before}”" in page.locator(".changes").inner_text()
+    page.get_by_role("tab", name="What if").click()
+    assert page.locator(".chip").count() == len(expected["prefix"]) == 3
+    assert page.locator(".kept").count() == 0, "nothing about the words before: forcing does not change them"
+    page.go_back()
+    assert settled(page, after) == before
+    assert page.locator(".changes").inner_text() == ""
+
+
+def test_a_file_opens_as_it_was_left_and_says_what_was_changed(visit, open_page, tmp_path):
+    page = visit("view=influence&row=1&kind=cross&layer=1&head=2&off=decoder.0.cross:1")
+    page.locator(".menu summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Everything as a page").click()
+    download.value.save_as(tmp_path / "limelight.html")
+    file = open_page((tmp_path / "limelight.html").as_uri())
+    assert file.locator("#tab-influence").get_attribute("aria-selected") == "true"
+    assert "layer 1, head 2" in file.locator(".stage-title").inner_text()
+    assert tokens(file, 1).nth(1).get_attribute("aria-pressed") == "true"
+    told = file.locator(".changes").inner_text()
+    assert told.startswith("Changed: decoder.0.cross: head 1 off. Without this: “")
+    assert told == page.locator(".changes").inner_text()
+
+
+def test_every_view_is_within_320_pixels(visit):
+    page = visit()
+    page.set_viewport_size({"width": 320, "height": 700})
+    for name in page.get_by_role("tab").all_inner_texts():
+        page.get_by_role("tab", name=name).click()
+        rest(page)
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, name
+
+
 def test_an_edited_source_stands_beside_the_old_one(visit):
     page = visit("view=whatif&off=decoder.0.cross:1")
     before, off = output(page), {"decoder.0.cross": [1]}

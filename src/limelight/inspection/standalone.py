@@ -21,10 +21,13 @@ from limelight.inspection.page_data import Seen, packed, page_document
 IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
-COMMENT = re.compile(r"^/\*\*.*?\*/\n|^ *//.*\n|^ +", re.MULTILINE | re.DOTALL)
-"""Comments on lines of their own, and indentation: a third of the modules. No string of them spans two lines."""
+COMMENT = re.compile(r"^/\*\*(?:.|\n)*?\*/\n|^ *//[^\n]*\n|(?<=[,;{]) //[^\n]*$|^ +", re.MULTILINE)
+"""Comments and indentation of modules and style sheet, a third of them. No string of them spans two lines."""
 
-DECIMALS = 6
+SERVED = ("translate", "asking")
+"""Modules that only a served page uses, each imported by `main` alone or by another of them."""
+
+DECIMALS = 5
 INT16 = 32767
 
 THEMES = ("dark", "light")
@@ -41,7 +44,7 @@ def require_theme(theme: str) -> None:
 
 def standalone_page(document: dict[str, Any], *, theme: str = "dark") -> str:
     """The page with this document (see `page_document`) as one HTML text. `theme` is `dark` or `light`."""
-    style, script = page_file("page.css"), joined_modules("main")
+    style, script = COMMENT.sub("", page_file("page.css")), joined_modules("main")
     data = json.dumps(_compact(document), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     policy = (
         f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data: blob:; "
@@ -89,6 +92,8 @@ def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
     if name in order:
         return
     for _, other in IMPORT.findall(page_file(f"{name}.js")):
+        if other in SERVED:
+            continue
         _visit(other, order, (*path, name))
     order.append(name)
 
@@ -112,7 +117,8 @@ def _compact(value: Any) -> Any:
 def _as_function(name: str) -> str:
     text = COMMENT.sub("", page_file(f"{name}.js"))
     exported = [found[1] for found in EXPORT.findall(text)]
-    body = IMPORT.sub(lambda found: f"const {{ {found[1]} }} = {_variable(found[2])};", text)
+    of = dict.fromkeys(SERVED, "{}")
+    body = IMPORT.sub(lambda found: f"const {{ {found[1]} }} = {of.get(found[2], _variable(found[2]))};", text)
     body = EXPORT.sub(r"\1 \2", body).replace("</", "<\\/")
     return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
 
