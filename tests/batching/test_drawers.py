@@ -19,7 +19,7 @@ from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
 from limelight.text.marking import placeholder
-from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer
 from tests.batching.aligned import aligned
 
 WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
@@ -38,7 +38,7 @@ def sentences() -> list[str]:
 def tokenizers(request: pytest.FixtureRequest, sentences: list[str]) -> Tokenizers:
     both = train_tokenizer(
         sentences, kind=request.param, vocabulary_size=None, languages=["en", "de"], byte_fallback=False, seed=1,
-        sentences=len(sentences),
+        sentences=len(sentences), reserved=(SIMILAR,),
     )  # fmt: skip
     return Tokenizers(both, both)
 
@@ -51,6 +51,9 @@ def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest
         for number, part in enumerate((sentences[:170], sentences[170:]))
     ]
     tag = (tokenizers.source.reserved_id("<2en>"),)
+    place = tmp_path_factory.mktemp("similar") / "rows.npy"
+    np.save(place, np.arange(len(stores[1]), dtype=np.int32)[::-1])
+    near = np.load(place, mmap_mode="r")
     words = [
         aligned(tmp_path_factory.mktemp("words") / str(number), store, turned=True)
         for number, store in enumerate(stores)
@@ -58,7 +61,7 @@ def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest
     return [
         View(stores[0], languages=Languages("en", "de"), alignment=words[0]),
         View(stores[0].reversed(), 0.5, tag, Languages("de", "en"), words[0].reversed()),
-        View(stores[1], 1.5, alignment=words[1]),
+        View(stores[1], 1.5, alignment=words[1], similar=near),
     ]
 
 

@@ -1,6 +1,7 @@
 """Tags that a call asks for: before every request of a sentence, refused by a model that was not trained with them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.pipelines.job import Text
 from limelight.pipelines.translator import Translator
+from limelight.text.translation_memory import open_memory
 from limelight.tokens import Tokenizers, train_tokenizer
 
 TEXTS = ["can you help me", "kannst du mir helfen", "können Sie mir helfen", "it costs 1.50 dollars, you know"] * 20
@@ -84,3 +86,21 @@ def test_what_is_only_preferred_is_left_out() -> None:
     assert {tuple(each) for each in found} == {("<2de>",)}
     assert [KNOWING.has_formality(each) for each in ("de", "en")] == [True, False]
     assert not translator().has_formality("de")
+
+
+def test_a_model_trained_with_similar_translations_gets_that_of_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "m.tsv"
+    path.write_text("can you help us\tkannst du uns helfen\nabout something else\tanders\n", encoding="utf-8")
+    memory = open_memory(path, "en", "de")
+    asked = {"source_lang": "en", "target_lang": "de", "memory": memory, "guards": False}
+    for one, known in ((translator("<similar>"), True), (KNOWING, False)):
+        for text, gets in (("can you help me", True), ("can you help us", None), ("rain falls", False)):
+            [job] = one.jobs([Text(text)], one.options(**asked))
+            sources = [ask.request.source for ask in job.take(9)]
+            if gets is None:
+                assert sources == [], "it is reused"
+                continue
+            tokens = one.tokenizers.source
+            plain = [tokens.reserved_id("<2de>"), *tokens.encode(text)]
+            added = [tokens.reserved_id("<similar>"), *tokens.encode("kannst du uns helfen")] if gets and known else []
+            assert sources == [[*plain, *added, 0]]

@@ -38,7 +38,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 def test_every_augmentation_has_a_rate_and_every_rate_an_augmentation() -> None:
-    assert set(AugmentationConfig.model_fields) == {"join", *MARKING, *AUGMENTATIONS}
+    assert set(AugmentationConfig.model_fields) == {"join", "memory", *MARKING, *AUGMENTATIONS}
 
 
 def test_all_rates_are_off_by_default() -> None:
@@ -51,9 +51,10 @@ def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(seed: int) -
     rates = dict.fromkeys(AugmentationConfig.model_fields, 0.5)
     links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], NO_FORMS)
     pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
-    first = augment(pairs, [EN_DE] * 50, rates, seed, lambda _: links)
-    assert augment(pairs, [EN_DE] * 50, rates, seed, lambda _: links) == first
-    assert augment(pairs, [EN_DE] * 50, rates, seed + 1, lambda _: links) != first
+    others = {"alignment_of": lambda _: links, "similar_of": lambda _: "Tom hat Bücher."}
+    first = augment(pairs, [EN_DE] * 50, rates, seed, **others)
+    assert augment(pairs, [EN_DE] * 50, rates, seed, **others) == first
+    assert augment(pairs, [EN_DE] * 50, rates, seed + 1, **others) != first
     assert {name for each in first for name in each.applied} == set(rates)
 
 

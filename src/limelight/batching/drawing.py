@@ -39,6 +39,8 @@ class View(NamedTuple):
     languages: Languages = Languages("", "")
     alignment: AlignmentStore | None = None
     """Word alignments of the pairs, if the augmentations need them."""
+    similar: np.ndarray | None = None
+    """For each row that of a similar pair, or -1; if the augmentations need it."""
 
 
 class DrawnRows(NamedTuple):
@@ -121,9 +123,15 @@ def augmented_pairs(
             raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
         return alignment.of(row)
 
+    def similar_of(place: int) -> str:
+        view, row = chosen[place]
+        store, rows = views[view].store, views[view].similar
+        other = -1 if rows is None else int(rows[row])
+        return store.texts(np.array([other]))[1][0] if other >= 0 else ""
+
     seen = [views[view] for view, _ in chosen]
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
-    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked)
+    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, similar_of)
 
 
 def _fitting(
@@ -236,6 +244,7 @@ def _described(view: View) -> dict[str, Any]:
         "files": [(str(part.place), part.values.dtype.str) for part in parts],
         "prefix": [int(number) for number in view.prefix],
         "languages": view.languages,
+        "similar": str(view.similar.filename) if isinstance(view.similar, np.memmap) else None,
         "words": [str(words.links.place.parent), words.turned] if words and words.links.place else None,
     }
 
@@ -266,7 +275,11 @@ def drawer() -> Handler:
 
 
 def _view(
-    files: list[tuple[str, str]], prefix: list[int], languages: list[str], words: tuple[str, bool] | None
+    files: list[tuple[str, str]],
+    prefix: list[int],
+    languages: list[str],
+    words: tuple[str, bool] | None,
+    similar: str | None,
 ) -> View:
     places = [(Path(place), dtype) for place, dtype in files]
     parts = [Ragged.open(place.parent, place.name, dtype) for place, dtype in places]
@@ -276,4 +289,5 @@ def _view(
         folder, turned = words
         alignment = open_alignments(Path(folder))
         alignment = alignment.reversed() if turned else alignment
-    return View(store, prefix=tuple(prefix), languages=Languages(*languages), alignment=alignment)
+    near = np.load(similar, mmap_mode="r", allow_pickle=False) if similar else None
+    return View(store, 1.0, tuple(prefix), Languages(*languages), alignment, near)

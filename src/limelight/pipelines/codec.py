@@ -45,7 +45,7 @@ from limelight.text.numbers import has_digits
 from limelight.text.protect import Protected, protect_within, restore
 from limelight.text.protectors import Protector, numbers, spans_by
 from limelight.text.sentences import MAX_TOKENS
-from limelight.tokens import FORMALITY_TAGS, UNKNOWN, Tokenizers, side_constraint_tag, tagged
+from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
 from limelight.tokens.tokenizer import byte_of
 
@@ -73,6 +73,9 @@ class Part(NamedTuple):
     """Whether the text and its translation are marked: their placeholders are reserved tokens."""
     tags: tuple[str, ...] = ()
     """Reserved tokens before the text, after that of the language."""
+    similar: str = ""
+    """The translation of a similar text, for a model that was trained with them. Another search for the sentence, with
+    other placeholders for example, is without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,22 +245,34 @@ class Codec:
         prepared = []
         for part, ids, start in zip(parts, sources, starts, strict=True):
             blank = not ids or not part.text.strip()
-            request = None if blank else self._request(ids, start, part.place, settings=settings, longest=longest)
+            request = None if blank else self._request(ids, start, part, settings=settings, longest=longest)
             prepared.append(Prepared(part.text, request, part.direction, part.marked, part.tags))
         return prepared
 
     def _request(
-        self, source: list[int], prefix: list[int], place: tuple[int, ...], *, settings: SearchSettings,
-        longest: int | None,
-    ) -> Request:  # fmt: skip
+        self, source: list[int], prefix: list[int], part: Part, *, settings: SearchSettings, longest: int | None
+    ) -> Request:
         limit = settings.max_length(len(source))
         if longest is not None:
-            require_room(source, longest, f"text {place[0]}")
-            require_room(prefix, longest, f"prefix {place[0]}")
+            require_room(source, longest, f"text {part.place[0]}")
+            require_room(prefix, longest, f"prefix {part.place[0]}")
             limit = min(limit, longest - 1)
-        source = [*source, self.model.end_id]
+        source = [*source, *self._similar(part.similar, longest and longest - len(source)), self.model.end_id]
         listed = None if self.short is None else self.short.listed(source, prefix)
-        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=place)
+        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
+
+    def _similar(self, text: str, room: int | None) -> list[int]:
+        """The ids of the translation of a similar text; none if it is too long."""
+        if not text:
+            return []
+        source = self.tokenizers.source
+        ids = [source.reserved_id(SIMILAR), *source.encode(text)]
+        return ids if len(ids) < min(MAX_TOKENS, room or MAX_TOKENS) else []
+
+    @cached_property
+    def knows_similar(self) -> bool:
+        """Whether the model was trained with translations of similar texts."""
+        return SIMILAR in getattr(self.tokenizers.source, "reserved", ())
 
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The

@@ -9,7 +9,7 @@ from limelight.pipelines.repair_marks import Repaired
 from limelight.pipelines.sentence import Found, Rank
 from limelight.pipelines.translation import Translation
 from limelight.text.plan import MarkedSentence
-from limelight.text.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory
+from limelight.text.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory, fuzzy_match
 
 
 def matches_of(options: Options, text: str, direction: Direction | None) -> tuple[MemoryMatch, ...]:
@@ -43,6 +43,13 @@ def reused_sentence(options: Options, source: MarkedSentence, direction: Directi
         return None
     found = reused(source.text, match, direction)
     return Found(source, (Rank(Repaired(found.text, is_whole=True), found),))
+
+
+def similar_target(options: Options, source: str, direction: Direction | None) -> str:
+    """The translation of the most similar segment with another source; empty if there is none."""
+    memory = _memory(options, direction)
+    match = fuzzy_match(memory, source) if memory is not None else None
+    return match.target if match else ""
 
 
 def _memory(options: Options, direction: Direction | None) -> TranslationMemory | SeveralMemories | None:

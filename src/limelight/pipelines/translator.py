@@ -44,7 +44,7 @@ from limelight.pipelines.codec import (
 from limelight.pipelines.job import Job, Text, failed
 from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.pivot import translated_through
-from limelight.pipelines.reuse import matches_of, reused, reused_sentence
+from limelight.pipelines.reuse import matches_of, reused, reused_sentence, similar_target
 from limelight.pipelines.scheduler import run
 from limelight.pipelines.sentence import Found, joined_sentences, translated
 from limelight.pipelines.translation import Translation
@@ -241,7 +241,9 @@ class Translator(Codec):
         sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         number = (text.number, place) if place else (text.number,)
-        part = Part(sent, direction, text.prefix, number, marked, self.tags_of(options, names_of(direction)[1]))
+        similar = similar_target(options, source.text, direction) if self.knows_similar and not text.prefix else ""
+        tags = self.tags_of(options, names_of(direction)[1])
+        part = Part(sent, direction, text.prefix, number, marked, tags, similar)
         if len(legs := self.legs(direction)) > 1:
             return (yield from translated_through(self, source, part, legs, options))
         return (yield from translated(self, source, part, options))

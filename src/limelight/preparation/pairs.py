@@ -10,6 +10,8 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
+
 from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store, store_matches
 from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages
 from limelight.errors import UserError
@@ -29,6 +31,7 @@ from limelight.preparation.hold_out import (
     store_elsewhere,
 )
 from limelight.preparation.sides import MAX_WRONG, SideCheck, check_sides, draw_sample
+from limelight.preparation.similar import find_similar
 from limelight.preparation.unheld import Characters
 from limelight.preparation.word_alignment import align_stores
 from limelight.storage.layout import CONFIG, TOKENIZER, find_start
@@ -41,6 +44,7 @@ from limelight.text.readers import names_languages, read_pairs
 from limelight.tokens import (
     BACK_TRANSLATED,
     FORMALITY_TAGS,
+    SIMILAR,
     Tokenizer,
     Tokenizers,
     load_tokenizers,
@@ -141,6 +145,8 @@ class Prepared:
     """The pairs of each corpus of `data.valid`."""
     alignments: Sequence[AlignmentStore | None] = ()
     """The word alignments of each store, if the augmentations need them."""
+    similar: Sequence[np.ndarray] = ()
+    """For each store what `find_similar` found, if the augmentations need it."""
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
@@ -165,7 +171,8 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     stores = make_stores(config, encode, run, say, ids=ids, marks=all(map(knows_marks, tokenizers)))
     warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
     alignments = align_stores(config.data.train, stores, run, say) if config.augmentation.needs_alignments else ()
-    return Prepared(tokenizers, stores, valid, alignments)
+    similar = find_similar(stores, run, say) if config.augmentation.memory else ()
+    return Prepared(tokenizers, stores, valid, alignments, similar)
 
 
 def make_stores(
@@ -292,6 +299,7 @@ def further_pieces(config: RunConfig) -> tuple[str, ...]:
     found = [BACK_TRANSLATED] * any(corpus.tag == "bt" for corpus in corpora)
     if config.augmentation.formality or {"formal", "informal"} & constraints.keys():
         found += FORMALITY_TAGS
+    found += [SIMILAR] * (config.augmentation.memory > 0)
     return tuple(dict.fromkeys([*found, *map(side_constraint_tag, constraints)]))
 
 

@@ -24,7 +24,15 @@ from limelight.text.invented import (
     number_written,
     shared_numbers,
 )
-from limelight.text.marking import ANNOTATION, FORMALITY_MARKS, Alignment, has_marks, joined_alignment, place_marks
+from limelight.text.marking import (
+    ANNOTATION,
+    FORMALITY_MARKS,
+    SIMILAR_MARK,
+    Alignment,
+    has_marks,
+    joined_alignment,
+    place_marks,
+)
 from limelight.text.pair import Sides
 
 MAX_TYPOS = 2
@@ -87,6 +95,11 @@ def no_alignment(_place: int) -> Alignment:
     raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
 
 
+def no_similar(_place: int) -> str:
+    """For pairs without similar ones."""
+    return ""
+
+
 def augment(
     pairs: Sequence[Sides],
     languages: Sequence[Languages],
@@ -95,6 +108,7 @@ def augment(
     alignment_of: Callable[[int], Alignment] = no_alignment,
     tags: Sequence[object] = (),
     marked: Sequence[bool] = (),
+    similar_of: Callable[[int], str] = no_similar,
 ) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
 
@@ -107,11 +121,12 @@ def augment(
         alignment_of: index of a pair -> its word alignment, for `placeholders` and `terms`.
         tags: the tags before each source; empty if all sources have the same tags or none.
         marked: whether each pair has marks already; such a pair is neither joined nor given further marks.
+        similar_of: index of a pair -> the target of a similar one, or an empty string; for `memory`.
 
     Raises:
         ValueError: a rate has an unknown name, or needs alignments and there are none.
     """
-    unknown = rates.keys() - {"join", *MARKING, *AUGMENTATIONS}
+    unknown = rates.keys() - {"join", "memory", *MARKING, *AUGMENTATIONS}
     if unknown:
         raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
@@ -140,8 +155,19 @@ def augment(
                 varied = change(pair, spoken, random)
                 applied += (name,) * (varied != pair)
                 pair = varied
+        if rates.get("memory", 0.0) and random.random() < rates["memory"] and len(parts) == 1:
+            pair, added = _with_similar(Augmented(pair, applied, had_marks[place]), similar_of(place))
+            applied += added
         found.append(Augmented(pair, applied, had_marks[place]))
     return found
+
+
+def _with_similar(augmented: Augmented, similar: str) -> tuple[Sides, tuple[str, ...]]:
+    """The pair with the target of a similar one after its source, and the name of this augmentation if it applies."""
+    pair = augmented.pair
+    if not similar or has_marks(similar) or (has_marks(pair.source) and not augmented.is_marked):
+        return pair, ()
+    return pair._replace(source=f"{pair.source}{SIMILAR_MARK}{similar}"), ("memory",)
 
 
 def _joined(pairs: Sequence[Sides]) -> Sides:
@@ -325,7 +351,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         formality,
     )
 }
-"""In the order in which they are applied; `join`, `placeholders` and `terms` come before all of them."""
+"""In the order in which they are applied; `join`, `placeholders` and `terms` come before, and `memory` after them."""
 
 LATER = ("decimals", "signs", "formality")
 """Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""

@@ -38,6 +38,8 @@ except ImportError:  # Windows
 FORMAT = "limelight memory 1"
 LEAST = 0.7
 """Default minimum similarity of a match that is shown."""
+FUZZY = 0.5
+"""Minimum similarity of a match that a model gets (`augmentation.memory`), as Bulte and Tezcan (2019) found best."""
 COMMON = 300
 """Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
 CANDIDATES = 100
@@ -76,6 +78,11 @@ def _similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) ->
     from rapidfuzz.distance import Levenshtein  # takes 35 ms, which translations without a memory should not wait for
 
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
+
+
+def fuzzy_match(memory: TranslationMemory | SeveralMemories, text: str) -> MemoryMatch | None:
+    """The most similar segment with another source, of at least `FUZZY`."""
+    return next((match for match in memory.find(text, FUZZY, most=5) if match.similarity < 1), None)
 
 
 def normalized(text: str) -> str:
@@ -346,19 +353,25 @@ def _build(index: Path, path: Path, source: str, target: str, say: Callable[[str
         bad.append(line) if len(bad) < 3 else None
 
     say(f"{path}: its index is made, once")
+    pairs = read_pairs([path], source, target, on_bad_line=skip)
+    if not index_pairs(index, pairs, file=before, source=source, target=target):
+        reason = f" ({bad[0]})" if bad else ""
+        raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
+    for line in bad:
+        say(f"{line}; left out of the memory")
+
+
+def index_pairs(index: Path, pairs: Iterable[Pair], *, file: str = "", source: str = "", target: str = "") -> int:
+    """Write the index of a memory of these pairs; returns their number. `file` is the state of their file."""
     index.unlink(missing_ok=True)
     with closing(sqlite3.connect(index)) as database:
         database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
-        total = _insert(database, read_pairs([path], source, target, on_bad_line=skip))
-        if not total:
-            reason = f" ({bad[0]})" if bad else ""
-            raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
-        about = {"format": FORMAT, "file": before, "source": source, "target": target, "segments": str(total)}
+        total = _insert(database, pairs)
+        about = {"format": FORMAT, "file": file, "source": source, "target": target, "segments": str(total)}
         database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         database.execute("CREATE INDEX by_key ON segments (key)")
         database.commit()
-    for line in bad:
-        say(f"{line}; left out of the memory")
+    return total
 
 
 def _insert(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:

@@ -262,7 +262,7 @@ def valid_sets(
 def stream_of(config: RunConfig, prepared: Prepared, *, processes: int) -> BatchStream:
     """The batches of a run."""
     return BatchStream(
-        views_of(config.data, prepared.stores, prepared.tokenizers, prepared.alignments),
+        views_of(config.data, prepared.stores, prepared.tokenizers, prepared.alignments, prepared.similar),
         prepared.tokenizers,
         tokens=config.batching.tokens,
         seed=config.training.seed,
@@ -288,17 +288,20 @@ def views_of(
     stores: Sequence[TokenStore],
     tokenizers: Tokenizers,
     alignments: Sequence[AlignmentStore | None] = (),
+    similar: Sequence[np.ndarray] = (),
 ) -> list[View]:
     """Each corpus of a run in each of its directions, with its weight and the tags before every source."""
     found = []
     constraints = []
-    for corpus, store, words in zip(data.train, stores, alignments or [None] * len(stores), strict=True):
+    several = zip(data.train, stores, alignments or [None] * len(stores), similar or [None] * len(stores), strict=True)
+    for corpus, store, words, rows in several:
         ways = [(direction_of(corpus), store, words)]
         if data.both_directions and not corpus.tag:
             ways.append((direction_of(corpus).reversed, store.reversed(), words.reversed() if words else None))
         for direction, side, aligned in ways:
             prefix = tuple(map(tokenizers.source.reserved_id, source_tags(data, corpus, direction)))
-            found.append(View(side, corpus.weight, prefix, Languages(*direction), aligned))
+            near = rows if direction == direction_of(corpus) else None
+            found.append(View(side, corpus.weight, prefix, Languages(*direction), aligned, near))
             constraints.append("" if direction != direction_of(corpus) else corpus.side_constraint)
     shares = balance([len(view.store) for view in found], data.temperature)
     views = []
