@@ -4,7 +4,8 @@
 at a time: first one of each kind, then variations of the worst one so far, each with one property changed at random, as
 the alphabet, the number of texts, the beam, a prefix, terms, tags, a stream, or a document. For each it prints the
 status, the CPU seconds of the service with all its processes, and what a sentence of another client took meanwhile: the
-99th percentile and the longest, beside those of 100 alone. The last line describes the worst one. The service has a
+99th percentile and the longest, beside those of 50 alone that follow at once, as the load of a machine changes within
+minutes. The last lines describe the worst one, and the largest ratio of these two percentiles. The service has a
 deadline that no request reaches, so that the load of the machine hides nothing.
 """
 
@@ -145,27 +146,26 @@ def slowest_of_another(url: str, ended: threading.Event, seconds: list[float]) -
         ended.wait(0.1)
 
 
-def cost_of_another(url: str, pid: int) -> float:
-    """CPU seconds of a sentence of another client, alone."""
-    before = cpu_seconds(pid)
-    ended, seconds = threading.Event(), list[float]()
+def alone(url: str, pid: int) -> tuple[float, list[float]]:
+    """CPU seconds of a sentence of another client, alone, and how long 50 of them took."""
+    before, ended, seconds = cpu_seconds(pid), threading.Event(), list[float]()
     other = threading.Thread(target=slowest_of_another, args=[url, ended, seconds])
     other.start()
-    while len(seconds) < 100:
+    while len(seconds) < 50:
         time.sleep(0.1)
     ended.set()
     other.join()
-    print(f"another client's sentence, alone: {described(seconds)}", flush=True)
-    return (cpu_seconds(pid) - before) / len(seconds)
+    return (cpu_seconds(pid) - before) / len(seconds), seconds
 
 
-def described(seconds: Sequence[float]) -> str:
-    """The 99th percentile and the longest."""
-    ordered = sorted(seconds)
-    return f"{ordered[len(ordered) * 99 // 100]:.3f} s (p99), {ordered[-1]:.3f} s (longest)"
+def percentile(seconds: Sequence[float]) -> float:
+    """The 99th one."""
+    return sorted(seconds)[len(seconds) * 99 // 100]
 
 
-def measured(url: str, pid: int, each: float, path: str, body: dict[str, Any] | bytes) -> tuple[int, float, str]:
+def measured(
+    url: str, pid: int, each: float, path: str, body: dict[str, Any] | bytes
+) -> tuple[int, float, list[float]]:
     """Status, CPU seconds without those of the other client's sentences, `each`, and how long these took."""
     ended, seconds = threading.Event(), list[float]()
     other = threading.Thread(target=slowest_of_another, args=[url.replace("127.0.0.1", "127.0.0.2"), ended, seconds])
@@ -175,13 +175,14 @@ def measured(url: str, pid: int, each: float, path: str, body: dict[str, Any] | 
     ended.set()
     other.join()
     time.sleep(1)  # what goes on after an answer is counted, too
-    return status, cpu_seconds(pid) - before - each * len(seconds), described(seconds)
+    return status, cpu_seconds(pid) - before - each * len(seconds), seconds
 
 
 def searched(url: str, pid: int, minutes: float, seed: int) -> None:
     """Print a line for each request, and the worst."""
     draw, worst, end = random.Random(seed), (0.0, Recipe()), time.monotonic() + 60 * minutes
-    waiting, known, each = list(STARTS), set(STARTS), cost_of_another(url, pid)
+    waiting, known, slowest = list(STARTS), set(STARTS), (0.0, Recipe())
+    each, _ = alone(url, pid)
     while time.monotonic() < end:
         if waiting:
             recipe = waiting.pop(0)
@@ -192,11 +193,15 @@ def searched(url: str, pid: int, minutes: float, seed: int) -> None:
                     break
                 recipe = varied(recipe, draw)
         known.add(recipe)
-        status, used, slowest = measured(url, pid, each, *request_of(recipe, draw))
+        status, used, beside = measured(url, pid, each, *request_of(recipe, draw))
+        each, by_itself = alone(url, pid)
         said = {name: value for name, value in recipe._asdict().items() if value != Recipe._field_defaults[name]}
-        print(f"{said}: status {status}, {used:.1f} CPU s, another client's sentence {slowest}", flush=True)
+        times = f"{percentile(beside):.3f} s (p99), {max(beside):.3f} s (longest), alone {percentile(by_itself):.3f} s"
+        print(f"{said}: status {status}, {used:.1f} CPU s, another client's sentence {times}", flush=True)
         worst = max(worst, (used, recipe))
+        slowest = max(slowest, (percentile(beside) / percentile(by_itself), recipe))
     print(f"the worst of {len(known) - len(waiting)}: {worst[1]}, {worst[0]:.1f} CPU seconds")
+    print(f"another client's sentence, p99 relative to alone: at most {slowest[0]:.1f}, beside {slowest[1]}")
 
 
 def main() -> None:

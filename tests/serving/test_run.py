@@ -4,7 +4,9 @@ import asyncio
 import http.client
 import json
 import os
+import resource
 import signal
+import socket
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 from limelight.errors import UserError
 from limelight.serving.keys import add_key, read_keys, write_keys
 from limelight.serving.logs import Log
-from limelight.serving.run import Plan, run_service
+from limelight.serving.run import Plan, require_files, run_service
 from tests.serving.test_keys import raising
 
 
@@ -112,3 +114,30 @@ def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path,
             read_keys(path)
     with pytest.raises(UserError, match=r"keys\.json"):
         asyncio.run(run_service(Plan({}, port=0, keys=path), Log(StringIO())))
+
+
+def test_systemd_is_told_when_requests_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Type=notify` of the unit in deploy/ waits for it."""
+    service = Signalled(tmp_path / "keys.json")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.setblocking(False)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+
+        async def work() -> None:
+            assert systemd.recv(100) == b"READY=1"
+            assert await service.status() == 200
+
+        service.run(work)
+
+
+def test_there_are_files_for_all_connections_or_it_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = list[tuple[int, int]]()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: given.append(pair))
+    require_files(500, 1)
+    assert given == [], "there are enough"
+    require_files(2000, 2)
+    assert [2000 < soft <= hard == 4096 for soft, hard in given] == [True]
+    with pytest.raises(UserError, match=r"--max-connections 4000 .*LimitNOFILE"):
+        require_files(4000, 1)
