@@ -388,6 +388,28 @@ def test_a_reload_changes_engines_without_a_gap() -> None:
     in_loop(main)
 
 
+def test_further_reloads_end_the_engines_that_still_load() -> None:
+    """However often it is reloaded, there are at most twice as many engines."""
+
+    async def main() -> None:
+        bench = await Bench().loaded()
+        for _ in range(3):
+            bench.pool.reload(bench.new_link)
+            await check_resumable()
+        old, first, second, new = bench.links
+        assert [link.killed for link in (old, first, second, new)] == [False, True, True, False]
+        assert "reload_failed" not in bench.logged
+        new.heard(Report(0, "loaded", {}))
+        await check_resumable()
+        assert old.closed
+        assert not new.closed
+        old.heard(Report(0, "closed", ""))
+        await check_resumable()
+        assert (len(bench.links), bench.pool.ready) == (4, True)
+
+    in_loop(main)
+
+
 def test_a_reload_that_fails_keeps_what_there_is() -> None:
     async def main() -> None:
         bench = await Bench().loaded()

@@ -310,10 +310,14 @@ class Pool:
         return max(1, min(30, math.ceil(seconds)))
 
     def reload(self, new_link: NewLink) -> None:
-        """Start new engines; the present ones end when these are there, and stay if these fail."""
+        """Start new engines; the present ones end when these are there, and stay if these fail. Engines that still load
+        end at once: otherwise each further reload would take more memory."""
         self._new_link = new_link
         self._newest += 1
         self._generation = self._newest
+        for each in self._engines:
+            if not each.ready and each.link is not None:
+                each.link.kill()
         self.start()
 
     def _ready_ones(self) -> list[Engine]:
