@@ -3,6 +3,7 @@
     python -m benchmarks.guards --data DATA
     python -m benchmarks.guards --data DATA --model RUN --name captions
     python -m benchmarks.guards --data DATA --most 500      (quick)
+    python -m benchmarks.guards --data DATA --only tatoeba --only multi30k
 
 A change counts as better or worse from half a point of chrF of its text on, and belongs to each guard that found a
 fault in the first translation. Text that is in the target language already (`kept`) should come back as it is. The
@@ -78,19 +79,23 @@ def main(
     most: Annotated[
         int | None, typer.Option(help="Pairs of each corpus, drawn at random; all by default.", min=1)
     ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Corpora by their names; all by default.")] = None,
     show: Annotated[int, typer.Option(help="Print this number of changes.", min=0)] = 0,
     results: Annotated[Path, typer.Option(help="Folder for guards-NAME.json.")] = RESULTS,
 ) -> None:
     """Measure, print, write down."""
     translator = load_translator(model)
     translator.threads = 1
-    corpora = [_cut(each, most) for each in _corpora(data, translator.directions, dev=dev)]
+    there = _corpora(data, translator.directions, dev=dev)
+    corpora = [_cut(each, most) for each in there if not only or each.name.split()[0] in only]
     found = _translated(translator, corpora)
     faulty = Counter(fault for _, _, each in found for names in each.values() for fault in names)
     changes = [change for corpus, both, each in found for change in _changes(corpus, both, each)]
     for change in random.Random(1).sample(changes, min(show, len(changes))):
         print(*change, sep="\n  ")
     asked = f"--name {name}{' --dev' * dev}{f' --most {most}' * bool(most)}"
+    asked += "".join(f" --only {each}" for each in only or ())
+    captions = [each for each in corpora if each.name.startswith("multi30k")]
     result = {
         "benchmark": "what guards change",
         "command": f"python -m benchmarks.guards --data DATA {asked}",
@@ -99,7 +104,7 @@ def main(
         "corpora": [_scores(corpus, both) for corpus, both, _ in found],
         "kept": [_kept(translator, each) for each in corpora if each.name == "tatoeba"],
         "negation": [_negation(each) for each in corpora if {*each.direction} <= set(LANGUAGES)],
-        "seconds": _seconds(translator, next(each for each in corpora if each.name.startswith("multi30k"))),
+        "seconds": _seconds(translator, captions[0]) if captions else [],
     }
     for key, rows in result.items():
         if isinstance(rows, list) and rows:

@@ -124,18 +124,20 @@ def test_outputs_that_are_refused(lines: Path) -> None:
 
 def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    path.write_text("It costs 5000 dollars.\nSee the {name} there.\nAll is well.\n")
+    path.write_text("It costs 5000 dollars.\nSee the {name} there.\nAll is well.\nAll (of it) is there.\n")
 
     def translate(texts: Sequence[Text], source: str) -> list[Translation]:
         answers = {"It costs 5000 dollars.": "Es kostet.", "See the {name} there.": "Siehe da {name}"}
+        answers["All (of it) is there."] = "Alles davon) ist da."
         return [answer(answers.get(each.text, "Gut."), each.text, ("{name}",) * ("{" in each.text)) for each in texts]
 
     report = translate_document(path, tmp_path / "b.txt", Work(translate, Options("en", "de")))
     assert [(each.line, each.reasons) for each in report.suspects] == [
         (1, ["lost number 5000", "lost unit $"]),
         (2, ["place not known: {name}"]),
+        (4, ["bracket without its partner"]),
     ]
-    assert "2 suspect" in next(report.summary())
+    assert "3 suspect" in next(report.summary())
 
 
 def test_warnings_of_guards_are_reasons(tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ def test_addresses_in_capitals_are_addresses() -> None:
         ("'Yes', he said", "Ja, sagte er", 2),
         ("the dogs' house isn't big", "das Haus der Hunde", 0),
         ("rock 'n' roll", "„Rock“", 0),
+        ("copy '%s': %s", "kopieren „': %s", 1),
+        ('5" wide', '5" breit', 0),
     ],
 )
 def test_lost_quotes(source: str, output: str, lost: int) -> None:

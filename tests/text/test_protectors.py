@@ -73,6 +73,11 @@ CASES = {
 }  # fmt: skip
 
 
+def test_dotted_names_in_quotes_are_kept() -> None:
+    text = 'Define "theme.inherit" and \'a.b_c.d\', then end.Begin "Mr. Smith" or "so. it"'
+    assert found(text) == ["theme.inherit", "a.b_c.d"]
+
+
 def test_every_protector_has_cases() -> None:
     assert set(CASES) == set(PROTECTORS)
 

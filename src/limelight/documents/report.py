@@ -286,6 +286,8 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield f"lost address {', '.join(addresses)}"
     if signs := changed_signs(source, output):
         yield f"sign changed {' '.join(signs)}".replace("\u00a0", "&nbsp;")
+    if source.count("(") == source.count(")") and output.count("(") != output.count(")"):
+        yield "bracket without its partner"
     if loop := find_loop(source, output):
         yield f"repeats {' '.join(loop)!r}"
     if is_too_short(source, output):

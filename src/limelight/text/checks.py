@@ -141,12 +141,14 @@ def lost_addresses(source: str, output: str) -> tuple[str, ...]:
 
 
 def lost_quotes(source: str, output: str) -> int:
-    """How many quotation marks fewer than the source the output has; 0 if none is lost.
+    """How many quotation marks fewer than the source the output has; 0 if none is lost. One of a pair that only the
+    output has is one lost.
 
     Single marks count only in pairs around words: an apostrophe is not counted.
     """
-    count = _count_quotes(source)
-    return max(0, count - _count_quotes(output)) if count else 0
+    count, there = _count_quotes(source), _count_quotes(output)
+    unpaired = not count % 2 and there % 2 == 1
+    return max(int(unpaired), count - there) if count or unpaired else 0
 
 
 def _count_quotes(text: str) -> int:

@@ -91,9 +91,10 @@ _NAME = re.compile(
     r"|(?<=[\s(\[`\"'])-[a-z](?=[\s,;)\]`\"'])(?!\s-)"  # -v
     r"|(?<![\w.])(?:[A-Za-z_]\w{0,60}(?:\.|::|->)){0,8}[A-Za-z_]\w{0,60}\(\)"  # name()
     r"|(?<![\w.])(?:[a-z_]\w{0,60}\.){0,8}[a-z_]\w{0,60}\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # t('x')
+    r"|(?<=[\"'“„`])[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,8}(?=[\"'”“`])"  # "theme.inherit"
     r"|@[a-z]+\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # @lang('x')
 )
-_PART_OF_NAME = re.compile(r"[$%#@|\[`_(]|:\w|-[-a-z]|!!\w")
+_PART_OF_NAME = re.compile(r"[$%#@|\[`_(]|:\w|-[-a-z]|!!\w|\w\.[a-z_]")
 _ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)")
 
 _SUFFIX = (
@@ -225,7 +226,8 @@ def find_math(text: str) -> Iterator[Found]:
 
 
 def find_names(text: str) -> Iterator[Found]:
-    """Names with signs: `$x`, `%PATH%`, `[[x]]`, `__X1__`, `@:key`, `:name`, `--flag`, `name()`; code in backticks."""
+    """Names with signs: `$x`, `%PATH%`, `[[x]]`, `__X1__`, `@:key`, `:name`, `--flag`, `name()`; `a.b` in quotes; code in
+    backticks."""
     if not _PART_OF_NAME.search(text):
         return
     yield from (Found(*match.span()) for match in _NAME.finditer(text))
