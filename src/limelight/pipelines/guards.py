@@ -91,18 +91,19 @@ WARN_ONLY = frozenset(
         "term lost",
         "emphasis lost",
         "quotation lost",
+        "uncovered",
     }
 )
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
-where a negation belongs is not known, and other hypotheses than one that is too long, has a number more or lacks
-emphasis or a quotation mark are no better."""
+where a negation belongs is not known, and other hypotheses than one that is too long, has a number more, lacks emphasis
+or a quotation mark, or may leave out a part are no better."""
 DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
 """Faults that are not reported. Terms that a translation does not use are searched for and reported by
 `pipelines/sentence.py`; here the fault only keeps a translation without them from replacing one that has them."""
 OF_NUMBERS = frozenset({"number lost", "number added", "date order", "unit lost"})
-POSSIBLE = frozenset({"uncovered", "unit lost", DOUBTFUL})
+POSSIBLE = frozenset({"unit lost", DOUBTFUL})
 """Faults that a correct translation can have."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
 UNSURE = 0.1
@@ -369,7 +370,7 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     width = max(WIDER, settings.beam_size)
     patience = max(1.0, settings.patience)
     wider = replace(settings, beam_size=width, n_best=width, prune=float("inf"), patience=patience)
-    if {"too short", "uncovered"} & set(best.faults):
+    if "too short" in best.faults:
         wider = replace(wider, length_penalty=min(MAX_LENGTH_PENALTY, settings.length_penalty + LONGER))
     found = yield from sentence.search(settings=wider)
     return found

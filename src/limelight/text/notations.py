@@ -226,8 +226,8 @@ def find_math(text: str) -> Iterator[Found]:
 
 
 def find_names(text: str) -> Iterator[Found]:
-    """Names with signs: `$x`, `%PATH%`, `[[x]]`, `__X1__`, `@:key`, `:name`, `--flag`, `name()`; `a.b` in quotes; code in
-    backticks."""
+    """Names with signs: `$x`, `%PATH%`, `[[x]]`, `__X1__`, `@:key`, `:name`, `--flag`, `name()`; code in backticks, and
+    `a.b` in quotes."""
     if not _PART_OF_NAME.search(text):
         return
     yield from (Found(*match.span()) for match in _NAME.finditer(text))
