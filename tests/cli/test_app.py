@@ -7,12 +7,10 @@ import pytest
 import typer
 
 import limelight as face
-from limelight.cli.app import COMMANDS as COLLECTED
-from limelight.cli.app import UsageError, app, run
+from limelight.cli.app import COMMANDS, UsageError, app, run
 from limelight.cli.arguments import repeat_options
 from tests.cli.conftest import Limelight
 
-MODULES = {name: module for name, (module, _) in COLLECTED.items()}
 PARSED = typer.main.get_command(app).commands
 
 
@@ -23,11 +21,11 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def examples_of(command: str) -> list[str]:
     """The command lines under "Examples", continued ones in one."""
-    text = MODULES[command].EXAMPLES.replace("\\\n", " ")
+    text = COMMANDS[command].examples.replace("\\\n", " ")
     return [line.strip() for line in text.splitlines() if "limelight" in line]
 
 
-@pytest.mark.parametrize("command", ["", *MODULES])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_fits_into_eighty_columns(limelight: Limelight, command: str, option: str) -> None:
     ended = limelight(*command.split(), option)
@@ -36,7 +34,7 @@ def test_help_fits_into_eighty_columns(limelight: Limelight, command: str, optio
     assert "…" not in ended.out
 
 
-@pytest.mark.parametrize("command", ["", *MODULES])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_flags_stand_there_without_a_type(
     limelight: Limelight, command: str, columns: str, monkeypatch: pytest.MonkeyPatch
@@ -53,16 +51,16 @@ def spellings(parameter: Any) -> list[str]:
     return [] if getattr(parameter, "hidden", False) else [option for option in parameter.opts if "-" in option]
 
 
-@pytest.mark.parametrize("command", MODULES)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_names_every_option_and_shows_the_examples_unbroken(limelight: Limelight, command: str) -> None:
     shown = [line.strip() for line in limelight(command, "--help").out.splitlines()]
-    for line in filter(None, MODULES[command].EXAMPLES.replace("[bold]", "").replace("[/bold]", "").splitlines()):
+    for line in filter(None, COMMANDS[command].examples.replace("[bold]", "").replace("[/bold]", "").splitlines()):
         assert line.strip() in shown
     text = "\n".join(shown)
     assert all(option in text for parameter in PARSED[command].params for option in spellings(parameter))
 
 
-@pytest.mark.parametrize("command", MODULES)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
     assert examples_of(command)
     for line in examples_of(command):
@@ -75,7 +73,7 @@ def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
 
 def test_verbs_come_in_the_order_they_are_used_in(limelight: Limelight) -> None:
     ended = limelight("--help")
-    places = [ended.out.index(f" {command} ") for command in MODULES]
+    places = [ended.out.index(f" {command} ") for command in COMMANDS]
     assert places == sorted(places)
     assert "`limelight COMMAND --help` shows the options of each" in ended.out
 

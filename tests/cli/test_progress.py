@@ -2,8 +2,8 @@
 
 import pytest
 
-from limelight.cli import progress as module
-from limelight.cli.progress import text_progress
+from limelight.cli import output as module
+from limelight.cli.output import text_progress
 
 
 @pytest.fixture

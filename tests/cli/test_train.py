@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from limelight.batching import stream
-from limelight.cli.bounds import with_budget
+from limelight.cli.arguments import with_budget
 from limelight.config import load_config
 from limelight.text.marking import show_marks
 from limelight.tokens import load_tokenizers

@@ -35,7 +35,7 @@ def test_every_place_of_a_row_resolves(name: str) -> None:
     assert list(signature(resolve(use.prepare)).parameters) == ["config", "run", "say"]
     assert issubclass(resolve(use.task), Task)
     assert next(iter(signature(resolve(use.pipeline)).parameters)) == "stored"
-    assert COMMANDS[name][1] is resolve(use.command)
+    assert COMMANDS[name].run is resolve(use.command)
 
 
 def test_every_family_of_settings_has_a_row_that_uses_all_it_learns_from() -> None:

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from limelight.cli import options
-from limelight.cli.arguments import corpora
+from limelight.cli.arguments import argument, corpora, option
 from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.outcome import command
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
 
@@ -32,37 +31,25 @@ CHUNK = 2000
 """Pairs that are in memory at a time."""
 
 
+@command("align", EXAMPLES, WITH_LESS_MEMORY)
 def align(
     files: Annotated[
         list[str],
-        typer.Argument(
-            help="Sentence pairs: one file with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.",
-            metavar="FILE...",
-            show_default=False,
+        argument(
+            "Sentence pairs: one file with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.", "FILE..."
         ),
     ],
     model: options.OneModel = None,
     source_lang: options.FromLanguage = "",
     target_lang: options.ToLanguage = "",
     tokenize: Annotated[
-        bool,
-        typer.Option(
-            "--tokenize",
-            help="Divide the texts into words and signs. Default: tokens are separated by spaces.",
-            metavar="",
-        ),
+        bool, option("--tokenize", "Divide the texts into words and signs. Default: tokens are separated by spaces.")
     ] = False,
     symmetrize: Annotated[
         bool,
-        typer.Option(
-            "--symmetrize/--one-way",
-            help="Combine both directions, if the model has them, or use only the given one.",
-            metavar="",
-        ),
+        option("--symmetrize/--one-way", "Combine both directions, if the model has them, or use only the given one."),
     ] = True,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, with the words.", metavar="")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print one JSON object per line, with the words.")] = False,
     output: options.Output = None,
     device: options.Device = None,
     threads: options.Threads = None,

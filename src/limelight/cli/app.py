@@ -4,43 +4,17 @@ No slow imports before a command runs: `--help` must not wait for torch or pydan
 """
 
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from io import TextIOBase
-from types import ModuleType
 from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from limelight import __version__
-from limelight.cli import (
-    align,
-    attention,
-    back_translate,
-    calibrate,
-    card,
-    classify,
-    clean,
-    distill,
-    doctor,
-    evaluate,
-    export,
-    fill,
-    generate,
-    heads,
-    import_,
-    keys,
-    learn,
-    pair,
-    patch,
-    serve,
-    shortlist,
-    train,
-    translate,
-)
 from limelight.cli.arguments import repeat_options, with_groups
 from limelight.cli.models import use_plugins
-from limelight.cli.outcome import guarded, say, silence
+from limelight.cli.outcome import COMMANDS, guarded, say, silence
 from limelight.errors import UserError
 
 HELP = ["-h", "--help"]
@@ -74,34 +48,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": HELP},
 )
-COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
-    "train": (train, train.train),
-    "translate": (translate, translate.translate),
-    "generate": (generate, generate.generate),
-    "fill": (fill, fill.fill),
-    "classify": (classify, classify.classify),
-    "evaluate": (evaluate, evaluate.evaluate),
-    "pair": (pair, pair.pair),
-    "doctor": (doctor, doctor.doctor),
-    "clean": (clean, clean.clean),
-    "learn": (learn, learn.learn),
-    "align": (align, align.align),
-    "attention": (attention, attention.attention),
-    "heads": (heads, heads.heads),
-    "patch": (patch, patch.patch),
-    "card": (card, card.card),
-    "shortlist": (shortlist, shortlist.shortlist),
-    "calibrate": (calibrate, calibrate.calibrate),
-    "distill": (distill, distill.distill),
-    "back-translate": (back_translate, back_translate.back_translate),
-    "serve": (serve, serve.serve),
-    "keys": (keys, keys.keys),
-    "export": (export, export.export),
-    "import": (import_, import_.import_),
-}
-for name, (module, function) in COMMANDS.items():
-    app.command(name, cls=Command, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
-        guarded(with_groups(function), with_less_memory=module.WITH_LESS_MEMORY)
+MODULES = (
+    *("train", "translate", "generate", "evaluate", "pair", "doctor", "clean", "learn", "align", "attention", "heads"),
+    *("patch", "card", "distill", "serve", "export"),
+)
+"""The modules of the commands, in the order of the help: each registers its own."""
+for module in MODULES:
+    import_module(f"limelight.cli.{module}")
+for name, about in COMMANDS.items():
+    app.command(name, cls=Command, epilog=about.examples, context_settings={"help_option_names": HELP})(
+        guarded(with_groups(about.run), with_less_memory=about.with_less_memory)
     )
 
 UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])

@@ -1,4 +1,4 @@
-"""Parsing of files, languages and numbers on the command line."""
+"""Parsing of files, languages, numbers and bounds on the command line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
 
+
 SEVERAL = ("--train", "--back-translated", "--valid", "--general", "--text", "--valid-text", "--test")
 """Options that take several arguments, as in `--train train.en train.de`."""
+Parser = Callable[[str], Any]
 _PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
 """Suffixes of text files that look like language codes but are not."""
@@ -198,6 +200,25 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def option(
+    names: str,
+    help: str,
+    metavar: str | None = "",
+    parser: Parser | None = None,
+    *,
+    panel: str | None = None,
+    **more: Any,
+) -> Any:
+    """An option with its `names`, such as `--output -o`, for an `Annotated` type. Flags have no `metavar`; with None,
+    typer shows its type."""
+    return typer.Option(*names.split(), help=help, metavar=metavar, parser=parser, rich_help_panel=panel, **more)
+
+
+def argument(help: str, metavar: str, **more: Any) -> Any:
+    """An argument without a name, for an `Annotated` type."""
+    return typer.Argument(help=help, metavar=metavar, **{"show_default": False, **more})
+
+
 def whole_number(at_least: int, at_most: int = 2**63 - 1) -> Callable[[str | int], int]:
     """A parser for whole numbers within bounds; its error names the argument and the bounds."""
     bounds = f"from {at_least} up" if at_most == 2**63 - 1 else f"from {at_least} to {at_most}"
@@ -238,3 +259,23 @@ def device_name(word: str) -> str:
     if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", word):
         raise typer.BadParameter(f"{word} is not the name of a device; there are auto, cpu, cuda, cuda:N and mps")
     return word
+
+
+BOUNDS = ("training.max_steps", "training.max_minutes")
+OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
+
+
+def with_budget(settings: list[str], *, fit: bool) -> list[str]:
+    """The settings, and those implied by a bound: it replaces the other bound of the recipe; with `fit` the learning
+    rate is fitted to it, unless a setting determines the schedule."""
+    names = {setting.partition("=")[0].strip() for setting in settings}
+    brought = [f"{bound}=null" for bound in BOUNDS if bound not in names] if has_bound(settings) else []
+    if has_bound(settings) and fit and not names & OF_THE_RATE:
+        brought.append("training.fit_to_budget=true")
+    return [*brought, *settings]
+
+
+def has_bound(settings: list[str]) -> bool:
+    """Whether a setting bounds the run."""
+    values = {name.strip(): value.strip() for name, _, value in (setting.partition("=") for setting in settings)}
+    return any(values.get(bound, "null") != "null" for bound in BOUNDS)

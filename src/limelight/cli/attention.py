@@ -11,6 +11,7 @@ import typer
 
 from limelight.cli import drawing, options
 from limelight.cli.models import Machine, find_models, open_generator, open_reader, open_translator
+from limelight.cli.outcome import command
 from limelight.cli.output import can_color, can_show, show
 from limelight.errors import UserError
 
@@ -33,6 +34,7 @@ EXAMPLES = """
 WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of tokens in each head"
 
 
+@command("attention", EXAMPLES, WITH_LESS_MEMORY)
 def attention(
     sentence: drawing.Sentence,
     model: options.OneModel = None,

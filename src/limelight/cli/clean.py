@@ -7,11 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from limelight.cli import options
-from limelight.cli.arguments import corpora
-from limelight.cli.outcome import say
+from limelight.cli.arguments import argument, corpora, option
+from limelight.cli.outcome import command, say
 from limelight.cli.output import lines_to
 from limelight.errors import RunError, UserError
 
@@ -29,27 +27,20 @@ WITH_LESS_MEMORY = "Clean parts of the files one after the other"
 
 Files = Annotated[
     list[str],
-    typer.Argument(
-        help="Sentence pairs: files with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.",
-        metavar="FILE...",
-        show_default=False,
-    ),
+    argument("Sentence pairs: files with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.", "FILE..."),
 ]
 
 
+@command("clean", EXAMPLES, WITH_LESS_MEMORY)
 def clean(
     files: Files,
     output: Annotated[
-        list[Path],
-        typer.Option(
-            "--output", "-o", help="The clean pairs: a .tsv, .jsonl or .tmx file, or two text files.", metavar="FILE"
-        ),
+        list[Path], option("--output -o", "The clean pairs: a .tsv, .jsonl or .tmx file, or two text files.", "FILE")
     ],
     source: options.Source = "",
     target: options.Target = "",
     keep: Annotated[
-        list[str] | None,
-        typer.Option("--keep", help="A reason for which nothing is removed; can be repeated.", metavar="REASON"),
+        list[str] | None, option("--keep", "A reason for which nothing is removed; can be repeated.", "REASON")
     ] = None,
 ) -> None:
     """Write sentence pairs without those that would harm training, and list what was removed and why.

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from limelight.cli import options
-from limelight.cli.arguments import corpora
+from limelight.cli.arguments import argument, corpora, option
 from limelight.cli.models import Machine
+from limelight.cli.outcome import command
 from limelight.cli.output import show
 from limelight.errors import UserError
 
@@ -30,24 +29,18 @@ RECIPES = ("quick", "small")
 """Recipes whose duration is estimated."""
 
 
+@command("doctor", EXAMPLES, WITH_LESS_MEMORY)
 def doctor(
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Sentence pairs as for `limelight train`, or a run folder. Default: this machine.",
-            metavar="FILE...|RUN",
-            show_default=False,
-        ),
+        argument("Sentence pairs as for `limelight train`, or a run folder. Default: this machine.", "FILE...|RUN"),
     ] = None,
     source: options.Source = "",
     target: options.Target = "",
     test: Annotated[
-        list[str] | None,
-        typer.Option("--test", help="Test text that must not be in the training text.", metavar="FILE..."),
+        list[str] | None, option("--test", "Test text that must not be in the training text.", "FILE...")
     ] = None,
-    no_timing: Annotated[
-        bool, typer.Option("--no-timing", help="Do not measure how long training takes.", metavar="")
-    ] = False,
+    no_timing: Annotated[bool, option("--no-timing", "Do not measure how long training takes.")] = False,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from limelight.cli.arguments import option
 from limelight.cli.output import lines_to
 from limelight.errors import RunError, UserError, counted
 from limelight.files import sha256
@@ -26,44 +27,35 @@ if TYPE_CHECKING:
 
 
 Everything = Annotated[
-    bool,
-    typer.Option("--all", help="In bilingual documents, also translate segments that have a translation.", metavar=""),
+    bool, option("--all", "In bilingual documents, also translate segments that have a translation.")
 ]
 Protect = Annotated[
     list[str] | None,
-    typer.Option(
-        "--protect", help="Regular expression of text to keep unchanged, like tags. Can be repeated.",
-        metavar="REGEX",
-    ),
+    option("--protect", "Regular expression of text to keep unchanged, like tags. Can be repeated.", "REGEX")
 ]  # fmt: skip
-NoProtect = Annotated[
-    bool,
-    typer.Option("--no-protect", help="Translate tags, variables and addresses like any other text.", metavar=""),
-]
+NoProtect = Annotated[bool, option("--no-protect", "Translate tags, variables and addresses like any other text.")]
 MemoryFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--memory",
-        help="Translation memory: TMX, or another file of pairs. Its segments are reused for the same source.",
-        metavar="FILE",
+        "Translation memory: TMX, or another file of pairs. Its segments are reused for the same source.",
+        "FILE",
     ),
 ]
 ReportFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--report",
-        help="Write a table (TSV) of what to look at in translated documents: suspect, untranslated and unsure "
+        "Write a table (TSV) of what to look at in translated documents: suspect, untranslated and unsure "
         "segments, and files that were left out.",
-        metavar="FILE",
+        "FILE",
     ),
 ]
 
 
 GlossaryFile = Annotated[
     Path | None,
-    typer.Option(
-        "--glossary", help="Terms and their required translations: two columns (.tsv, .csv), or .tbx.", metavar="FILE"
-    ),
+    option("--glossary", "Terms and their required translations: two columns (.tsv, .csv), or .tbx.", "FILE"),
 ]
 
 

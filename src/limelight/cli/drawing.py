@@ -4,9 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from limelight.cli.arguments import whole_number
+from limelight.cli.arguments import argument, option, whole_number
 
 DRAWING = "Selection"
 
@@ -37,82 +35,56 @@ class Theme(StrEnum):
 
 
 Sentence = Annotated[
-    str, typer.Argument(help="The source sentence, or the text that a language model reads.", metavar="SENTENCE")
+    str, argument("The source sentence, or the text that a language model reads.", "SENTENCE")
 ]
 Forced = Annotated[
-    str | None,
-    typer.Option("--target", help="Show attention for this translation instead of the model's.", metavar="TEXT"),
+    str | None, option("--target", "Show attention for this translation instead of the model's.", "TEXT")
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Picture (.png, .svg, .pdf, .tex), page (.html) or all values (.json, .csv). Default: text.",
-        metavar="FILE",
+    option(
+        "--output -o",
+        "Picture (.png, .svg, .pdf, .tex), page (.html) or all values (.json, .csv). Default: text.",
+        "FILE",
     ),
 ]
 Measured = Annotated[
     Measure,
-    typer.Option(
+    option(
         "--measure",
-        help="Attention weights, or what they do: written to a file, see docs/inspection.md.",
-        metavar="weights|contributions|shares|erasure|layers",
+        "Attention weights, or what they do: written to a file, see docs/inspection.md.",
+        "weights|contributions|shares|erasure|layers",
     ),
 ]
 KindOfMap = Annotated[
     Kind | None,
-    typer.Option(
+    option(
         "--kind",
-        help="Target to source (default), source to source, or target to target (default of language models).",
-        metavar="cross|encoder_self|decoder_self",
-        rich_help_panel=DRAWING,
+        "Target to source (default), source to source, or target to target (default of language models).",
+        "cross|encoder_self|decoder_self",
+        panel=DRAWING,
     ),
 ]
 Layer = Annotated[
     int | None,
-    typer.Option(
-        "--layer",
-        help="Layer number, from 0. Default: the mean of all layers.",
-        parser=whole_number(0),
-        metavar="N",
-        rich_help_panel=DRAWING,
-    ),
+    option("--layer", "Layer number, from 0. Default: the mean of all layers.", "N", whole_number(0), panel=DRAWING),
 ]
 Heads = Annotated[
     list[int] | None,
-    typer.Option(
+    option(
         "--head",
-        help="Head number, from 0; can be repeated. Default: the mean of all heads.",
-        parser=whole_number(0),
-        metavar="N",
-        rich_help_panel=DRAWING,
+        "Head number, from 0; can be repeated. Default: the mean of all heads.",
+        "N",
+        whole_number(0),
+        panel=DRAWING,
     ),
 ]
-Grid = Annotated[
-    bool, typer.Option("--grid", help="Draw every layer and head in one picture.", metavar="", rich_help_panel=DRAWING)
-]
+Grid = Annotated[bool, option("--grid", "Draw every layer and head in one picture.", panel=DRAWING)]
 PictureTheme = Annotated[
     Theme | None,
-    typer.Option(
-        "--theme",
-        help="Colors of a picture: dark (default), or light for print.",
-        metavar="dark|light",
-        rich_help_panel=DRAWING,
-    ),
+    option("--theme", "Colors of a picture: dark (default), or light for print.", "dark|light", panel=DRAWING),
 ]
-Words = Annotated[
-    bool,
-    typer.Option(
-        "--words/--pieces", help="Merge tokens to words, or show subword tokens.", metavar="", rich_help_panel=DRAWING
-    ),
-]
+Words = Annotated[bool, option("--words/--pieces", "Merge tokens to words, or show subword tokens.", panel=DRAWING)]
 End = Annotated[
-    bool,
-    typer.Option(
-        "--end/--no-end",
-        help="Show the end token </s>, or leave it out and normalize the rows.",
-        metavar="",
-        rich_help_panel=DRAWING,
-    ),
+    bool, option("--end/--no-end", "Show the end token </s>, or leave it out and normalize the rows.", panel=DRAWING)
 ]

@@ -13,6 +13,7 @@ import typer
 from limelight.cli import options, search_options
 from limelight.cli.arguments import by_direction, corpora
 from limelight.cli.models import Machine, find_models, open_classifier, open_generator, open_translator
+from limelight.cli.outcome import command
 from limelight.cli.output import lines_to, show
 from limelight.errors import TextWarning, UserError
 
@@ -40,6 +41,7 @@ MAX_SEARCHED = 5_000_000
 WITH_LESS_MEMORY = "Give a smaller --beam, or split very long lines"
 
 
+@command("evaluate", EXAMPLES, WITH_LESS_MEMORY)
 def evaluate(
     *,
     test: options.Test,

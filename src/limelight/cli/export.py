@@ -1,4 +1,4 @@
-"""`limelight export`."""
+"""`limelight export` and `limelight import`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from limelight.cli import options
+from limelight.cli.arguments import option
 from limelight.cli.models import find_models
+from limelight.cli.outcome import command
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.inspection.head_importance import Head
+
+
+from limelight.cli.arguments import argument
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -57,49 +62,39 @@ OURS = {Quantization.FLOAT32: "fp32", Quantization.BFLOAT16: "bf16", Quantizatio
 
 To = Annotated[
     Format,
-    typer.Option(
+    option(
         "--to",
-        help="CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
-        metavar="ctranslate2|huggingface|limelight",
+        "CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
+        "ctranslate2|huggingface|limelight",
     ),
 ]
-Folder = Annotated[Path, typer.Option("--output", "-o", help="Output folder; it must not exist.", metavar="FOLDER")]
+Folder = Annotated[Path, option("--output -o", "Output folder; it must not exist.", "FOLDER")]
 Bits = Annotated[
     Quantization | None,
-    typer.Option(
+    option(
         "--quantization",
-        help="Format of stored weights. Default: float32; int8 is a quarter of its size.",
-        metavar="int8|float16|...",
+        "Format of stored weights. Default: float32; int8 is a quarter of its size.",
+        "int8|float16|...",
     ),
 ]
 
 HEADS = "Attention heads"
 Heads = Annotated[
     int | None,
-    typer.Option(
-        "--heads",
-        help="Keep N heads of each attention, those that --scores says are needed most.",
-        metavar="N",
-        rich_help_panel=HEADS,
-    ),
+    option("--heads", "Keep N heads of each attention, those that --scores says are needed most.", "N", panel=HEADS),
 ]
 Scores = Annotated[
-    Path | None,
-    typer.Option(
-        "--scores", help="heads.json of `limelight heads` for this model.", metavar="FILE", rich_help_panel=HEADS
-    ),
+    Path | None, option("--scores", "heads.json of `limelight heads` for this model.", "FILE", panel=HEADS)
 ]
 Without = Annotated[
     list[str] | None,
-    typer.Option(
-        "--without",
-        help="Remove these heads, such as encoder.0.self=1,3. Can be repeated.",
-        metavar="ATTENTION=N,...",
-        rich_help_panel=HEADS,
+    option(
+        "--without", "Remove these heads, such as encoder.0.self=1,3. Can be repeated.", "ATTENTION=N,...", panel=HEADS
     ),
 ]
 
 
+@command("export", EXAMPLES, WITH_LESS_MEMORY)
 def export(
     to: To,
     output: Folder,
@@ -152,3 +147,22 @@ def _named_heads(word: str) -> list[Head]:
     if not re.fullmatch(r"[0-9]+(,[0-9]+)*", numbers):
         raise UserError(f"--without {word}: give an attention and its heads, as in encoder.0.self=1,3")
     return [Head(name, int(number)) for number in numbers.split(",")]
+
+
+IMPORT_EXAMPLES = """
+[bold]Examples[/bold]
+  limelight import opus-mt-en-de -o runs/opus-en-de
+  limelight translate --model runs/opus-en-de < input.txt > output.txt
+"""
+
+Foreign = Annotated[Path, argument("Folder of a Marian model as transformers saves it.", "FOLDER")]
+Run = Annotated[Path, option("--output -o", "Output model folder; it must not exist.", "RUN")]
+
+
+@command("import", IMPORT_EXAMPLES, WITH_LESS_MEMORY)
+def import_(folder: Foreign, output: Run) -> None:
+    """Convert a Marian model, such as those of OPUS-MT, to a Limelight model."""
+    from limelight.interop import import_huggingface
+
+    import_huggingface(folder, output)
+    typer.echo(f"wrote {output}; translate with `limelight translate --model {output}`", err=True)

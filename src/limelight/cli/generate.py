@@ -1,4 +1,4 @@
-"""`limelight generate`."""
+"""`limelight generate`, `fill` and `classify`, for models that do not translate."""
 
 from __future__ import annotations
 
@@ -12,14 +12,26 @@ from typing import TYPE_CHECKING
 import typer
 
 from limelight.cli import options, search_options
-from limelight.cli.input import lines_of
 from limelight.cli.models import Machine, find_models, open_generator
-from limelight.cli.output import Write, text_to
+from limelight.cli.outcome import command
+from limelight.cli.output import Write, lines_of, text_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.decoding.sampling import Sampling
     from limelight.pipelines.generator import Growth
+
+from typing import TYPE_CHECKING
+
+from limelight.cli.models import open_mask_filler
+from limelight.cli.output import greet, lines_to
+
+if TYPE_CHECKING:
+    from limelight.pipelines.mask_filler import Filled
+
+
+from limelight.cli.models import open_classifier
+from limelight.cli.output import live_lines_of
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -35,6 +47,7 @@ TEMPERATURE = 0.8
 """The default temperature: below 1, so that improbable tokens are rare, and texts still differ."""
 
 
+@command("generate", EXAMPLES, WITH_LESS_MEMORY)
 def generate(
     *,
     prompt: options.Prompt = None,
@@ -128,3 +141,75 @@ def _write(parts: Iterable[str], write: Write) -> None:
             with suppress(Exception):  # what is raised says why
                 write("\n")
         raise
+
+
+FILL_EXAMPLES = """
+[bold]Examples[/bold]
+  limelight fill --model runs/captions "A man is [MASK] a ball."
+  limelight fill --model runs/captions "A [MASK] on the [MASK]." --top 3
+  limelight fill --model runs/captions --json < masked.txt > filled.jsonl
+"""
+
+
+@command("fill", FILL_EXAMPLES, "Give a shorter text")
+def fill(
+    text: options.MaskedText = None,
+    model: options.OneModel = None,
+    top: options.Top = 5,
+    as_json: options.AsJsonLines = False,
+    output: options.Output = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Predict the token at each [MASK] of a text."""
+    folders, _ = find_models(model)
+    texts = lines_of(None) if text is None else iter([text])
+    with lines_to(output) as write:
+        filler = open_mask_filler(folders, Machine(device, threads))
+        if text is None:
+            greet(None)
+        for number, each in enumerate(texts, start=1):
+            try:
+                filled = filler.fill(each, top=top)
+            except UserError as error:
+                raise UserError(f"line {number}: {error}" if text is None else str(error)) from None
+            for line in [json.dumps(asdict(filled), ensure_ascii=False)] if as_json else _filled_lines(filled):
+                write(line)
+
+
+def _filled_lines(filled: Filled) -> Iterator[str]:
+    """A line for each mask, then the text with the best predictions."""
+    for number, guesses in enumerate(filled.masks, start=1):
+        yield f"[MASK] {number}: " + "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
+    yield filled.text
+
+
+CLASSIFY_EXAMPLES = """
+[bold]Examples[/bold]
+  limelight classify --model runs/language < input.txt > labels.tsv
+  limelight classify --model runs/language input.txt.gz --json -o out.jsonl
+  echo "Where are you?" | limelight classify --model runs/language
+"""
+
+
+@command("classify", CLASSIFY_EXAMPLES, "Give a smaller --batch-tokens, or split very long lines")
+def classify(
+    file: options.Text = None,
+    model: options.OneModel = None,
+    output: options.Output = None,
+    as_json: options.AsJsonLines = False,
+    batch_tokens: options.BatchTokens = 16384,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Classify each line: prints the label, a tab, and its probability."""
+    folders, _ = find_models(model)
+    lines = live_lines_of(file)
+    with lines_to(output) as write:
+        classifier = open_classifier(folders, Machine(device, threads))
+        greet(file)
+        for each in classifier.classify_stream(lines, batch_tokens=batch_tokens):
+            if as_json:
+                write(json.dumps(asdict(each), ensure_ascii=False))
+            else:
+                write(f"{each.label}\t{each.probability:.4f}")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from limelight.cli import drawing, options
-from limelight.cli.arguments import by_direction, corpora, whole_number
+from limelight.cli.arguments import by_direction, corpora, option, whole_number
 from limelight.cli.evaluate import read_test
 from limelight.cli.models import Machine, find_models, open_generator, open_translator
+from limelight.cli.outcome import command
 from limelight.cli.output import show
 from limelight.errors import UserError
 
@@ -49,44 +50,33 @@ class Asked(NamedTuple):
     sentences: int
 
 
-Test = Annotated[
-    list[str] | None,
-    typer.Option("--test", help="Parallel text; a language model needs none.", metavar="FILE..."),
-]
+Test = Annotated[list[str] | None, option("--test", "Parallel text; a language model needs none.", "FILE...")]
 Figures = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help=f"Folder for {REPORT}, {TABLE}, {CURVE} and its pictures; the same command continues an interrupted one.",
-        metavar="FOLDER",
+    option(
+        "--output -o",
+        f"Folder for {REPORT}, {TABLE}, {CURVE} and its pictures; the same command continues an interrupted one.",
+        "FOLDER",
     ),
 ]
-WithBleu = Annotated[
-    bool, typer.Option("--bleu", help="Also measure BLEU without each head, and along the curves.", metavar="")
-]
+WithBleu = Annotated[bool, option("--bleu", "Also measure BLEU without each head, and along the curves.")]
 Greedy = Annotated[
-    bool,
-    typer.Option(
-        "--greedy", help="Also a curve in which each step removes the head that costs least then: slow.", metavar=""
-    ),
+    bool, option("--greedy", "Also a curve in which each step removes the head that costs least then: slow.")
 ]
 Gold = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--gold",
-        help="Hand alignments: for each pair a line of links i-j (sure) or ipj (possible) of words between spaces.",
-        metavar="FILE",
+        "Hand alignments: for each pair a line of links i-j (sure) or ipj (possible) of words between spaces.",
+        "FILE",
     ),
 ]
 Sentences = Annotated[
-    int,
-    typer.Option(
-        "--sentences", help="Number of pairs, spread evenly over the files.", parser=whole_number(1), metavar="N"
-    ),
+    int, option("--sentences", "Number of pairs, spread evenly over the files.", "N", whole_number(1))
 ]
 
 
+@command("heads", EXAMPLES, WITH_LESS_MEMORY)
 def heads(
     test: Test = None,
     model: options.OneModel = None,

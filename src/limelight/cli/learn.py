@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import corpora
+from limelight.cli.arguments import corpora, option
 from limelight.cli.models import find_models
+from limelight.cli.outcome import command
 from limelight.errors import UserError
 from limelight.signals import Stopped
 
@@ -26,21 +27,18 @@ EXAMPLES = """
 WITH_LESS_MEMORY = "Leave out very long segments"
 
 
+@command("learn", EXAMPLES, WITH_LESS_MEMORY)
 def learn(
     memory: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--memory",
-            help="A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ... Can be repeated.",
-            metavar="FILE",
+            "A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ... Can be repeated.",
+            "FILE",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the new model; it must not exist.", metavar="NEW")
-    ],
-    model: Annotated[
-        str, typer.Option("--model", help="Run or model folder. Default: the bundled model.", metavar="RUN")
-    ] = "",
+    output: Annotated[Path, option("--output -o", "Folder for the new model; it must not exist.", "NEW")],
+    model: Annotated[str, option("--model", "Run or model folder. Default: the bundled model.", "RUN")] = "",
     source_lang: options.FromLanguage = "",
     target_lang: options.ToLanguage = "",
     general: options.General = None,

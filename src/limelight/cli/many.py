@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from limelight.cli.arguments import decimal, whole_number
+from limelight.cli.arguments import argument, decimal, option, whole_number
 from limelight.cli.models import Machine, made_with, resolved_precision
 from limelight.errors import RunError, UserError, counted
 
@@ -48,69 +48,57 @@ class Side(StrEnum):
 
 Inputs = Annotated[
     list[str] | None,
-    typer.Argument(
-        help="A file (also .gz, .xz, .zst) or text to translate. Default: standard input. Several files, and folders "
+    argument(
+        "A file (also .gz, .xz, .zst) or text to translate. Default: standard input. Several files, and folders "
         "with --workers, are translated into a folder.",
-        metavar="FILE|TEXT",
-        show_default=False,
+        "FILE|TEXT",
     ),
 ]
 Output = Annotated[
     str | None,
-    typer.Option(
-        "--output", "-o", help="Output file, or OUT/ for many. Default: standard output.", metavar="FILE"
-    ),
+    option("--output -o", "Output file, or OUT/ for many. Default: standard output.", "FILE")
 ]  # fmt: skip
 Workers = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--workers",
-        help=f"Processes. Default: one per core for many files, and for a file of {ENOUGH} lines on a CPU; else 1.",
-        parser=whole_number(1, 4096),
-        metavar="N",
-        rich_help_panel=CORPORA,
+        f"Processes. Default: one per core for many files, and for a file of {ENOUGH} lines on a CPU; else 1.",
+        "N",
+        whole_number(1, 4096),
+        panel=CORPORA,
     ),
 ]
 EngineOption = Annotated[
     EngineName | None,
-    typer.Option(
+    option(
         "--engine",
-        help="Where the workers are: [bold]processes[/bold] of this machine (default), or actors of [bold]ray[/bold].",
-        metavar="NAME",
-        rich_help_panel=CORPORA,
+        "Where the workers are: [bold]processes[/bold] of this machine (default), or actors of [bold]ray[/bold].",
+        "NAME",
+        panel=CORPORA,
     ),
 ]
 Part = Annotated[
     str | None,
-    typer.Option(
-        "--shard", help="Translate only the I-th of every N files, for several machines.", metavar="I/N",
-        rich_help_panel=CORPORA,
-    ),
+    option("--shard", "Translate only the I-th of every N files, for several machines.", "I/N", panel=CORPORA)
 ]  # fmt: skip
 Field = Annotated[
     str | None,
-    typer.Option(
-        "--field", help="Field of the text in JSONL and Parquet. Default: text, else source.", metavar="NAME",
-        rich_help_panel=CORPORA,
-    ),
+    option("--field", "Field of the text in JSONL and Parquet. Default: text, else source.", "NAME", panel=CORPORA)
 ]  # fmt: skip
 Pairs = Annotated[
     Side | None,
-    typer.Option(
-        "--pairs",
-        help="Write pairs to train on, with the translation as their source or target.",
-        metavar="SIDE",
-        rich_help_panel=CORPORA,
+    option(
+        "--pairs", "Write pairs to train on, with the translation as their source or target.", "SIDE", panel=CORPORA
     ),
 ]
 Timeout = Annotated[
     float | None,
-    typer.Option(
+    option(
         "--timeout",
-        help="End a worker that takes longer for 1,000 lines. Default: 1800.",
-        parser=decimal(above=0.0),
-        metavar="SECONDS",
-        rich_help_panel=CORPORA,
+        "End a worker that takes longer for 1,000 lines. Default: 1800.",
+        "SECONDS",
+        decimal(above=0.0),
+        panel=CORPORA,
     ),
 ]
 
@@ -172,7 +160,7 @@ class TranslateOptions(NamedTuple):
 
 def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
-    from limelight.cli.progress import text_progress
+    from limelight.cli.output import text_progress
     from limelight.corpus.shards import Form
     from limelight.corpus.translate import TIMEOUT, CorpusJob
     from limelight.corpus.translate import translate_corpus as translate_files

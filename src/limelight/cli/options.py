@@ -7,48 +7,31 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from limelight.cli.arguments import decimal, device_name, whole_number
+from limelight.cli.arguments import argument, decimal, device_name, option, whole_number
 from limelight.recipes import describe_recipes
 
 # --- shared by several commands ---
 
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", help="Run or model folder; several are one ensemble.", metavar="RUN"),
-]
-OneModel = Annotated[list[str] | None, typer.Option("--model", help="Run or model folder.", metavar="RUN")]
+Models = Annotated[list[str] | None, option("--model", "Run or model folder; several are one ensemble.", "RUN")]
+OneModel = Annotated[list[str] | None, option("--model", "Run or model folder.", "RUN")]
 Beam = Annotated[
-    int | None,
-    typer.Option(
-        "--beam",
-        help="Beam size; 1 is greedy search. Default: the model's setting.",
-        parser=whole_number(1),
-        metavar="N",
-    ),
+    int | None, option("--beam", "Beam size; 1 is greedy search. Default: the model's setting.", "N", whole_number(1))
 ]
 
 COMPUTING = "Computing"
 Device = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--device",
-        help="auto (default: a GPU if there is one), cpu, cuda, cuda:1 (the second GPU), or mps.",
-        parser=device_name,
-        metavar="NAME",
-        rich_help_panel=COMPUTING,
+        "auto (default: a GPU if there is one), cpu, cuda, cuda:1 (the second GPU), or mps.",
+        "NAME",
+        device_name,
+        panel=COMPUTING,
     ),
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(
-        "--threads",
-        help="Number of CPU threads. Default: one per core.",
-        parser=whole_number(1),
-        metavar="N",
-        rich_help_panel=COMPUTING,
-    ),
+    option("--threads", "Number of CPU threads. Default: one per core.", "N", whole_number(1), panel=COMPUTING),
 ]
 
 # --- train ---
@@ -63,228 +46,142 @@ class BadLinePolicy(StrEnum):
     SKIP = "skip"
 
 
-Out = Annotated[Path | None, typer.Option("--out", help="Run folder; an existing run is resumed.", metavar="RUN")]
+Out = Annotated[Path | None, option("--out", "Run folder; an existing run is resumed.", "RUN")]
 Preview = Annotated[
     int | None,
-    typer.Option(
-        "--preview",
-        help="Print N augmented pairs and exit without training.",
-        parser=whole_number(1),
-        metavar="N",
-        rich_help_panel=TEXT,
-    ),
+    option("--preview", "Print N augmented pairs and exit without training.", "N", whole_number(1), panel=TEXT),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", metavar="")]
+Quiet = Annotated[bool, option("--quiet -q", "Show no progress.")]
 Train = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--train",
-        help="Parallel training text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text "
+        "Parallel training text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text "
         "files; also .gz, .xz, .zst.",
-        metavar="FILE...",
-        rich_help_panel=TEXT,
+        "FILE...",
+        panel=TEXT,
     ),
 ]
 BackTranslated = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--back-translated",
-        help="Back-translated training text; its source sentences get the tag <bt>.",
-        metavar="FILE...",
-        rich_help_panel=TEXT,
+        "Back-translated training text; its source sentences get the tag <bt>.",
+        "FILE...",
+        panel=TEXT,
     ),
 ]
 Valid = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--valid", help="Parallel validation text, in the same formats.", metavar="FILE...", rich_help_panel=TEXT
-    ),
+    list[str] | None, option("--valid", "Parallel validation text, in the same formats.", "FILE...", panel=TEXT)
 ]
 HoldOut = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--hold-out",
-        help="Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
-        parser=whole_number(1),
-        metavar="N",
-        rich_help_panel=TEXT,
+        "Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
+        "N",
+        whole_number(1),
+        panel=TEXT,
     ),
 ]
 PlainText = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--text",
-        help="Plain text for a language model or a masked model; a tenth is held out for validation.",
-        metavar="FILE...",
-        rich_help_panel=TEXT,
+        "Plain text for a language model or a masked model; a tenth is held out for validation.",
+        "FILE...",
+        panel=TEXT,
     ),
 ]
 ValidText = Annotated[
     list[str] | None,
-    typer.Option(
-        "--valid-text",
-        help="Plain validation text, instead of the held-out part.",
-        metavar="FILE...",
-        rich_help_panel=TEXT,
-    ),
+    option("--valid-text", "Plain validation text, instead of the held-out part.", "FILE...", panel=TEXT),
 ]
 Source = Annotated[
-    str,
-    typer.Option(
-        "--source",
-        help="Source language, e.g. en. Default: from file names such as train.en.",
-        metavar="LANG",
-        rich_help_panel=TEXT,
-    ),
+    str, option("--source", "Source language, e.g. en. Default: from file names such as train.en.", "LANG", panel=TEXT)
 ]
-Target = Annotated[
-    str, typer.Option("--target", help="Target language, e.g. de.", metavar="LANG", rich_help_panel=TEXT)
-]
+Target = Annotated[str, option("--target", "Target language, e.g. de.", "LANG", panel=TEXT)]
 OnBadLine = Annotated[
     BadLinePolicy | None,
-    typer.Option(
+    option(
         "--on-bad-line",
-        help="Lines that cannot be read: stop and name the line (default), or skip and report them.",
-        metavar="stop|skip",
-        rich_help_panel=TEXT,
+        "Lines that cannot be read: stop and name the line (default), or skip and report them.",
+        "stop|skip",
+        panel=TEXT,
     ),
 ]
 Recipe = Annotated[
-    str,
-    typer.Option(
-        "--recipe",
-        help=f"A complete configuration. Default: small. {describe_recipes()}.",
-        metavar="NAME",
-        rich_help_panel=MODEL,
-    ),
+    str, option("--recipe", f"A complete configuration. Default: small. {describe_recipes()}.", "NAME", panel=MODEL)
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
-        "--config",
-        help="A configuration file instead of a recipe, such as a run's config.yaml.",
-        metavar="FILE",
-        rich_help_panel=MODEL,
-    ),
+    option("--config", "A configuration file instead of a recipe, such as a run's config.yaml.", "FILE", panel=MODEL),
 ]
 From = Annotated[
     str | None,
-    typer.Option(
-        "--from",
-        help="Start from the weights and vocabulary of this run or model folder.",
-        metavar="MODEL",
-        rich_help_panel=MODEL,
-    ),
+    option("--from", "Start from the weights and vocabulary of this run or model folder.", "MODEL", panel=MODEL),
 ]
 Tag = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--tag",
-        help="A file of --train and what is said of it: formal, informal or domain:NAME. Can be repeated.",
-        metavar="FILE=NAME",
-        rich_help_panel=TEXT,
+        "A file of --train and what is said of it: formal, informal or domain:NAME. Can be repeated.",
+        "FILE=NAME",
+        panel=TEXT,
     ),
 ]
 ExtendVocabulary = Annotated[
     bool,
-    typer.Option(
+    option(
         "--extend-vocabulary",
-        help="With --from: add tokens for new languages and for frequent words of the text to the vocabulary.",
-        rich_help_panel=MODEL,
+        "With --from: add tokens for new languages and for frequent words of the text to the vocabulary.",
+        panel=MODEL,
     ),
 ]
 General = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--general",
-        help="With --from: parallel text of other subjects, which the new model should not forget. Default: the text "
+        "With --from: parallel text of other subjects, which the new model should not forget. Default: the text "
         "that the folder of the model keeps.",
-        metavar="FILE...",
-        rich_help_panel=TEXT,
+        "FILE...",
+        panel=TEXT,
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        help="Change a setting, e.g. training.seed=7. Can be repeated.",
-        metavar="KEY=VALUE",
-        rich_help_panel=MODEL,
-    ),
+    option("--set", "Change a setting, e.g. training.seed=7. Can be repeated.", "KEY=VALUE", panel=MODEL),
 ]
 MaxMinutes = Annotated[
     float | None,
-    typer.Option(
-        "--max-minutes",
-        help="Stop after M minutes of training in total.",
-        parser=decimal(above=0.0),
-        metavar="M",
-        rich_help_panel=END,
-    ),
+    option("--max-minutes", "Stop after M minutes of training in total.", "M", decimal(above=0.0), panel=END),
 ]
 MaxSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--max-steps",
-        help="Stop after N updates in total.",
-        parser=whole_number(1),
-        metavar="N",
-        rich_help_panel=END,
-    ),
+    int | None, option("--max-steps", "Stop after N updates in total.", "N", whole_number(1), panel=END)
 ]
 
 # --- translate ---
 
 Text = Annotated[
-    Path | None,
-    typer.Argument(help="Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", metavar="FILE"),
+    Path | None, argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE")
 ]
 GivenText = Annotated[
-    str | None,
-    typer.Option(
-        "--text", help="Text to translate, even if it is a single word or the name of a file.", metavar="TEXT"
-    ),
+    str | None, option("--text", "Text to translate, even if it is a single word or the name of a file.", "TEXT")
 ]
-FromLanguage = Annotated[
-    str,
-    typer.Option("--from", help="Source language, for a model with several source languages.", metavar="LANG"),
-]
-ToLanguage = Annotated[
-    str,
-    typer.Option("--to", help="Target language, for a model with several directions.", metavar="LANG"),
-]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.", metavar="FILE")
-]
-AsJsonLines = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object per line: text, score, tokens, ...", metavar="")
-]
-Lines = Annotated[
-    bool,
-    typer.Option(
-        "--lines", help="Translate each line as one sentence. Default: split lines into sentences.", metavar=""
-    ),
-]
-NoGuards = Annotated[
-    bool,
-    typer.Option("--no-guards", help="Return the result of the first search: no checks, no second search.", metavar=""),
-]
+FromLanguage = Annotated[str, option("--from", "Source language, for a model with several source languages.", "LANG")]
+ToLanguage = Annotated[str, option("--to", "Target language, for a model with several directions.", "LANG")]
+Output = Annotated[Path | None, option("--output -o", "Output file. Default: standard output.", "FILE")]
+AsJsonLines = Annotated[bool, option("--json", "Print one JSON object per line: text, score, tokens, ...")]
+Lines = Annotated[bool, option("--lines", "Translate each line as one sentence. Default: split lines into sentences.")]
+NoGuards = Annotated[bool, option("--no-guards", "Return the result of the first search: no checks, no second search.")]
 NoPivot = Annotated[
     bool,
-    typer.Option(
-        "--no-pivot",
-        help="Refuse languages that the model only connects through another one, instead of translating twice.",
-        metavar="",
+    option(
+        "--no-pivot", "Refuse languages that the model only connects through another one, instead of translating twice."
     ),
 ]
 NBest = Annotated[
-    int,
-    typer.Option(
-        "--n-best",
-        help="Number of translations per line, as `number ||| text ||| score`.",
-        parser=whole_number(1),
-        metavar="N",
-    ),
+    int, option("--n-best", "Number of translations per line, as `number ||| text ||| score`.", "N", whole_number(1))
 ]
 
 
@@ -298,89 +195,59 @@ class PrecisionName(StrEnum):
 
 Precision = Annotated[
     PrecisionName | None,
-    typer.Option(
+    option(
         "--precision",
-        help="Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).",
-        metavar="P",
+        "Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).",
+        "P",
     ),
 ]
 Shortlisted = Annotated[
-    bool,
-    typer.Option(
-        "--shortlist", help="Compute logits of a lexical shortlist only; see `limelight shortlist`.", metavar=""
-    ),
+    bool, option("--shortlist", "Compute logits of a lexical shortlist only; see `limelight shortlist`.")
 ]
 BatchTokens = Annotated[
     int,
-    typer.Option(
-        "--batch-tokens",
-        help="Batch size in source tokens times hypotheses; bounds the memory.",
-        parser=whole_number(1),
-        metavar="N",
-    ),
+    option("--batch-tokens", "Batch size in source tokens times hypotheses; bounds the memory.", "N", whole_number(1)),
 ]
 
 # --- generate ---
 
-Prompt = Annotated[
-    str | None,
-    typer.Argument(help="Text to continue. Default, or for -: standard input.", metavar="PROMPT"),
-]
-Samples = Annotated[
-    int,
-    typer.Option("--samples", help="Number of texts to generate for the prompt.", parser=whole_number(1), metavar="N"),
-]
+Prompt = Annotated[str | None, argument("Text to continue. Default, or for -: standard input.", "PROMPT")]
+Samples = Annotated[int, option("--samples", "Number of texts to generate for the prompt.", "N", whole_number(1))]
 MaxTokens = Annotated[
-    int,
-    typer.Option(
-        "--max-tokens", help="Maximum number of tokens per text. Default: 500.", parser=whole_number(1), metavar="N"
-    ),
+    int, option("--max-tokens", "Maximum number of tokens per text. Default: 500.", "N", whole_number(1))
 ]
 FormerMaxTokens = Annotated[
-    int | None,
-    typer.Option("--max-pieces", hidden=True, help="The former name of --max-tokens.", parser=whole_number(1)),
+    int | None, option("--max-pieces", "The former name of --max-tokens.", None, whole_number(1), hidden=True)
 ]
-Stop = Annotated[
-    list[str] | None,
-    typer.Option("--stop", help="Stop before this text. Can be repeated.", metavar="TEXT"),
-]
-AsJsonTexts = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object per line: text, prompt, tokens, ...", metavar="")
-]
+Stop = Annotated[list[str] | None, option("--stop", "Stop before this text. Can be repeated.", "TEXT")]
+AsJsonTexts = Annotated[bool, option("--json", "Print one JSON object per line: text, prompt, tokens, ...")]
 
 # --- fill ---
 
-MaskedText = Annotated[
-    str | None,
-    typer.Argument(help="A text with [MASK] tokens. Default: lines of standard input.", metavar="TEXT"),
-]
-Top = Annotated[int, typer.Option("--top", help="Number of predictions per mask.", parser=whole_number(1), metavar="N")]
+MaskedText = Annotated[str | None, argument("A text with [MASK] tokens. Default: lines of standard input.", "TEXT")]
+Top = Annotated[int, option("--top", "Number of predictions per mask.", "N", whole_number(1))]
 
 # --- evaluate ---
 
 Test = Annotated[
     list[str],
-    typer.Option(
+    option(
         "--test",
-        help="Parallel text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text files.",
-        metavar="FILE...",
+        "Parallel text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text files.",
+        "FILE...",
     ),
 ]
 CalibrationTest = Annotated[
-    list[str] | None,
-    typer.Option("--test", help="Parallel text to measure the calibration on.", metavar="FILE..."),
+    list[str] | None, option("--test", "Parallel text to measure the calibration on.", "FILE...")
 ]
 Tokenize = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--tokenize",
-        help="sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by "
+        "sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by "
         "target language.",
-        metavar="NAME",
+        "NAME",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print all results as one JSON object.", metavar="")]
-Kept = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Write the translations to this file, one per line.", metavar="FILE"),
-]
+AsJson = Annotated[bool, option("--json", "Print all results as one JSON object.")]
+Kept = Annotated[Path | None, option("--output -o", "Write the translations to this file, one per line.", "FILE")]

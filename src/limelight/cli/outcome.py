@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOBase
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import typer
 
@@ -22,6 +22,28 @@ OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", 
                  "ALLOC_FAILED", "resource temporarily unavailable", "can't start new thread",
                  "failed to map segment")  # fmt: skip
 """Parts of the messages of torch's allocators and other libraries, raised as `RuntimeError` or while loading them."""
+
+
+class About(NamedTuple):
+    """A command, the examples in its help, and how it can use less memory."""
+
+    run: Callable[..., None]
+    examples: str
+    with_less_memory: str
+
+
+COMMANDS: dict[str, About] = {}
+"""All commands by name, once their modules are imported."""
+
+
+def command(name: str, examples: str, with_less_memory: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator that registers a command."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        COMMANDS[name] = About(function, examples, with_less_memory)
+        return function
+
+    return register
 
 
 def guarded(command: Callable[..., None], *, with_less_memory: str) -> Callable[..., int]:

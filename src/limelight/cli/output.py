@@ -1,15 +1,95 @@
-"""Output of results: standard output, or a file that is created when it is complete."""
+"""Texts that come in, one per line (a file, the command line, or standard input), and what goes out: results on
+standard output or in a file that is created when it is complete, and progress.
+"""
+
+from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import TextIOBase
+from io import BufferedIOBase, IOBase, TextIOBase
 from pathlib import Path
 from typing import cast
+
+import typer
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL
+from limelight.screen import FIRST_LINE, LATER_LINES, Screen, clock, live_bar
+
+
+def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, str | None]:
+    """Interpret an argument: an existing path is a file, any other argument with white space is text; `--text` is
+    always text. Both results are None for standard input.
+
+    Raises `UserError` for any other argument, and for an argument together with `--text`.
+    """
+    if text is not None:
+        if argument is not None:
+            raise UserError(f"--text and {argument!r}: give one of them")
+        return None, text
+    if argument is None:
+        return None, None
+    if _exists(Path(argument)):
+        return Path(argument), None
+    if len(argument.split()) > 1:
+        return None, argument
+    raise UserError(
+        f"{argument}: there is no such file (looked in {Path(argument).absolute().parent}); if it is a word to "
+        f"translate, write --text {argument!r}"
+    )
+
+
+def _exists(path: Path) -> bool:
+    """Whether a path exists. A text may be too long for a path, or have invalid characters."""
+    try:
+        return path.exists() or path.is_symlink()
+    except (OSError, ValueError):
+        return False
+
+
+def lines_of(file: Path | None) -> Iterator[str]:
+    """The lines of a file, or of standard input. Raises `UserError` immediately if it cannot be read."""
+    from limelight.text.readers import read_lines, read_stream
+
+    if file is not None:
+        return read_lines(file)
+    if sys.stdin is None:
+        raise UserError("standard input is closed: name a file to read")
+    return read_stream(cast(BufferedIOBase, sys.stdin.buffer), "standard input")
+
+
+def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | None]:
+    """The lines of a file, of standard input, or of `text`, with `None` where a pipe or a terminal pauses, so that the
+    lines so far are answered."""
+    if text is not None:
+        return iter(text.splitlines())
+    from limelight.text.open_text import open_text
+    from limelight.text.readers.lines import LiveStream, read_live
+
+    if file is not None:
+        return read_live(LiveStream(open_text(file)), str(file)) if _is_pipe(file) else lines_of(file)
+    try:
+        stream = LiveStream(cast(IOBase, sys.stdin.buffer))
+    except (AttributeError, OSError):  # closed, or replaced by an object without a file descriptor
+        return lines_of(None)
+    return read_live(stream, "standard input")
+
+
+def _is_pipe(file: Path) -> bool:
+    """Whether a file is a pipe. Compressed input is not read line by line."""
+    from limelight.text.open_text import COMPRESSIONS
+
+    return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
+
+
+def greet(file: Path | None, text: str | None = None) -> None:
+    """Tell a user at a terminal how to enter lines."""
+    if file is None and text is None and sys.stdin is not None and sys.stdin.isatty():
+        typer.echo("One sentence per line; Ctrl-D ends the input.", err=True)
+
 
 Write = Callable[[str], None]
 
@@ -114,3 +194,67 @@ def _named(file: TextIOBase, name: str) -> Iterator[None]:
     except OSError as error:
         silence(file)
         raise RunError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+class TextProgress:
+    """Shows the processed share of the text, on standard error."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.screen = Screen(quiet=quiet)
+        self._bar = live_bar(self.screen) if sys.stderr.isatty() and not quiet else None
+        self._shown, self._patience = time.monotonic(), FIRST_LINE
+
+    def say(self, text: str) -> None:
+        """Print a message."""
+        self.screen.print(text, markup=False)
+
+    def show(self, done: int, total: int, *, tokens: int, seconds: float) -> None:
+        """Show that `done` of `total` lines are processed, with `tokens` in `seconds`."""
+        speed = f"{tokens / seconds if seconds else 0:,.0f} tokens/s"
+        left = f"{clock(seconds * (total - done) / done)} left" if done else ""
+        if self._bar is not None:
+            self._bar.update(
+                self._bar.task_ids[0],
+                completed=done / total if total else 1.0,
+                description=f"line {done:,} of {total:,}",
+                figures=speed,
+                left=left,
+            )
+        elif time.monotonic() - self._shown > self._patience:
+            self.say(f"line {done:,} of {total:,}  {speed}  {left}")
+            self._shown, self._patience = time.monotonic(), LATER_LINES
+
+    def corpus(self, files: int, total: int, lines: int, speed: float) -> None:
+        """Show that `files` of `total` files are finished, and `lines` were processed since the start."""
+        figures = f"{lines:,} lines  {speed:,.0f} lines/s"
+        if self._bar is None:
+            return self.say(f"file {files:,} of {total:,}  {figures}")
+        done = files / total if total else 1.0
+        self._bar.update(
+            self._bar.task_ids[0], completed=done, description=f"file {files:,} of {total:,}", figures=figures
+        )
+
+    def steps(self, done: int, total: int, *, fresh: int, seconds: float) -> None:
+        """Show that `done` of `total` steps are finished, `fresh` of them in the last `seconds`."""
+        left = f"{clock(seconds * (total - done) / fresh)} left" if fresh else ""
+        if self._bar is not None:
+            named = f"step {done:,} of {total:,}"
+            self._bar.update(self._bar.task_ids[0], completed=done / total, description=named, figures="", left=left)
+        elif time.monotonic() - self._shown > self._patience:
+            self.say(f"step {done:,} of {total:,}  {left}")
+            self._shown, self._patience = time.monotonic(), LATER_LINES
+
+    def close(self) -> None:
+        """Restore the terminal."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextmanager
+def text_progress(*, quiet: bool = False) -> Iterator[TextProgress]:
+    """A context that yields the progress display and closes it."""
+    progress = TextProgress(quiet=quiet)
+    try:
+        yield progress
+    finally:
+        progress.close()

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from limelight.cli import options
-from limelight.cli.arguments import decimal
+from limelight.cli.arguments import argument, decimal, option
 from limelight.cli.models import Machine, find_models, open_translator
-from limelight.cli.outcome import say
+from limelight.cli.outcome import command, say
 from limelight.cli.output import lines_to
 from limelight.errors import UserError, counted
 
@@ -29,46 +27,27 @@ MAX_CHARACTERS = 600
 """Maximum characters of a sentence that are translated: more are not needed to recognize it."""
 
 
+@command("pair", EXAMPLES, WITH_LESS_MEMORY)
 def pair(
-    source: Annotated[Path, typer.Argument(help="A document, or a folder.", metavar="SOURCE", show_default=False)],
-    target: Annotated[
-        Path,
-        typer.Argument(
-            help="Its translation, or a folder with translations of the same names.",
-            metavar="TARGET",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The pairs: a .tmx, .tsv or .jsonl file.", metavar="FILE")
-    ],
-    source_lang: Annotated[
-        str, typer.Option("--from", help="Source language. Default: told from the text.", metavar="LANG")
-    ] = "",
-    target_lang: Annotated[
-        str, typer.Option("--to", help="Target language. Default: told from the text.", metavar="LANG")
-    ] = "",
+    source: Annotated[Path, argument("A document, or a folder.", "SOURCE")],
+    target: Annotated[Path, argument("Its translation, or a folder with translations of the same names.", "TARGET")],
+    output: Annotated[Path, option("--output -o", "The pairs: a .tmx, .tsv or .jsonl file.", "FILE")],
+    source_lang: Annotated[str, option("--from", "Source language. Default: told from the text.", "LANG")] = "",
+    target_lang: Annotated[str, option("--to", "Target language. Default: told from the text.", "LANG")] = "",
     threshold: Annotated[
         float,
-        typer.Option(
-            "--threshold",
-            help="Confidence, from 0 to 1, that a pair needs.",
-            parser=decimal(at_least=0.0, at_most=1.0),
-            metavar="X",
-        ),
+        option("--threshold", "Confidence, from 0 to 1, that a pair needs.", "X", decimal(at_least=0.0, at_most=1.0)),
     ] = 0.5,
     model: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--model",
-            help="Run or model folder whose translations are compared, too. Default: the bundled model, if it has the "
+            "Run or model folder whose translations are compared, too. Default: the bundled model, if it has the "
             "direction.",
-            metavar="RUN",
+            "RUN",
         ),
     ] = None,
-    no_model: Annotated[
-        bool, typer.Option("--no-model", help="Compare lengths and words alone, without translations.", metavar="")
-    ] = False,
+    no_model: Annotated[bool, option("--no-model", "Compare lengths and words alone, without translations.")] = False,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:

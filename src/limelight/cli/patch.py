@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from limelight.cli import drawing, options
+from limelight.cli.arguments import argument, option
 from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.outcome import command
 from limelight.cli.output import show
 from limelight.errors import UserError
 
@@ -30,37 +32,25 @@ class BuiltIn(StrEnum):
     TENSE = "tense"
 
 
-First = Annotated[
-    str | None,
-    typer.Argument(help="The text whose vectors are put into the other.", metavar="TEXT", show_default=False),
-]
-Second = Annotated[
-    str | None, typer.Argument(help="The other text, with as many tokens.", metavar="OTHER", show_default=False)
-]
+First = Annotated[str | None, argument("The text whose vectors are put into the other.", "TEXT")]
+Second = Annotated[str | None, argument("The other text, with as many tokens.", "OTHER")]
 Pair = Annotated[
     BuiltIn | None,
-    typer.Option(
+    option(
         "--pair",
-        help="A built-in pair of English texts: singular and plural, he and she, or present and past.",
-        metavar="number|gender|tense",
+        "A built-in pair of English texts: singular and plural, he and she, or present and past.",
+        "number|gender|tense",
     ),
 ]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", help="Translation of TEXT. Default: the model's own.", metavar="TEXT"),
-]
-OtherTarget = Annotated[str | None, typer.Option("--other-target", help="Translation of OTHER.", metavar="TEXT")]
+Target = Annotated[str | None, option("--target", "Translation of TEXT. Default: the model's own.", "TEXT")]
+OtherTarget = Annotated[str | None, option("--other-target", "Translation of OTHER.", "TEXT")]
 Picture = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Picture (.svg, .png, .pdf, .tex) or values (.json, .csv). Default: a table.",
-        metavar="FILE",
-    ),
+    option("--output -o", "Picture (.svg, .png, .pdf, .tex) or values (.json, .csv). Default: a table.", "FILE"),
 ]
 
 
+@command("patch", EXAMPLES, WITH_LESS_MEMORY)
 def patch(
     first: First = None,
     second: Second = None,

@@ -5,13 +5,11 @@ The bounds are those of `DecodingConfig`, which is not imported to keep `--help`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from limelight.cli import options
-from limelight.cli.arguments import Group, decimal, whole_number
+from limelight.cli.arguments import Group, decimal, option, whole_number
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,119 +19,123 @@ SEARCH = "Search (default: the model's settings)"
 SAMPLING = "Sampling"
 
 
-def _number(flag: str, metavar: str, parser: Callable[[str], float], help: str, panel: str | None = SEARCH) -> Any:
-    return typer.Option(flag, help=help, parser=parser, metavar=metavar, rich_help_panel=panel)
-
-
-def _penalty() -> Any:
-    help = "Exponent of the length penalty. Default: the model's setting."
-    return _number("--length-penalty", "ALPHA", decimal(at_least=0.0, at_most=10.0), help, panel=None)
-
-
 SEARCH_OPTIONS: Mapping[str, Any] = {
     "beam_size": options.Beam,
-    "length_penalty": Annotated[float | None, _penalty()],
+    "length_penalty": Annotated[
+        float | None,
+        option(
+            "--length-penalty",
+            "Exponent of the length penalty. Default: the model's setting.",
+            "ALPHA",
+            decimal(at_least=0.0, at_most=10.0),
+        ),
+    ],
     "length_offset": Annotated[
         float | None,
-        _number(
-            "--length-offset", "K", decimal(at_least=0.0, at_most=100.0),
+        option(
+            "--length-offset",
             "K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.",
+            "K",
+            decimal(at_least=0.0, at_most=100.0),
+            panel=SEARCH,
         ),
     ],
     "patience": Annotated[
         float | None,
-        _number(
-            "--patience", "P", decimal(above=0.0),
+        option(
+            "--patience",
             "Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.",
+            "P",
+            decimal(above=0.0),
+            panel=SEARCH,
         ),
     ],
     "prune": Annotated[
         float | None,
-        _number(
-            "--prune", "D", decimal(above=0.0),
+        option(
+            "--prune",
             "Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.",
+            "D",
+            decimal(above=0.0),
+            panel=SEARCH,
         ),
     ],
     "max_length_factor": Annotated[
         float | None,
-        _number(
-            "--max-length-factor", "F", decimal(above=0.0, at_most=100.0),
+        option(
+            "--max-length-factor",
             "Maximum length of a translation: F times the source's tokens, plus the extra.",
+            "F",
+            decimal(above=0.0, at_most=100.0),
+            panel=SEARCH,
         ),
     ],
     "max_length_extra": Annotated[
-        int | None, _number("--max-length-extra", "N", whole_number(1, 1000), "The extra number of tokens.")
+        int | None,
+        option("--max-length-extra", "The extra number of tokens.", "N", whole_number(1, 1000), panel=SEARCH),
     ],
-}  # fmt: skip
+}
 """By the names of `SearchOptions`."""
 Search = Annotated[dict[str, Any], Group(SEARCH_OPTIONS)]
 
 NoRepeatNgram = Annotated[
-    int | None, _number("--no-repeat-ngram", "N", whole_number(1), "Forbid repeated n-grams of N tokens.")
+    int | None, option("--no-repeat-ngram", "Forbid repeated n-grams of N tokens.", "N", whole_number(1), panel=SEARCH)
 ]
 Formality = Annotated[
     str,
-    typer.Option(
+    option(
         "--formality",
-        help="Form of address, for a model trained with it: formal or informal; prefer_formal and so on: if it is.",
-        metavar="FORM",
+        "Form of address, for a model trained with it: formal or informal; prefer_formal and so on: if it is.",
+        "FORM",
     ),
 ]
-Domain = Annotated[
-    str, typer.Option("--domain", help="Domain of the text, for a model trained with its tag.", metavar="NAME")
-]
+Domain = Annotated[str, option("--domain", "Domain of the text, for a model trained with its tag.", "NAME")]
 MustInclude = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--must-include",
-        help="Phrase that each translation has to contain; 'lamp|lamps': in one of these forms. Can be repeated.",
-        metavar="PHRASE",
-        rich_help_panel=SEARCH,
+        "Phrase that each translation has to contain; 'lamp|lamps': in one of these forms. Can be repeated.",
+        "PHRASE",
+        panel=SEARCH,
     ),
 ]
 MustNotInclude = Annotated[
     list[str] | None,
-    typer.Option(
-        "--must-not-include",
-        help="Phrase that no translation may contain. Can be repeated.",
-        metavar="PHRASE",
-        rich_help_panel=SEARCH,
-    ),
+    option("--must-not-include", "Phrase that no translation may contain. Can be repeated.", "PHRASE", panel=SEARCH),
 ]
 
-Sample = Annotated[
-    bool,
-    typer.Option("--sample", help="Sample translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
-]
+Sample = Annotated[bool, option("--sample", "Sample translations instead of searching.", panel=SAMPLING)]
 Greedy = Annotated[
-    bool,
-    typer.Option(
-        "--greedy",
-        help="Take the most probable token at every step instead of sampling.",
-        metavar="",
-        rich_help_panel=SAMPLING,
-    ),
+    bool, option("--greedy", "Take the most probable token at every step instead of sampling.", panel=SAMPLING)
 ]
 SAMPLING_OPTIONS: Mapping[str, Any] = {
     "temperature": Annotated[
         float | None,
-        _number(
-            "--temperature", "T", decimal(above=0.0),
-            "Divides the logits: below 1 sharpens the distribution, above 1 flattens it.", SAMPLING,
+        option(
+            "--temperature",
+            "Divides the logits: below 1 sharpens the distribution, above 1 flattens it.",
+            "T",
+            decimal(above=0.0),
+            panel=SAMPLING,
         ),
     ],
     "top_k": Annotated[
-        int | None, _number("--top-k", "K", whole_number(1), "Sample from the K most probable tokens.", SAMPLING)
+        int | None, option("--top-k", "Sample from the K most probable tokens.", "K", whole_number(1), panel=SAMPLING)
     ],
     "top_p": Annotated[
         float | None,
-        _number(
-            "--top-p", "P", decimal(above=0.0, at_most=1.0),
-            "Sample from the most probable tokens with a total probability of P.", SAMPLING,
+        option(
+            "--top-p",
+            "Sample from the most probable tokens with a total probability of P.",
+            "P",
+            decimal(above=0.0, at_most=1.0),
+            panel=SAMPLING,
         ),
     ],
-    "seed": Annotated[int | None, _number("--seed", "N", whole_number(0), "Seed of the random numbers.", SAMPLING)],
-}  # fmt: skip
+    "seed": Annotated[
+        int | None, option("--seed", "Seed of the random numbers.", "N", whole_number(0), panel=SAMPLING)
+    ],
+}
 """By the names of `Sampling`."""
 Drawing = Annotated[dict[str, Any], Group(SAMPLING_OPTIONS)]
 

@@ -1,9 +1,10 @@
-"""`limelight serve`."""
+"""`limelight serve` and `limelight keys`."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import typer
 
 from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
+from limelight.cli.outcome import command
 from limelight.errors import UserError
 from limelight.signals import ignore_hangup
 from limelight.storage.layout import DEFAULT, bundled_models
@@ -40,6 +42,7 @@ class ServedModel(NamedTuple):
     folder: str
 
 
+@command("serve", EXAMPLES, WITH_LESS_MEMORY)
 def serve(
     *,
     model: serving_options.ServedModels = None,
@@ -154,3 +157,42 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+KEYS_EXAMPLES = """
+[bold]Examples[/bold]
+  limelight keys add alice --keys keys.json
+  limelight keys add app --keys keys.json --characters-per-minute 100000
+  limelight keys list --keys keys.json
+  limelight keys revoke alice --keys keys.json
+"""
+
+
+@command("keys", KEYS_EXAMPLES, "There is not enough memory even for a few keys")
+def keys(
+    action: serving_options.Action,
+    name: serving_options.KeyName = "",
+    file: serving_options.KeysFile = Path("keys.json"),
+    per_minute: serving_options.PerMinute = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Create, list and revoke the keys of a service."""
+    from limelight.serving.keys import add_key, read_keys, revoke_key
+
+    if action not in ("add", "list", "revoke"):
+        raise UserError(f"unknown action {action!r}: give add, list or revoke")
+    if (action == "list") == bool(name):
+        raise UserError(
+            "list takes no name" if name else f"{action} which key? Give its name: limelight keys {action} NAME"
+        )
+    if action == "add":
+        typer.echo(add_key(file, name, per_minute))
+        told = "it is shown this once. A running service reads the file again within seconds"
+        typer.echo(f"limelight: the key of {name}; {told}", err=True)
+    elif action == "revoke":
+        revoke_key(file, name)
+        typer.echo(f"limelight: {name} is revoked. A running service reads the file again within seconds", err=True)
+    for key in read_keys(file) if action == "list" else ():
+        limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
+        fields = {"name": key.name, "created": key.created, "characters_per_minute": key.characters_per_minute}
+        typer.echo(json.dumps(fields) if as_json else f"{key.name}  {key.created}{limit}")

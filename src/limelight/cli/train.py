@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options
-from limelight.cli.arguments import corpora
-from limelight.cli.bounds import has_bound, with_budget
+from limelight.cli.arguments import corpora, has_bound, with_budget
+from limelight.cli.outcome import command
 from limelight.errors import UserError
 from limelight.signals import Stopped
 
@@ -42,6 +42,7 @@ WITH_LESS_MEMORY = (
 )
 
 
+@command("train", EXAMPLES, WITH_LESS_MEMORY)
 def train(
     out: options.Out = None,
     quiet: options.Quiet = False,

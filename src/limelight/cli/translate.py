@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from limelight.cli import documents, many, options, search_options
-from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, made_with, open_translator
-from limelight.cli.output import Write, lines_to
+from limelight.cli.outcome import command
+from limelight.cli.output import Write, file_or_text, greet, lines_to, live_lines_of
 from limelight.errors import counted
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ BRIEF = 1000
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
 
+@command("translate", EXAMPLES, WITH_LESS_MEMORY)
 def translate(
     *,
     inputs: many.Inputs = None,

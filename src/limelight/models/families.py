@@ -91,14 +91,14 @@ FILL = Use(
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:Masked",
     pipeline="limelight.pipelines.load:make_mask_filler",
-    command="limelight.cli.fill:fill",
+    command="limelight.cli.generate:fill",
 )
 CLASSIFY = Use(
     Classifier,
     prepare="limelight.preparation.plain_text:prepare_labels",
     task="limelight.training.tasks.language:Labels",
     pipeline="limelight.pipelines.load:make_classifier",
-    command="limelight.cli.classify:classify",
+    command="limelight.cli.generate:classify",
 )
 
 FAMILIES: tuple[Family, ...] = (
