@@ -31,7 +31,7 @@ from limelight.memory import hold_memory_for_work
 from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
-from limelight.preparation.lexicon import share_detector
+from limelight.preparation.shortlist import share_detector
 from limelight.storage.layout import CARD, bundled_models
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import named_weights, put_weights

@@ -8,8 +8,9 @@ import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.config import Corpus
-from limelight.preparation import word_alignment
-from limelight.preparation.word_alignment import align_stores, split_words
+from limelight.preparation import align
+from limelight.preparation.align import align_stores
+from limelight.preparation.word_alignment import split_words
 from limelight.text.pair import Sides
 from tests.training.helpers import NUMBERS, ZAHLEN
 
@@ -55,8 +56,8 @@ def test_sure_links_of_a_corpus_are_translations_in_both_directions(tmp_path: Pa
 
 def test_they_are_made_once_and_anew_for_other_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[int] = []
-    learn = word_alignment.learn_aligner
-    monkeypatch.setattr(word_alignment, "learn_aligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
+    learn = align.learn_aligner
+    monkeypatch.setattr(align, "learn_aligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
     pairs = numbers(30)
     store = stored(tmp_path, 0, pairs)
     first = align_stores([EN_DE], [store], tmp_path, print)[0]
@@ -70,9 +71,9 @@ def test_they_are_made_once_and_anew_for_other_text(tmp_path: Path, monkeypatch:
 
 def test_corpora_of_one_direction_teach_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[int] = []
-    learn = word_alignment.learn_aligner
-    monkeypatch.setattr(word_alignment, "learn_aligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
-    monkeypatch.setattr(word_alignment, "MAX_LEARNED", 60)
+    learn = align.learn_aligner
+    monkeypatch.setattr(align, "learn_aligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
+    monkeypatch.setattr(align, "MAX_LEARNED", 60)
     pairs = numbers(120)
     stores = [stored(tmp_path, number, part) for number, part in enumerate((pairs[:5], pairs[5:], pairs[:7]))]
     found = align_stores([EN_DE, EN_DE, EN_FR], stores, tmp_path, print)
@@ -85,8 +86,8 @@ def test_a_group_of_pairs_at_a_time_is_the_same(tmp_path: Path, monkeypatch: pyt
     store = stored(tmp_path, 0, numbers(50))
     whole = align_stores([EN_DE], [store], tmp_path, print)[0]
     expected = [whole.of(row) for row in range(50)]
-    monkeypatch.setattr(word_alignment, "GROUP", 7)
-    monkeypatch.setattr(word_alignment, "VERSION", 99)
+    monkeypatch.setattr(align, "GROUP", 7)
+    monkeypatch.setattr(align, "VERSION", 99)
     parts = align_stores([EN_DE], [store], tmp_path, print)[0]
     assert [parts.of(row) for row in range(50)] == expected
     assert np.array_equal(whole.links.values, parts.links.values)

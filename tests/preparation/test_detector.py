@@ -10,7 +10,7 @@ import pytest
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import RunError
 from limelight.preparation.hold_out import DATA
-from limelight.preparation.lexicon import keep_detector, share_detector
+from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.storage.layout import DETECTOR
 from limelight.storage.tables import read_detector, save_detector
 from limelight.text.detection import learn_detector

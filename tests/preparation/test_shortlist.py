@@ -10,16 +10,9 @@ import yaml
 
 from limelight.config import Corpus, load_config
 from limelight.errors import UserError
-from limelight.preparation import lexicon as module
-from limelight.preparation.lexicon import (
-    FREQUENT,
-    Pieces,
-    copies,
-    learn_shortlist,
-    list_length,
-    make_shortlist,
-    thinned,
-)
+from limelight.preparation import shortlist as module
+from limelight.preparation.lexicon import Pieces
+from limelight.preparation.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist, thinned
 from limelight.storage.layout import SHORTLIST
 from limelight.storage.tables import read_shortlist
 from limelight.text.pair import Pair

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.preparation import pairs, word_alignment
+from limelight.preparation import align, pairs
 from limelight.training import loop
 from limelight.training.checkpoints import checkpoint, keep, snapshots
 from limelight.training.optimization import update
@@ -22,7 +22,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "validation": (translation, "mean_loss"),
     "vocabulary": (pairs, "save_tokenizers"),
     "corpus": (pairs, "_tokenize"),
-    "alignments": (word_alignment, "learn_aligner"),
+    "alignments": (align, "learn_aligner"),
     "final": (loop, "finish_model"),
 }
 """A function to be interrupted when it begins."""

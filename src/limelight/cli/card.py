@@ -55,7 +55,7 @@ def shortlist(model: options.OneModel = None, train: options.Train = None) -> No
     folders, _ = find_models(model)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: each has a shortlist of its own; give --model once")
-    from limelight.preparation.lexicon import make_shortlist
+    from limelight.preparation.shortlist import make_shortlist
 
     file = make_shortlist(folders[0], corpora(train or [], "", "", "--train"), lambda line: typer.echo(line, err=True))
     typer.echo(f"wrote {file}; `limelight translate --shortlist` uses it", err=True)

@@ -16,6 +16,7 @@ from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, op
 from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
+from limelight.preparation.align import align_stores
 from limelight.preparation.hold_out import (
     DATA,
     files_elsewhere,
@@ -33,7 +34,6 @@ from limelight.preparation.hold_out import (
 from limelight.preparation.sides import MAX_WRONG, SideCheck, check_sides, draw_sample
 from limelight.preparation.similar import find_similar
 from limelight.preparation.unheld import Characters
-from limelight.preparation.word_alignment import align_stores
 from limelight.storage.layout import CONFIG, TOKENIZER, find_start
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.doubts import doubts

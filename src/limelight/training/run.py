@@ -11,9 +11,9 @@ from limelight.inference.precision import slow_precision
 from limelight.models.families import choose_device, count_parameters
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
-from limelight.preparation.lexicon import keep_detector, share_detector
 from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
+from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.resumable import describe_differences, differences
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.preparation.lexicon import share_detector
+from limelight.preparation.shortlist import share_detector
 from limelight.storage.layout import BEST, CARD, SNAPSHOTS, WEIGHTS
 from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights

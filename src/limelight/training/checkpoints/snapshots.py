@@ -7,7 +7,7 @@ from pathlib import Path
 
 from limelight.config import TrainingConfig
 from limelight.files import remove, write_folder
-from limelight.preparation.lexicon import share_detector
+from limelight.preparation.shortlist import share_detector
 from limelight.storage.layout import SNAPSHOTS, find_snapshots
 from limelight.storage.model import save_model
 from limelight.training.card import model_card
