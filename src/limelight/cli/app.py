@@ -119,11 +119,11 @@ OF_DIRECTION = {
     **dict.fromkeys(("--source", "--source-lang", "--src"), "--from LANG"),
     **dict.fromkeys(("--target", "--target-lang", "--tgt", "--trg"), "--to LANG"),
 }
-"""The same with those of the commands that translate."""
+"""The same for the options of the commands that translate."""
 TEXT_COMMANDS = (["train"], ["clean"], ["doctor"])
 """Commands with the options of `OF_TEXT`."""
 NO_LANGUAGES = "this command takes no language"
-"""What the other commands say about all of them."""
+"""The message of the other commands for all of these options."""
 
 
 def _usage_fault(error: Exception, arguments: list[str]) -> str:

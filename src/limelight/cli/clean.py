@@ -75,7 +75,7 @@ def clean(
 
 
 class Kept(NamedTuple):
-    """What was written."""
+    """The counts of a cleaned corpus."""
 
     pairs: int
     coded: int

@@ -42,7 +42,7 @@ COMMITTED_SECONDS = 5.0
 
 
 class Asked(NamedTuple):
-    """What is measured."""
+    """The requested measurements."""
 
     bleu: bool
     greedy: bool

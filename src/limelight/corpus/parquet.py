@@ -13,7 +13,7 @@ from pyarrow import parquet
 from limelight.errors import UserError
 
 ROWS = 1000
-"""That are held at a time."""
+"""Number of rows in memory."""
 
 
 def read_rows(path: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,7 @@ from limelight.errors import RunError, UserError
 
 PROGRAM = "limelight.corpus.worker"
 ENDED = "its worker "
-"""What the reason begins with where a worker is gone."""
+"""Begins the reason if a worker has ended."""
 STARTS = 3
 """Times in a row that loading may end before the model is there."""
 
@@ -41,7 +41,7 @@ class WorkerEnded(Exception):  # noqa: N818
 
 @runtime_checkable
 class Worker(Protocol):
-    """What translates tasks, one at a time."""
+    """A worker: translates one task at a time."""
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
         """The result for each text. Raises `WorkerEnded`."""
@@ -88,7 +88,7 @@ class Processes:
             self._loaders.clear()
 
     def _drop_loader(self) -> None:
-        """It is gone, or is to go with its workers."""
+        """The pool is closed, or is closing with its workers."""
         if self._control is not None:
             self._control.close()
         self._control = None
@@ -180,7 +180,7 @@ class Chunk:
     about: Any = None
     """The caller's own."""
     outcomes: list[Outcome | None] = field(default_factory=list)
-    """What each text became; None while it is not known."""
+    """The outcome of each text; None while it is unknown."""
     left: int = 0
 
 
@@ -195,11 +195,11 @@ class _Task:
 
 @dataclass(slots=True)
 class Tally:
-    """What happened to workers."""
+    """Counts of events of workers."""
 
     started: int = 0
     ended: int = 0
-    """That died or were killed because they hung."""
+    """Workers that died, or were killed because they hung."""
     reasons: list[str] = field(default_factory=list)
 
 
@@ -291,7 +291,7 @@ class Pool:
             self._fill(task, [f"{reason} when this was all it had, {ALONE} times"])
 
     def _serve(self, number: int) -> None:
-        """One worker after the other, as long as there are tasks."""
+        """Yield one worker after the other while there are tasks."""
         worker: Worker | None = None
         while (task := self._tasks.get()[2]) is not None and not self._stopping.is_set():
             try:

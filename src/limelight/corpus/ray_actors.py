@@ -59,7 +59,7 @@ class Actors:
 
 
 class Texts:
-    """What an actor does."""
+    """The work of an actor."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
@@ -69,7 +69,7 @@ class Texts:
         self._translate = open_texts(self._settings, number)
 
     def translate(self, texts: list[str], first: int) -> list[Outcome]:
-        """What each text became."""
+        """The outcome of each text."""
         return self._translate(texts, first)
 
 

@@ -23,7 +23,7 @@ from limelight.text.pair import BadLine
 from limelight.text.readers.lines import scan_lines
 
 FIELDS = ("text", "source")
-"""Where the text of an object is, unless a field is named."""
+"""Fields of an object that may hold the text, unless one is named."""
 RESULT = "translation"
 HTTP = ("http://", "https://")
 STAMPS = (
@@ -41,7 +41,7 @@ STAMPS = (
 RESERVED = ("manifest.json", "report.json", ".shards")
 """Files about all results, which lie beside them."""
 OWN = (".partial", ".partial.json", ".skipped.jsonl")
-"""What Limelight itself leaves beside its results."""
+"""Suffixes of the files that Limelight writes beside its results."""
 
 
 class Item(NamedTuple):
@@ -83,7 +83,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is written."""
+    """Settings of the output."""
 
     field: str = ""
     """Where the text of an object is; empty takes the first of `FIELDS` that is there."""

@@ -27,7 +27,7 @@ TIMEOUT = 1800.0
 
 @runtime_checkable
 class Engine(Protocol):
-    """Where workers come from."""
+    """A source of workers."""
 
     def start(self, number: int) -> Worker:
         """A new worker, for any thread that asks."""
@@ -137,7 +137,7 @@ def _checked(job: CorpusJob, report: Report) -> Report:
 
 @dataclass(eq=False, slots=True)
 class _About:
-    """What a chunk is of."""
+    """The origin of a chunk."""
 
     results: Results
     items: Sequence[Item | BadLine]

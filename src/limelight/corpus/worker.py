@@ -32,7 +32,7 @@ NUMBER = struct.Struct("q")
 
 
 class Done(NamedTuple):
-    """What a text became."""
+    """The outcome of a text."""
 
     lines: Sequence[str]
     """Lines of the output."""
@@ -41,7 +41,7 @@ class Done(NamedTuple):
 
 
 Outcome = str | Done
-"""What a text became, or the reason why the model does not take it."""
+"""The translation of a text, or the reason why the model refuses it."""
 
 Translate = Callable[[Sequence[str], int], list[Outcome]]
 """Translates texts; also given is the number of the first in its file."""

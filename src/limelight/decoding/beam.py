@@ -262,7 +262,7 @@ class BeamSearch(Search):
         return self._active(slot, 0, since)
 
     def certain(self, slot: int) -> tuple[int, ...]:
-        """What all active and finished hypotheses begin with: the result is one of these, or continues one."""
+        """The common prefix of all active and finished hypotheses: the result is one of these, or continues one."""
         there = self.tokens[slot, self.log_probabilities[slot] > -np.inf, : self.positions[slot]]
         return common_start([*there.tolist(), *(hypothesis.ids for hypothesis in self.finished[slot])])
 

@@ -36,7 +36,7 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
 
 
 class Former(NamedTuple):
-    """What an earlier start has left."""
+    """The state of an earlier start."""
 
     key: Any = None
     rows: tuple[Any, ...] = ()
@@ -70,7 +70,7 @@ class Journal:
         former = read_former(path)
         same = former.key == json.loads(json.dumps(key))
         self.rows: list[Any] = list(former.rows) if same else []
-        """What is kept so far."""
+        """The records so far."""
         try:
             self._file = open(path, "r+" if same else "w", encoding="ascii")  # noqa: SIM115
             if same:
@@ -265,7 +265,7 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
 
 
 def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
-    """What is suspect about a translation."""
+    """The warnings about a translation."""
     source, output = (_plain(each, unit) for each in (unit.text, kept.text))
     if not output.strip():
         yield "empty"

@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Work(NamedTuple):
-    """How files are translated."""
+    """Settings of the translation of files."""
 
     translate: Translate
     options: Options
@@ -86,7 +86,7 @@ def _check_output(path: Path, output: Path) -> None:
 
 
 def _key(document: Document, work: Work) -> str:
-    """What kept translations are of."""
+    """Identifies the document and settings of stored translations."""
     return hashlib.sha256(json.dumps([FORMAT, made_of(work)]).encode() + document.data).hexdigest()
 
 

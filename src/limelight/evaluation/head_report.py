@@ -25,7 +25,7 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeadFigures:
-    """What was measured of one head."""
+    """The measurements of one head."""
 
     head: Head
     roles: Mapping[str, Mean]

@@ -112,7 +112,7 @@ class Metric(NamedTuple):
     score: float
     """From 0 to 100; higher is better."""
     signature: str
-    """How it was computed: number of references, case, tokenization, smoothing, version."""
+    """The signature: number of references, case, tokenization, smoothing, version."""
 
 
 def corpus_bleu(

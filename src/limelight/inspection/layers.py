@@ -45,7 +45,7 @@ class LayerTranslation(NamedTuple):
 
 
 class LayerPrediction(NamedTuple):
-    """What one decoder layer would predict at one position."""
+    """The prediction of one decoder layer at one position."""
 
     best: int
     """The most probable token."""

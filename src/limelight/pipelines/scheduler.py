@@ -253,7 +253,7 @@ class Running:
 
 
 class Change(NamedTuple):
-    """What has happened to a job."""
+    """An event of a job."""
 
     number: int
     found: Hypothesis | None

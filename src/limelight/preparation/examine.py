@@ -34,7 +34,7 @@ WINDOW = 100_000
 
 
 class Stretches(NamedTuple):
-    """What is wrong with stretches of a text."""
+    """Faults of stretches of a text."""
 
     reasons: dict[int, str]
     """For each pair of a wrong stretch, by its number from 0: one of the `REASONS` of `text/clean.py`."""
@@ -167,7 +167,7 @@ FEW, ENOUGH = 2_000, 20_000
 
 @dataclass
 class Report:
-    """What was found."""
+    """The result of an examination."""
 
     lines: list[str] = field(default_factory=list)
     """For display."""

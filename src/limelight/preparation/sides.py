@@ -64,24 +64,24 @@ class Words(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What was found of each pair of a sample."""
+    """Measurements of each pair of a sample."""
 
     good: Flags
     """Whether its own target fits at least as well as all others."""
     known: Flags
     """Whether that can be told: its words occur in other pairs, and not all targets fit equally."""
     partners: Numbers
-    """How many of its target words have a partner."""
+    """Number of its target words that have a partner."""
     counted: Numbers
-    """How many of its target words are known."""
+    """Number of its target words that are known."""
     shuffled: Numbers
-    """How many of the known words of another target have a partner."""
+    """Number of the known words of another target that have a partner."""
     elsewhere: Numbers
     """Whether its own target fits better than one from elsewhere: 1, or 0.5 if equally well."""
     before: Flags
     """Whether the target of the line before fits better than its own."""
     after: Flags
-    """The same of the line after."""
+    """The same for the next line."""
 
 
 def draw_sample(pairs: Iterable[Pair], most: int = MAX_BLOCKS) -> Sample:
@@ -258,7 +258,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class SideCheck:
-    """What was found about a corpus."""
+    """The result for a corpus."""
 
     findings: list[Finding] = field(default_factory=list)
     measured: str = ""

@@ -51,7 +51,7 @@ class Words(NamedTuple):
     target: Sequence[str]
 
     def lowercased(self) -> "Words":
-        """The same words in small letters."""
+        """The same words in lowercase."""
         return Words([word.lower() for word in self.source], [word.lower() for word in self.target])
 
 
@@ -84,7 +84,7 @@ class WordIds:
 
 @dataclass(frozen=True, slots=True)
 class WordAligner:
-    """What was learned from the pairs of a direction."""
+    """Tables learned from the pairs of a direction."""
 
     sources: WordIds
     targets: WordIds

@@ -1,4 +1,4 @@
-"""The service as an ASGI application: routes, keys, bodies, errors in the words of each dialect, and the counting."""
+"""The service as an ASGI application: routes, keys, bodies, errors in the form of each dialect, and metrics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build_app(
     """The application.
 
     Args:
-        of_path: the dialect in which to refuse a path that there is not.
+        of_path: the dialect of the refusal of an unknown path.
         cors: origins whose pages may call it, `*` for all; none where it is empty.
     """
     service.origins = service.origins._replace(pages=cors)
@@ -174,7 +174,7 @@ class Endpoint:
 
 
 class _Unknown:
-    """What answers where there is no route, in the words of the dialect that its path looks like."""
+    """The handler of unknown paths; it answers in the form of the dialect that the path resembles."""
 
     def __init__(self, service: Service, of_path: Callable[[str], Dialect]) -> None:
         self._service, self._of_path = service, of_path
@@ -209,8 +209,8 @@ def require_origin(service: Service, request: Request) -> None:
 
 
 def identify(service: Service, request: Request, dialect: Dialect) -> Client | None:
-    """Who asks, by the header or the query; None where the key may be in the body. Raises `Refusal` for a wrong key, or
-    none."""
+    """The client of the key in the header or the query; None where the key may be in the body. Raises `Refusal` for a
+    wrong key, or none."""
     if service.keys is None:
         return Client(network_of(request.client.host) if request.client else "")
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -238,7 +238,7 @@ def network_of(address: str) -> str:
 
 
 def of_key(service: Service, secret: object, dialect: Dialect) -> Client:
-    """The client with this key. Raises `Refusal` for an unknown key."""
+    """The client of a key. Raises `Refusal` for an unknown key."""
     assert service.keys is not None
     if not isinstance(secret, str) or not secret:
         raise Refusal(dialect.denied, "no_key", "a key is needed: ask the operator of this service for one")
@@ -305,13 +305,13 @@ def _part(body: bytes, *, more: bool) -> Message:
 
 
 async def _left(receive: Receive) -> None:
-    """Until the client has closed its connection."""
+    """Wait until the client has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def _end(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel them, and wait until they have ended."""
+    """Cancel tasks, and wait until they have ended."""
     for task in tasks:
         task.cancel()
     for task in tasks:

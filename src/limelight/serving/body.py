@@ -25,7 +25,7 @@ MAX_FIELDS = 1000
 MAX_KEYS = 10_000
 """Maximum keys of all objects of a JSON body."""
 SMALL = 64 << 10
-"""Bytes of a body that are read whatever others send."""
+"""Bytes of a body that are read even if the shared memory is used up."""
 DRAINED = 16 << 20
 """A body of at most so many announced bytes is read and thrown away, so that its sender gets to the answer."""
 DISCARDED = 256
@@ -123,7 +123,7 @@ def _too_large(what: str, limit: int, option: str) -> Refusal:
 
 
 def _inflater(encoding: str) -> Callable[[bytes, int], bytes]:
-    """What decompresses a body: at most one byte more than the limit comes out."""
+    """A decompressor of bodies: returns at most one byte more than the limit."""
     if encoding in ("", "identity"):
         return lambda body, _: body
     if encoding not in ("gzip", "x-gzip", "deflate"):
@@ -147,7 +147,7 @@ def _inflater(encoding: str) -> Callable[[bytes, int], bytes]:
 
 
 def read_query(query: bytes) -> dict[str, Any]:
-    """The fields of an address."""
+    """The fields of a query string."""
     return _pairs(query)
 
 
@@ -181,7 +181,7 @@ def _pairs(text: bytes) -> dict[str, Any]:
 
 
 def _collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The fields; one that stands there several times is a list."""
+    """The fields; a repeated one is a list."""
     found: dict[str, list[str]] = {}
     for key, value in pairs:
         _require_text(value)
@@ -239,7 +239,7 @@ def _of_multipart(headers: Headers) -> Headers:
 
 
 class _InMemory(MultiPartParser):
-    """A parser that writes no file."""
+    """A parser that keeps files in memory."""
 
     spool_max_size = sys.maxsize
 

@@ -83,7 +83,7 @@ class Content(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """What differs between APIs besides their paths."""
+    """Properties of an API besides its paths."""
 
     name: str
     error: Callable[[Refusal], Reply]
@@ -103,21 +103,21 @@ class Dialect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path and what answers there."""
+    """A path and its handler."""
 
     method: str
     path: str
     dialect: Dialect
     handler: Handler
     answer: Any
-    """What it answers, for the OpenAPI document: a type of JSON that pydantic knows, a `Content`, or None for an empty
-    answer."""
+    """The type of the answer, for the OpenAPI document: a type of JSON that pydantic knows, a `Content`, or None for an
+    empty answer."""
     public: bool = False
-    """Whether it needs no key."""
+    """Whether no key is needed."""
     counted: bool = True
-    """Whether it is a request in the metrics: probes are none."""
+    """Whether the metrics count it: probes are not counted."""
     form: type[BaseModel] | None = None
-    """What its fields are, for the OpenAPI document; None if it has none."""
+    """The fields of the request, for the OpenAPI document; None if it has none."""
     statuses: tuple[int, ...] = (200,)
     """HTTP statuses of these answers."""
     streams: bool = False

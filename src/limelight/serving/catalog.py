@@ -33,7 +33,7 @@ class Model(NamedTuple):
 
     @property
     def use(self) -> str:
-        """What it does, by the name of the command: `translate`, `generate` or `fill`."""
+        """Its task, by the name of the command: `translate`, `generate` or `fill`."""
         return str(self.pool.info.get("use", "translate"))
 
 
@@ -57,12 +57,12 @@ class Catalog:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """In the order in which they were named on the command line."""
+        """In the order of the command line."""
         return tuple(self._models.values())
 
     @property
     def translators(self) -> tuple[Model, ...]:
-        """Those that translate."""
+        """The models that translate."""
         return tuple(model for model in self.models if model.use == "translate")
 
     @property
@@ -77,12 +77,12 @@ class Catalog:
             raise Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
 
     def loading(self, name: str = "") -> list[Pool]:
-        """The pools, of all models or one, that load. Raises `Refusal`, 404, for a name that there is not."""
+        """The pools, of all models or one, that load. Raises `Refusal`, 404, for an unknown name."""
         models = [self.find(name)] if name else self.models
         return [model.pool for model in models if model.pool.loading]
 
     def find(self, name: str) -> Model:
-        """The model of this name. Raises `Refusal`, 404, with the names that there are."""
+        """The model of this name. Raises `Refusal`, 404, with the known names."""
         if name not in self._models:
             there = ", ".join(self._models)
             raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")

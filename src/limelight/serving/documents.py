@@ -22,7 +22,7 @@ from limelight.text.units.unit import CODES
 
 SUFFIXES = (*FORMATS, DOCX)
 CHUNK = 64
-"""Segments that are sent to the engines at a time, so that a document takes turns with other requests."""
+"""Number of segments that are sent to the engines at a time, so that a document takes turns with other requests."""
 CHARACTERS = 10_000
 """Maximum characters of these segments."""
 PASSING = ("overloaded", "queue_timeout", "too_many_requests", "quota", "loading", "unavailable", "engine_ended")
@@ -30,16 +30,16 @@ PASSING = ("overloaded", "queue_timeout", "too_many_requests", "quota", "loading
 TRIES = 10
 """How often they are sent again while the service has no room."""
 SECONDS = 120.0
-"""How long a document may take to be read, and again to be written."""
+"""Time limit for reading a document, and again for writing it."""
 UNPACKED = 64 << 20
-"""Bytes of all that is in a packed document."""
+"""Maximum bytes of the content of a packed document."""
 
 
 Result = TypeVar("Result")
 
 
 class File(NamedTuple):
-    """A file that was sent."""
+    """An uploaded file."""
 
     name: str
     data: bytes
@@ -132,16 +132,16 @@ async def open_document(file: File, source: str, target: str, most: int = 50_000
 
 
 class Order(NamedTuple):
-    """How a document is to be translated."""
+    """Settings of the translation of a document."""
 
     target: str
     source: str = ""
-    """Found out where it is empty."""
+    """Detected if empty."""
     terms: Lookup | None = None
 
 
 async def translate_document(service: Service, client: Client, opened: OpenDocument, order: Order) -> bytes:
-    """The document in the other language. Raises `Refusal`."""
+    """The translated document. Raises `Refusal`."""
     try:
         sample = CODES.sub(" ", " ".join(segment.text for segment in opened.segments[:CHUNK]))
         way = await service.way(client, order.source, order.target, sample)
@@ -181,7 +181,7 @@ async def _paid(service: Service, client: Client, characters: int) -> None:
 
 
 async def _patiently(ask: Callable[[], Awaitable[Result]]) -> Result:
-    """What becomes of a request; it is repeated where that may help."""
+    """The outcome of a request; it is repeated if that may help."""
     for tries in range(TRIES):
         try:
             return await ask()

@@ -32,12 +32,12 @@ MAX_PARSED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """Terms from one language into another."""
+    """The terms of one direction."""
 
     source: str
     target: str
     entries: str
-    """A term a line: source TAB target."""
+    """One term per line: source TAB target."""
 
     @property
     def count(self) -> int:
@@ -51,7 +51,7 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True)
 class StoredGlossary:
-    """A glossary as it is kept."""
+    """A stored glossary."""
 
     id: str
     owner: str
@@ -66,20 +66,20 @@ class StoredGlossary:
         return sum(len(each.entries) for each in self.dictionaries)
 
     def dictionary(self, source: str, target: str) -> Dictionary:
-        """The one for a direction. Raises `Refusal`, 404, where there is none."""
+        """The dictionary of a direction. Raises `Refusal`, 404, if there is none."""
         for each in self.dictionaries:
             if each.fits(source, target):
                 return each
         raise Refusal(404, "dictionary", f"this glossary has no dictionary from {source[:20]} to {target[:20]}")
 
     def with_dictionary(self, new: Dictionary) -> StoredGlossary:
-        """With this one instead of what it has for its direction."""
+        """A copy in which this dictionary replaces the one of its direction."""
         others = [each for each in self.dictionaries if not each.fits(new.source, new.target)]
         return replace(self, dictionaries=(*others, new))
 
 
 class Entries(NamedTuple):
-    """What a client sends for a dictionary."""
+    """A dictionary as a client sends it."""
 
     source: str
     target: str
@@ -136,7 +136,7 @@ class Glossaries(Kept[StoredGlossary]):
         self._parsing = asyncio.Lock()
 
     async def add(self, owner: str, name: str, dictionaries: Iterable[Dictionary]) -> StoredGlossary:
-        """A new one. Raises `Refusal` where there are too many, or it is too large."""
+        """Create a glossary. Raises `Refusal` if there are too many, or if it is too large."""
         new = StoredGlossary(str(uuid.uuid4()), owner, name, ())
         for each in dictionaries:
             if any(other.fits(each.source, each.target) for other in new.dictionaries):
@@ -194,7 +194,7 @@ class Glossaries(Kept[StoredGlossary]):
         return Terms(tuple([await self._glossary(*each) for each in dictionaries.items()]))
 
     async def _glossary(self, identity: str, dictionary: Dictionary) -> Glossary:
-        """A dictionary that is ready for use. One is made ready at a time."""
+        """A dictionary prepared for use. One is prepared at a time."""
         key = (identity, dictionary.source, dictionary.target)
         async with self._parsing:
             found = self._parsed.get(key)

@@ -1,5 +1,4 @@
-"""What clients have made, and the service keeps: in memory, and in a folder where there is one, so that it outlives the
-service.
+"""Items of clients, kept in memory and, if one is given, in a folder, so that they outlive the service.
 
 Each is a JSON file of its own, written as a whole. It belongs to the key that made it; without keys all belong to
 everybody.
@@ -23,7 +22,7 @@ FORMAT = 1
 
 
 class Owned(Protocol):
-    """A dataclass with these fields."""
+    """An item: a dataclass with these fields."""
 
     @property
     def id(self) -> str: ...
@@ -45,7 +44,7 @@ def now() -> str:
 
 
 class Kept(Generic[Item]):
-    """All that clients have made of one kind.
+    """All items of one kind.
 
     Args:
         folder: where they are kept; in memory alone where it is None.

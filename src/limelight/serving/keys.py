@@ -35,7 +35,7 @@ GRAIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is known of a key; not the key."""
+    """The public fields of a key; not the key itself."""
 
     name: str
     sha256: str
@@ -45,7 +45,7 @@ class Key:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a key."""
+    """A stored key."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -81,7 +81,7 @@ def read_keys(path: Path, *, required: bool = False) -> list[Key]:
 
 
 def _fault_of(value: Any) -> str:
-    """What is wrong with a key of a file; empty for nothing. The hash is not shown."""
+    """The fault of a key in a file; empty if there is none. The hash is not shown."""
     if not isinstance(value, dict):
         return "it must be an object"
     known = {each.name for each in fields(Key)}
@@ -133,7 +133,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
-    """A new key, which is returned and kept nowhere. Raises `UserError` for a name that is taken or empty."""
+    """Create a key, which is returned and not stored. Raises `UserError` for a name that is taken or empty."""
     if not name.strip():
         raise UserError("a key needs a name, by which it can be revoked")
     secret = secrets.token_urlsafe(32)
@@ -147,7 +147,7 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
 
 
 def revoke_key(path: Path, name: str) -> None:
-    """Take a key away. Raises `UserError` where there is none of this name."""
+    """Revoke a key. Raises `UserError` if there is none of this name."""
     with _alone(path):
         keys = read_keys(path)
         if all(key.name != name for key in keys):
@@ -194,11 +194,11 @@ class Keys:
         self.replace(keys)
 
     def replace(self, keys: Sequence[Key]) -> None:
-        """Other keys from now on."""
+        """Replace the keys."""
         self._keys = {key.name: key for key in keys}
 
     def find(self, secret: str) -> Key | None:
-        """The key, if it is one. It is compared with every hash, so the time says nothing about which fits."""
+        """The key, or None. It is compared with every hash, so the time says nothing about which fits."""
         given, found = digest(secret), None
         for key in self._keys.values():
             if hmac.compare_digest(given, key.sha256):
@@ -233,7 +233,7 @@ class Keys:
         spent.append((forgotten, characters))
 
     def give_back(self, name: str, characters: int) -> None:
-        """Take back what was counted last: nothing was done for it."""
+        """Undo the last count, for work that was not done."""
         spent = self._spent.get(name)
         while spent and characters > 0:
             forgotten, count = spent.pop()

@@ -37,7 +37,7 @@ class Loading:
     memory: str = ""
     """A file of segments that were translated before."""
     name: str = ""
-    """What it is served as: answers never show a path."""
+    """The name in answers, which never show a path."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON takes it."""

@@ -72,7 +72,7 @@ def takes_more(stream: Any) -> bool:
 
 
 class UvicornLog(logging.Handler):
-    """What the web server says, as lines of the log."""
+    """Messages of the web server as lines of the log."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
@@ -163,7 +163,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def value(self, name: str, labels: dict[str, str] | None = None) -> float:
-        """One number, 0 where nothing was counted."""
+        """One number, 0 if nothing was counted."""
         return self.registry.get_sample_value(name, labels or {}) or 0.0
 
 

@@ -31,7 +31,7 @@ from limelight.text.translation_memory import open_memory
 ALL = 20
 """The memories of all clients together may have so many times the segments of one."""
 MAX_CHARACTERS = 5000
-"""Of one side of a segment."""
+"""Maximum characters of one side of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class StoredMemory:
 
 
 class Sent(NamedTuple):
-    """What a client sends for a memory: a file of pairs, or the pairs."""
+    """A memory as a client sends it: a file of pairs, or the pairs."""
 
     name: str = ""
-    """Of the file; its suffix says what it is."""
+    """The name of the file; its suffix names the format."""
     content: bytes = b""
     pairs: Iterable[tuple[str, str]] = ()
 

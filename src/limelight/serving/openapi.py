@@ -255,7 +255,7 @@ def openapi_page(document: dict[str, Any]) -> str:
 
 
 def _tables(operation: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
-    """What a request has, and what the answer."""
+    """The schema of a request and of its answer."""
     asked = {each["name"]: each["schema"] for each in operation.get("parameters", ())}
     required = {each["name"] for each in operation.get("parameters", ()) if each["required"]}
     for content in operation.get("requestBody", {}).get("content", {}).values():

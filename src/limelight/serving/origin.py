@@ -17,7 +17,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Origins(NamedTuple):
-    """Who may call a service without keys."""
+    """The addresses and origins that may call a service without keys."""
 
     hosts: Sequence[str] = ()
     """Names of this service beside addresses and `localhost`; `*` for any."""

@@ -121,14 +121,14 @@ explanation, in a single step, so it has one of them at a time."""
 
 Lane = Literal["short", "long", "single"]
 WINDOWS: dict[Lane, int] = {"short": WINDOW, "long": WINDOW, "single": 1}
-"""How many tasks of each class an engine has at a time."""
+"""Number of tasks of each class that an engine has at a time."""
 
 SHORT_SENTENCES, SHORT_CHARACTERS, WIDTH = 8, 800, 4
 """A request that has more is long: its sentences do not hold up those of short ones. With more than so many hypotheses
 its characters count for more."""
 
 RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
-"""How long after its end an engine is started again, the last one for every further time."""
+"""Seconds before an engine that ended is started again; the last value is used for all further times."""
 
 MAX_LOST = 1
 """How often a sentence is given to another engine because its own has ended: it may be the reason."""

@@ -1,4 +1,4 @@
-"""A text as the sentences or segments that are translated one by one, and what they became as one text again."""
+"""Divide a text into the sentences or segments that are translated one by one, and join their translations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_CODES = 2000
 """Tags within a segment of a request."""
 _BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 Split = Literal["sentences", "across lines", "never"]
-"""Where a text is divided: behind sentences and lines, behind sentences alone, or nowhere."""
+"""Where a text is divided: after sentences and lines, only after sentences, or not at all."""
 Result = Mapping[str, Any]
 """The result for a sentence, see `pipelines.translation.Translation`."""
 
@@ -34,7 +34,7 @@ class Lookup(Protocol):
 
 
 class TagHandling(NamedTuple):
-    """How the tags of a text are to be read."""
+    """How the tags of a text are read."""
 
     kind: str
     """`xml`, `html` or `markdown`, which has no settings."""
@@ -42,7 +42,7 @@ class TagHandling(NamedTuple):
 
 
 class SegmentedText(ABC):
-    """A text as what is translated one by one."""
+    """A divided text."""
 
     texts: Sequence[str]
 
@@ -52,10 +52,10 @@ class SegmentedText(ABC):
 
     @abstractmethod
     def join(self, texts: Sequence[str]) -> str:
-        """The text with these instead."""
+        """The text with these translations."""
 
     def shown(self, place: int, result: Result) -> Result:
-        """A result for people."""
+        """A result for display."""
         return result
 
 

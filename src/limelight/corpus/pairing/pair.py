@@ -34,7 +34,7 @@ class Files(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What belongs together, and what has no counterpart."""
+    """The documents that belong together, and those without a counterpart."""
 
     pairs: list[Files]
     alone: list[Path]
@@ -170,7 +170,7 @@ class PairFound(NamedTuple):
 
 
 class LeftOver(NamedTuple):
-    """What is in no pair."""
+    """The sentences that are in no pair."""
 
     source: str
     target: str

@@ -54,7 +54,7 @@ class Side(NamedTuple):
     words: dict[str, int]
 
     def total(self) -> Numbers:
-        """What all words of each sentence are worth."""
+        """The worth of all words of each sentence."""
         return np.array([self.worth[row].sum() for row in self.rows])
 
 
@@ -161,7 +161,7 @@ def joined(*given: Weights) -> Weights:
 
 
 def matched(rows: Sequence[Ids], weights: Weights, worth: Numbers) -> Entries:
-    """What these sentences match on the other side, whose words have this `worth`."""
+    """The matches of these sentences on the other side, whose words have this `worth`."""
     order = np.argsort(weights.sources, kind="stable")
     firsts = weights.sources[order]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
@@ -241,13 +241,13 @@ class Text(NamedTuple):
     lengths: Numbers
     """Characters."""
     totals: Numbers
-    """What the words of each are worth."""
+    """The worth of the words of each sentence."""
     begins: npt.NDArray[np.bool_]
     """Whether a sentence is the first of its paragraph."""
 
 
 class Evidence(NamedTuple):
-    """What source and target have in common, cell by cell."""
+    """The worth that source and target have in common, cell by cell."""
 
     of_targets: Floats
     """(antidiagonals, width + 2 pads): what the matched words of target j in source i are worth."""

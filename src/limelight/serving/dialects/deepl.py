@@ -20,7 +20,7 @@ from limelight.serving.service import Answer, Ask, Client, Service
 from limelight.text.languages import language_name
 
 UNLIMITED = 1_000_000_000_000
-"""What DeepL says where there is no limit."""
+"""DeepL's value for no limit."""
 
 VARIANTS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
 """Targets that its clients take with a region alone."""
@@ -42,7 +42,7 @@ DEEPL = Dialect("deepl", error, Failure, denied=403, key_field="auth_key", key_i
 
 
 def as_list(value: Any) -> Any:
-    """One text is a list of one."""
+    """A single text becomes a list."""
     return value if isinstance(value, list) else [value]
 
 

@@ -22,7 +22,7 @@ STATUS_SECONDS = 3.0
 
 
 class Document(WithGlossary):
-    """What comes with a file for DeepL."""
+    """Fields of an upload in DeepL's API."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -33,13 +33,13 @@ class Document(WithGlossary):
 
 
 class DocumentKey(BaseModel):
-    """What shows that a document is one's own."""
+    """The key of a document."""
 
     document_key: str = Field(max_length=200)
 
 
 class LibreDocument(BaseModel):
-    """What comes with a file for LibreTranslate."""
+    """Fields of an upload in LibreTranslate's API."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -48,14 +48,14 @@ class LibreDocument(BaseModel):
 
 
 class Sent(Result):
-    """What a document is fetched with."""
+    """Fields of a download."""
 
     document_id: str
     document_key: str
 
 
 class Status(Result):
-    """How far it is."""
+    """The state of a document."""
 
     document_id: str
     status: Literal["translating", "done", "error"]
@@ -65,7 +65,7 @@ class Status(Result):
 
 
 class Finished(Result):
-    """Where the translation is fetched, once."""
+    """The address of the translation, which can be fetched once."""
 
     translatedFileUrl: str  # noqa: N815  # LibreTranslate's name
 

@@ -14,12 +14,12 @@ FAULT = Refusal(500, "internal", "something went wrong in the service; it is in 
 
 
 class Progress(NamedTuple):
-    """What there is of a text."""
+    """The progress of a text."""
 
     number: int
     text: str
     certain: str
-    """How much of it will not change."""
+    """Number of characters that will not change."""
     settled: str
     """How much of it the search has settled: guards may still change that."""
 
@@ -29,7 +29,7 @@ SHORT = 100
 CHARACTERS_A_SECOND = 200_000
 """Characters per second that are joined again for progress reports of a text, at most."""
 MAX_REST = 0.25
-"""Seconds between two events at most, as far as there is something new."""
+"""Maximum seconds between two events if there is new text."""
 
 Item = Progress | Refusal | Any
 """Any number of `Progress`, and then the answer, or why there is none."""
@@ -104,7 +104,7 @@ class Growth:
         self._sent: dict[int, int] = {}
 
     def is_worth(self, progress: Progress) -> bool:
-        """Whether to send it."""
+        """Whether to send this progress."""
         size, sent = len(progress.text), self._sent.get(progress.number, 0)
         if abs(size - sent) * 8 < sent and sent > SHORT and progress.certain != progress.text:
             return False

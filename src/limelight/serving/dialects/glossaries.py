@@ -79,7 +79,7 @@ class Changed(BaseModel):
 
 
 class Pair(BaseModel):
-    """Which dictionary."""
+    """The direction of a dictionary."""
 
     source_lang: Language
     target_lang: Language

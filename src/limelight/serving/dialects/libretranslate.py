@@ -86,7 +86,7 @@ def _detected(answer: Answer) -> dict[str, Any]:
 
 
 def _alternatives(answer: Answer, number: int) -> list[str]:
-    """As many as there are different ones."""
+    """Number of different translations."""
     found = dict.fromkeys(answer.alternative(each) for each in range(number))
     return [text for text in found if text != answer.text]
 
@@ -159,7 +159,7 @@ async def suggest(service: Service, call: Call) -> Reply:
 
 
 class Health(Result):
-    """That the process runs."""
+    """The state of the process."""
 
     status: Literal["ok"]
 
@@ -177,7 +177,7 @@ class Named(Result):
 
 
 class Pair(Result):
-    """What a form begins with."""
+    """Default values of a form."""
 
     source: Named
     target: Named

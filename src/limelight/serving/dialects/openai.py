@@ -42,7 +42,7 @@ def error(refusal: Refusal) -> Reply:
 
 
 class Problem(Result):
-    """Why there is no answer."""
+    """The reason for an error."""
 
     message: str
     type: Literal["invalid_request_error", "server_error"]
@@ -76,7 +76,7 @@ class Message(BaseModel):
 
     @property
     def plain(self) -> str:
-        """What is text of it."""
+        """The text of the part."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "\n".join(part.text for part in self.content if isinstance(part, Part))
@@ -93,7 +93,7 @@ class Message(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a stream has besides text."""
+    """Options of a stream."""
 
     include_usage: bool = False
 
@@ -122,7 +122,7 @@ class Said(Result):
 
 
 class Choice(Result):
-    """One of the best translations."""
+    """One of the n-best translations."""
 
     index: int
     message: Said
@@ -352,7 +352,7 @@ async def models(service: Service, call: Call) -> Reply:
 
 
 async def model(service: Service, call: Call) -> Reply:
-    """One of these names."""
+    """Information on one of these names."""
     service.catalog.require_known()
     name = call.path["id"]
     if name not in (*model_names(service), *(each.name for each in service.catalog.translators)):

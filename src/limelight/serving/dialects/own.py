@@ -90,7 +90,7 @@ class Translate(Tagging):
     stream: bool = Field(False, description="Whether the answer is sent as server-sent events while the text grows.")
 
     def ask(self) -> Ask:
-        """What the service is asked for."""
+        """The requested task."""
         options: dict[str, Any] = {
             "beam_size": self.beam_size,
             "n_best": self.n_best,

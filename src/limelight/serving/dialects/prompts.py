@@ -72,7 +72,7 @@ _QUALIFIER = re.compile(
 
 
 class Prompt(NamedTuple):
-    """What is asked for."""
+    """A parsed prompt."""
 
     texts: tuple[str, ...]
     shape: str = "text"
@@ -188,8 +188,8 @@ def _terms(rows: Any) -> Iterator[tuple[str, str]]:
 
 
 def language_of(name: str, *, codes: bool = False) -> str:
-    """The code of a language in a prompt: `German`, `Brazilian Portuguese`, `Deutsche`, and with `codes` also `de_AT`;
-    empty for what is none."""
+    """The code of a language named in a prompt: `German`, `Brazilian Portuguese`, `Deutsche`, and with `codes` also
+    `de_AT`; empty for anything else."""
     name = name.strip()
     if codes and _CODE.fullmatch(name) and re.split("[-_@]", name)[0].lower() in NAMES:
         return name.replace("@", "-")
