@@ -34,9 +34,7 @@ class Theme(StrEnum):
     LIGHT = "light"
 
 
-Sentence = Annotated[
-    str, argument("The source sentence, or the text that a language model reads.", "SENTENCE")
-]
+Sentence = Annotated[str, argument("The source sentence, or the text that a language model reads.", "SENTENCE")]
 Forced = Annotated[
     str | None, option("--target", "Show attention for this translation instead of the model's.", "TEXT")
 ]
