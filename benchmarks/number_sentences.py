@@ -12,7 +12,7 @@ from collections import Counter
 from random import Random
 from typing import NamedTuple
 
-from benchmarks.robustness import DIRECTIONS, INPUTS
+from benchmarks.robustness import INPUTS
 from benchmarks.values import MONTHS, differs
 
 COUNT = 480
@@ -125,8 +125,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="draws other numbers")
     parser.add_argument("--no-guards", action="store_true", help="what the model's search finds, as it is")
     given = parser.parse_args()
-    if (given.source, given.target) not in DIRECTIONS:
-        parser.error(f"--from {given.source} --to {given.target}: there are templates for {DIRECTIONS}")
+    if not {given.source, given.target} <= SEPARATORS.keys():
+        parser.error(f"--from {given.source} --to {given.target}: the languages are {', '.join(SEPARATORS)}")
     import limelight
 
     inputs = sentences(given.source, given.count, given.seed)
