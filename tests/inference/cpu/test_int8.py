@@ -18,6 +18,7 @@ from limelight.inference.cpu.int8 import (
     project_in,
     project_out,
     select_outputs,
+    without_overflow,
 )
 from limelight.layers.feed_forward import ACTIVATIONS
 
@@ -44,6 +45,10 @@ class Layer:
         values = numbers.integers(-127, 128, size=(outputs, inputs)).astype(np.int8)
         scales = (0.01 * numbers.uniform(0.5, 2, size=outputs)).astype(np.float32)
         biases = normal(numbers, outputs)
+        if simd.adds_in_16_bits():
+            padded = np.pad(values, ((0, 0), (0, -inputs % (simd.FOLD * simd.GROUP))))
+            padded, scales = without_overflow(padded, scales)
+            values = padded[:, :inputs]
         self.packed = pack_rows(values, scales, biases)
         self.weight = values.astype(np.float64) * scales[:, None]
         self.bias = biases.astype(np.float64)
@@ -157,3 +162,32 @@ def test_the_network_has_the_activation_it_is_told(kind: str, first: bool, numbe
     project_out(activated, outer.packed, norm, expected)
     feed_forward(rows, norm, inner.packed, list(ACTIVATIONS).index(kind), outer.packed)
     np.testing.assert_allclose(rows, expected, rtol=0, atol=outer.rounding(activated).max())
+
+
+def added_in_16_bits(values: np.ndarray) -> np.ndarray:
+    """The largest sum of 16 bits there can be for each output, by a loop."""
+    largest = np.zeros(len(values), np.int64)
+    for first in range(0, values.shape[1], 16):
+        for pair in (0, 2):
+            some = values[:, [first + 4 * group + pair + place for group in range(4) for place in range(2)]]
+            for sign in (1, -1):
+                largest = np.maximum(largest, 127 * np.maximum(sign * some.astype(np.int64), 0).sum(1))
+    return largest
+
+
+def test_no_sum_of_products_exceeds_16_bits(numbers: np.random.Generator) -> None:
+    """Only outputs that need it have another scale, and their weights are off by at most half of it."""
+    values = np.concatenate([
+        numbers.integers(-127, 128, size=(40, 64)), numbers.integers(-30, 31, size=(40, 64)), np.full((1, 64), -127),
+    ]).astype(np.int8)  # fmt: skip
+    scales = numbers.uniform(0.5, 2, size=81).astype(np.float32)
+    changed, coarser = without_overflow(values, scales)
+    assert (added_in_16_bits(values) > 32767).sum() == (coarser != scales).sum() > 30
+    assert added_in_16_bits(changed).max() <= 32767
+    kept = coarser == scales
+    assert kept.sum() >= 40
+    np.testing.assert_array_equal(changed[kept], values[kept])
+    wrong = np.abs(changed * coarser[:, None] - values * scales[:, None])
+    assert (wrong <= 0.5001 * coarser[:, None]).all()
+    assert (coarser <= 4.01 * scales).all()
+    np.testing.assert_array_equal(without_overflow(changed, coarser)[0], changed)

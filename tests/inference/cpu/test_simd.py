@@ -9,9 +9,9 @@ import pytest
 from numba.core.registry import cpu_target
 
 from limelight.inference.cpu import simd
-from limelight.inference.cpu.int8 import Int8Rows, Int8Weights, pack_rows
+from limelight.inference.cpu.int8 import MAX_WEIGHTS, Int8Rows, Int8Weights, pack_rows, without_overflow
 from limelight.inference.cpu.jit import compiled
-from limelight.inference.cpu.simd import GROUP, LANES, TILE, maximum, multiply_tile
+from limelight.inference.cpu.simd import FOLD, GROUP, LANES, TILE, maximum, multiply_tile
 
 OUTPUTS = 5 * LANES - 3
 """The last block is not a whole one."""
@@ -24,6 +24,22 @@ def numbers(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def largest_weights(numbers: np.random.Generator, kind: str, inputs: int) -> np.ndarray:
+    """Weights (outputs, inputs) with the largest sums that do not overflow: among those of the same sign that are added
+    in 16 bits with AVX2, `MAX_WEIGHTS`; else anything."""
+    values = numbers.integers(-127, 128, size=(OUTPUTS, inputs)).astype(np.int8)
+    values[0], values[1] = 127, -127
+    if kind == "avx2":
+        values = without_overflow(values, np.ones(OUTPUTS, np.float32))[0]
+        signs = numbers.choice([-1, 1], size=(OUTPUTS, 1))
+        for pair in (0, 2):
+            added = values[::2].reshape(-1, inputs // (FOLD * GROUP), FOLD, GROUP)[..., pair : pair + 2]
+            added[...] = 0
+            added[..., 0, 0], added[..., 1, 1], added[..., FOLD - 1, 1] = 127, 127, MAX_WEIGHTS - 254
+        values = (values * signs).astype(np.int8)
+    return values
+
+
 @pytest.mark.parametrize(("kind", "most"), [("vnni", 255), ("avx2", 127), ("any", 255)])
 def test_sums_are_the_same_with_every_instruction(
     kind: str, most: int, numbers: np.random.Generator, monkeypatch: pytest.MonkeyPatch
@@ -31,17 +47,16 @@ def test_sums_are_the_same_with_every_instruction(
     """The largest bytes there are among them: nothing overflows on the way."""
     if OWN_KIND not in ("vnni", kind) and kind != "any":
         pytest.skip(f"numba compiles for {OWN_KIND} here")
-    activations = numbers.integers(0, most + 1, size=(8, 4 * 9)).astype(np.uint8)
-    values = numbers.integers(-127, 128, size=(5, 9, 64)).astype(np.int8)
-    activations[0], values[0], values[1] = most, 127, -127
-    # (blocks, groups, lanes, places) -> (blocks, lanes, groups, places) -> (outputs, inputs)
-    weights = values.reshape(5, 9, 16, 4).transpose(0, 2, 1, 3).reshape(80, 36)
+    inputs = 2 * FOLD * GROUP
+    activations = numbers.integers(0, most + 1, size=(8, inputs)).astype(np.uint8)
+    weights = largest_weights(numbers, kind, inputs)
+    activations[0] = most
     monkeypatch.setattr(simd, "_kind_of", lambda _: kind)
     exact = activations.astype(np.int64) @ weights.T.astype(np.int64)
 
     rows = Int8Rows(activations, np.ones(8, np.float32), np.zeros(8, np.float32))
-    layer = pack_rows(weights[:OUTPUTS], np.ones(OUTPUTS, np.float32), np.zeros(OUTPUTS, np.float32))
-    np.testing.assert_array_equal(layer.values[:4], values[:4])
+    layer = pack_rows(weights, np.ones(OUTPUTS, np.float32), np.zeros(OUTPUTS, np.float32))
+    np.testing.assert_array_equal(layer.scales[:OUTPUTS], 1)
 
     @numba.njit
     def multiply_some(

@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.inference.cpu.jit import Numbers, compiled
-from limelight.inference.cpu.simd import GROUP, LANES, TILE, apart, maximum, multiply_tile, steps
+from limelight.inference.cpu.simd import FOLD, GROUP, LANES, TILE, adds_in_16_bits, apart, maximum, multiply_tile, steps
 from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
+
+MAX_WEIGHTS = 32767 // 127
+"""See `without_overflow`."""
 
 
 class Int8Weights(NamedTuple):
@@ -50,14 +53,38 @@ class Int8Rows(NamedTuple):
 def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Int8Weights:
     """Pack int8 weights (out, in), whose rows were divided by `scales`."""
     outputs, inputs = values.shape
-    blocks, groups = -(-outputs // LANES), -(-inputs // GROUP)
+    blocks, groups = -(-outputs // LANES), -(-inputs // (FOLD * GROUP)) * FOLD
     padded = np.zeros((blocks * LANES, groups * GROUP), dtype=np.int8)
     padded[:outputs, :inputs] = values
+    if adds_in_16_bits():
+        padded[:outputs], scales = without_overflow(padded[:outputs], scales)
     # (blocks, lane, groups, index) -> (blocks, groups, lane * index)
     ordered = padded.reshape(blocks, LANES, groups, GROUP).transpose(0, 2, 1, 3).reshape(blocks, groups, -1)
     more = 0, blocks * LANES - outputs
-    sums = values.sum(axis=1, dtype=np.float32)
-    return Int8Weights(aligned(ordered), np.pad(scales, more), np.pad(sums, more), np.pad(biases, more), outputs)
+    sums = padded.sum(axis=1, dtype=np.float32)
+    return Int8Weights(aligned(ordered), np.pad(scales, more), sums, np.pad(biases, more), outputs)
+
+
+def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt.NDArray[np.int8], Numbers]:
+    """The weights (out, in), in whole groups of `FOLD * GROUP` inputs; outputs whose products could exceed 16 bits have
+    a coarser scale.
+
+    With AVX2 the products of `2 * FOLD` inputs are added in 16 bits: those of inputs 0, 1, 4, 5, ..., and those of 2,
+    3, 6, 7, ... As an input is at most 127, neither the positive weights among them nor the negative ones may have a
+    sum above `MAX_WEIGHTS`. The scales of trained weights become a quarter coarser on average.
+    """
+    parts = values.astype(np.int16).reshape(len(values), -1, FOLD, 2, 2)
+    totals, magnitudes = (
+        sum(each[:, :, group, :, place] for group in range(FOLD) for place in range(2)) for each in (parts, abs(parts))
+    )
+    # (rows, chunks, pairs) -> (rows,); of those with a sum too large
+    largest = (magnitudes + abs(totals)).max(axis=(1, 2)) // 2
+    rows = np.flatnonzero(largest > MAX_WEIGHTS)
+    factors = (largest[rows] / (MAX_WEIGHTS - FOLD)).astype(np.float32)  # rounding adds up to half for each of 2 * FOLD
+    values, scales = values.copy(), scales.copy()
+    values[rows] = np.rint(values[rows] / factors[:, None])
+    scales[rows] *= factors
+    return values, scales
 
 
 def aligned(values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple, cast
 
 from numba.core import cgutils, types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 LANES = 16
@@ -18,6 +19,9 @@ GROUP = 4
 
 TILE = 4
 """Blocks of `LANES` outputs in a tile of `GROUP` rows."""
+
+FOLD = 4
+"""Groups of inputs whose products are added in 16 bits with AVX2, see `int8.without_overflow`."""
 
 ir = cgutils.ir
 instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
@@ -56,16 +60,15 @@ def multiply_tile(
         start = builder.sub(builder.add(builder.mul(given[7], stride), given[8]), builder.mul(given[4], _index(LANES)))
         outputs = builder.extract_value(given[3], 4)
         tile = _Tile(
-            at, given[1], given[2], builder.extract_value(values.shape, 1), _KINDS[_kind_of(context)],
-            outputs, start, stride, given[9],
+            at, given[1], given[2], builder.extract_value(values.shape, 1), _kind_of(context), outputs, start, stride,
+            given[9],
         )  # fmt: skip
-        whole = _kind_of(context) == "vnni"
         for least, most in ((1, 1), (2, 2), (3, GROUP)):
             fits = builder.and_(
                 builder.icmp_signed(">=", given[2], _index(least)), builder.icmp_signed("<=", given[2], _index(most))
             )
             with builder.if_then(fits):
-                tile.write(builder, most, given[4], given[5], whole=whole)
+                tile.write(builder, most, given[4], given[5])
         return context.get_dummy_value()
 
     kinds = rows, types.intp, types.intp, weights, types.intp, types.intp, target, types.intp, types.intp
@@ -78,63 +81,105 @@ def _index(value: int) -> Any:
 
 class _Tile(NamedTuple):
     """What `multiply_tile` is made of: addresses by their names, the first row and how many rows there are, the groups
-    of inputs, how products are added, how many outputs the weights have, where the outputs of block 0 of the first row
-    would stand in the target, how far its rows are apart, and whether outputs are added."""
+    of inputs, the kind of instructions, how many outputs the weights have, where the outputs of block 0 of the first
+    row would stand in the target, how far its rows are apart, and whether outputs are added."""
 
     at: dict[str, Any]
     first: Any
     count: Any
     groups: Any
-    add: Callable[..., Any]
+    kind: str
     outputs: Any
     start: Any
     stride: Any
     added: Any
 
-    def write(self, builder: Any, rows: int, block: Any, blocks: Any, *, whole: bool) -> None:
-        """The outputs of so many rows: of `TILE` whole blocks together where there are so many and `whole` is asked
-        for."""
-        if not whole:
-            self.fill_each(builder, rows, block, blocks)
-            return
+    def write(self, builder: Any, rows: int, block: Any, blocks: Any) -> None:
+        """The outputs of so many rows: without masks where there are `TILE` whole blocks."""
         end = builder.mul(builder.add(block, _index(TILE)), _index(LANES))
         fits = builder.and_(
             builder.icmp_signed("==", blocks, _index(TILE)), builder.icmp_signed("<=", end, self.outputs)
         )
+        together = TILE if self.kind == "vnni" else 2 if rows == 1 else 1
         with builder.if_else(fits) as (then, otherwise):
             with then:
-                self.fill(builder, rows, block, TILE)
-            with otherwise:
-                self.fill_each(builder, rows, block, blocks)
+                if together == TILE:
+                    self.fill(builder, rows, block, TILE, whole=True)
+                else:
+                    with cgutils.for_range(builder, _index(TILE // together)) as loop:
+                        first = builder.add(block, builder.mul(loop.index, _index(together)))
+                        self.fill(builder, rows, first, together, whole=True)
+            with otherwise, cgutils.for_range(builder, blocks) as loop:
+                self.fill(builder, rows, builder.add(block, loop.index), 1, whole=False)
 
-    def fill_each(self, builder: Any, rows: int, block: Any, blocks: Any) -> None:
-        """The outputs of so many blocks, one after the other."""
-        with cgutils.for_range(builder, blocks) as loop:
-            self.fill(builder, rows, builder.add(block, loop.index), 1)
-
-    def fill(self, builder: Any, rows: int, block: Any, count: int) -> None:
+    def fill(self, builder: Any, rows: int, block: Any, count: int, *, whole: bool) -> None:
         """The outputs of `count` blocks together."""
-        zeros = ir.Constant(SUMS, [0] * LANES)
-        sums = [[cgutils.alloca_once(builder, SUMS) for _ in range(count)] for _ in range(rows)]
-        for one in chain.from_iterable(sums):
-            builder.store(zeros, one)
-        with cgutils.for_range(builder, self.groups) as loop:
-            weights = []
-            for number in range(count):
-                row = builder.mul(builder.add(block, _index(number)), self.groups)
-                start = builder.mul(builder.add(row, loop.index), _index(LANES * GROUP))
-                weights.append(self._load(builder, "Int8Weights.values", start, SUMS))
-            for number, of_row in enumerate(sums):
-                row = builder.mul(builder.add(self.first, _index(number)), self.groups)
-                start = builder.mul(builder.add(row, loop.index), _index(GROUP))
-                given = in_all_lanes(builder, self._load(builder, "Int8Rows.values", start, ir.IntType(32)))
-                for one, weight in zip(of_row, weights, strict=True):
-                    builder.store(self.add(builder, builder.load(one), given, weight), one)
-        for number, of_row in enumerate(sums):
-            with builder.if_then(builder.icmp_signed("<", _index(number), self.count)):
-                self._store(builder, number, [builder.load(one) for one in of_row], block)
+        at_a_time = min(rows, 2) if self.kind == "avx2" else rows
+        for first in range(0, rows, at_a_time):
+            numbers = range(first, first + at_a_time)
+            sums = [[cgutils.alloca_once(builder, SUMS) for _ in range(count)] for _ in numbers]
+            for one in chain.from_iterable(sums):
+                builder.store(ir.Constant(SUMS, [0] * LANES), one)
+            (self._add_folded if self.kind == "avx2" else self._add)(builder, first, sums, block)
+            for number, of_row in zip(numbers, sums, strict=True):
+                with builder.if_then(builder.icmp_signed("<", _index(number), self.count)):
+                    self._store(builder, number, [builder.load(one) for one in of_row], block, whole=whole)
 
-    def _store(self, builder: Any, number: int, sums: list[Any], block: Any) -> None:
+    def _add(self, builder: Any, first: int, sums: list[list[Any]], block: Any) -> None:
+        """Add the products of rows from `first` on, group by group."""
+        with cgutils.for_range(builder, self.groups) as loop:
+            weights = [self._weights(builder, block, number, loop.index, SUMS) for number in range(len(sums[0]))]
+            for number, of_row in enumerate(sums, start=first):
+                given = self._activations(builder, number, loop.index)
+                for one, weight in zip(of_row, weights, strict=True):
+                    builder.store(_KINDS[self.kind](builder, builder.load(one), given, weight), one)
+
+    def _add_folded(self, builder: Any, first: int, sums: list[list[Any]], block: Any) -> None:
+        """The same with AVX2 instructions, `FOLD` groups at a time: products of bytes are added in pairs, and `FOLD` of
+        those, in 16 bits, then two of those in 32 bits."""
+        half_sums, words, half = (
+            ir.VectorType(ir.IntType(32), LANES // 2), ir.VectorType(ir.IntType(16), LANES), LANES * GROUP // 2
+        )  # fmt: skip
+        half_bytes = ir.VectorType(ir.IntType(8), half)
+        ones, all_lanes = ir.Constant(words, [1] * LANES), ir.Constant(SUMS, list(range(LANES)))
+        with cgutils.for_range(builder, builder.udiv(self.groups, _index(FOLD))) as loop:
+            partial: dict[tuple[int, int, int], Any] = {}
+            for inside in range(FOLD):
+                group = builder.add(builder.mul(loop.index, _index(FOLD)), _index(inside))
+                weights = {
+                    (number, part): self._weights(builder, block, number, group, half_bytes, part * half)
+                    for number in range(len(sums[0])) for part in (0, 1)
+                }  # fmt: skip
+                for row in range(len(sums)):
+                    given = self._activations(builder, first + row, group)
+                    given = builder.shuffle_vector(given, given, ir.Constant(half_sums, [0] * (LANES // 2)))
+                    given = builder.bitcast(given, half_bytes)
+                    for (number, part), weight in weights.items():
+                        products = call(builder, "llvm.x86.avx2.pmadd.ub.sw", words, given, weight)
+                        place = row, number, part
+                        partial[place] = builder.add(partial[place], products) if inside else products
+            for row, of_row in enumerate(sums):
+                for number, one in enumerate(of_row):
+                    halves = (
+                        call(builder, "llvm.x86.avx2.pmadd.wd", half_sums, partial[row, number, part], ones)
+                        for part in (0, 1)
+                    )
+                    more = builder.shuffle_vector(*halves, all_lanes)
+                    builder.store(builder.add(builder.load(one), more), one)
+
+    def _weights(self, builder: Any, block: Any, number: int, group: Any, kind: Any, more: int = 0) -> Any:
+        """A vector of the weights of a block for a group of inputs, from the byte `more` on."""
+        row = builder.mul(builder.add(block, _index(number)), self.groups)
+        start = builder.mul(builder.add(row, group), _index(LANES * GROUP))
+        return self._load(builder, "Int8Weights.values", builder.add(start, _index(more)) if more else start, kind)
+
+    def _activations(self, builder: Any, number: int, group: Any) -> Any:
+        """A group of inputs of a row in all lanes."""
+        row = builder.mul(builder.add(self.first, _index(number)), self.groups)
+        start = builder.mul(builder.add(row, group), _index(GROUP))
+        return in_all_lanes(builder, self._load(builder, "Int8Rows.values", start, ir.IntType(32)))
+
+    def _store(self, builder: Any, number: int, sums: list[Any], block: Any, *, whole: bool) -> None:
         """Write the outputs of a row of the tile."""
         row = builder.add(self.first, _index(number))
         scale = in_all_lanes(builder, self._load(builder, "Int8Rows.scales", row, ir.FloatType()))
@@ -148,7 +193,7 @@ class _Tile(NamedTuple):
             output = builder.fadd(scaled, self._load(builder, "Int8Weights.biases", lane, NUMBERS))
             where = builder.gep(self.at["target"], [builder.add(begin, lane)])
             where = builder.bitcast(where, NUMBERS.as_pointer())
-            if len(sums) == TILE:
+            if whole:
                 before = builder.load(where, align=4)
                 builder.store(builder.select(self.added, builder.fadd(before, output), output), where, align=4)
             else:
@@ -210,24 +255,6 @@ def _products_in_one(builder: Any, sums: Any, activations: Any, weights: Any) ->
     return builder.call(function, [sums, builder.bitcast(activations, BYTES), builder.bitcast(weights, BYTES)])
 
 
-def _products_in_pairs(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
-    """Products and sums with AVX2 instructions: products of bytes are summed in pairs to 16 bits, then to 32."""
-    count = LANES * GROUP // 2
-    half_bytes, words = ir.VectorType(ir.IntType(8), count), ir.VectorType(ir.IntType(16), count // 2)
-    half_sums = ir.VectorType(ir.IntType(32), LANES // 2)
-    pair = ir.FunctionType(words, [half_bytes, half_bytes])
-    pair_bytes = cgutils.get_or_insert_function(builder.module, pair, "llvm.x86.avx2.pmadd.ub.sw")
-    pair = ir.FunctionType(half_sums, [words, words])
-    pair_words = cgutils.get_or_insert_function(builder.module, pair, "llvm.x86.avx2.pmadd.wd")
-    halves = []
-    for first in (0, LANES // 2):
-        lanes = ir.Constant(half_sums, list(range(first, first + LANES // 2)))
-        both = [builder.shuffle_vector(part, part, lanes) for part in (activations, weights)]
-        products = builder.call(pair_bytes, [builder.bitcast(part, half_bytes) for part in both])
-        halves.append(builder.call(pair_words, [products, ir.Constant(words, [1] * words.count)]))
-    return builder.add(sums, builder.shuffle_vector(*halves, ir.Constant(SUMS, list(range(LANES)))))
-
-
 def _products_in_turn(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
     """The same on any machine: the first of each lane, the second, and so on."""
     for index in range(GROUP):
@@ -238,13 +265,18 @@ def _products_in_turn(builder: Any, sums: Any, activations: Any, weights: Any) -
     return sums
 
 
-_KINDS = {"vnni": _products_in_one, "avx2": _products_in_pairs, "any": _products_in_turn}
+_KINDS = {"vnni": _products_in_one, "any": _products_in_turn}
 
 
 def _kind_of(context: Any) -> str:
     """The kind of instructions that numba compiles for."""
     features = context.codegen().magic_tuple()[2].split(",")
     return "vnni" if "+avx512vnni" in features else "avx2" if "+avx2" in features else "any"
+
+
+def adds_in_16_bits() -> bool:
+    """Whether products of bytes are added in 16 bits, see `int8.without_overflow`."""
+    return _kind_of(cpu_target.target_context) == "avx2"
 
 
 @instruction
