@@ -10,6 +10,7 @@ from torch import nn
 from limelight.inference import linear as layers
 from limelight.inference import prepare as preparing
 from limelight.inference.cpu import int8_layers
+from limelight.inference.cpu.int8 import without_overflow
 from limelight.inference.cpu.int8_layers import Int8Layers
 from limelight.inference.cpu.state import CompiledState
 from limelight.inference.cpu.transformer import CompiledTransformer, ProductLayers
@@ -68,7 +69,8 @@ def rounded(model: Transformer) -> Transformer:
         for part in twin.modules():
             if isinstance(part, nn.Linear):
                 values, scales = quantize_rows(part.weight)
-                part.weight.copy_(values * scales[:, None])
+                rows, factors = without_overflow(values.numpy(), scales.numpy())
+                part.weight.copy_(torch.from_numpy(rows * factors[:, None]))
     return twin
 
 

@@ -49,9 +49,9 @@ def test_sums_are_the_same_with_every_instruction(
         pytest.skip(f"numba compiles for {OWN_KIND} here")
     inputs = 2 * FOLD * GROUP
     activations = numbers.integers(0, most + 1, size=(8, inputs)).astype(np.uint8)
-    weights = largest_weights(numbers, kind, inputs)
     activations[0] = most
     monkeypatch.setattr(simd, "_kind_of", lambda _: kind)
+    weights = largest_weights(numbers, kind, inputs)
     exact = activations.astype(np.int64) @ weights.T.astype(np.int64)
 
     rows = Int8Rows(activations, np.ones(8, np.float32), np.zeros(8, np.float32))

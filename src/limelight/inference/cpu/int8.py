@@ -6,7 +6,7 @@ not depend, in any bit, on other rows.
 """
 
 import math
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -52,30 +52,33 @@ class Int8Rows(NamedTuple):
 
 def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Int8Weights:
     """Pack int8 weights (out, in), whose rows were divided by `scales`."""
+    values, scales = without_overflow(values, scales)
     outputs, inputs = values.shape
     blocks, groups = -(-outputs // LANES), -(-inputs // (FOLD * GROUP)) * FOLD
     padded = np.zeros((blocks * LANES, groups * GROUP), dtype=np.int8)
     padded[:outputs, :inputs] = values
-    if adds_in_16_bits():
-        padded[:outputs], scales = without_overflow(padded[:outputs], scales)
     # (blocks, lane, groups, index) -> (blocks, groups, lane * index)
     ordered = padded.reshape(blocks, LANES, groups, GROUP).transpose(0, 2, 1, 3).reshape(blocks, groups, -1)
     more = 0, blocks * LANES - outputs
-    sums = padded.sum(axis=1, dtype=np.float32)
-    return Int8Weights(aligned(ordered), np.pad(scales, more), sums, np.pad(biases, more), outputs)
+    sums = values.sum(axis=1, dtype=np.float32)
+    return Int8Weights(aligned(ordered), np.pad(scales, more), np.pad(sums, more), np.pad(biases, more), outputs)
 
 
 def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt.NDArray[np.int8], Numbers]:
-    """The weights (out, in), in whole groups of `FOLD * GROUP` inputs; outputs whose products could exceed 16 bits have
-    a coarser scale.
+    """The weights (out, in); outputs whose products could exceed 16 bits have a coarser scale where they are added in
+    so many.
 
     With AVX2 the products of `2 * FOLD` inputs are added in 16 bits: those of inputs 0, 1, 4, 5, ..., and those of 2,
     3, 6, 7, ... As an input is at most 127, neither the positive weights among them nor the negative ones may have a
     sum above `MAX_WEIGHTS`. The scales of trained weights become a quarter coarser on average.
     """
-    parts = values.astype(np.int16).reshape(len(values), -1, FOLD, 2, 2)
+    if not adds_in_16_bits():
+        return values, scales
+    padded = np.pad(values.astype(np.int16), ((0, 0), (0, -values.shape[1] % (FOLD * GROUP))))
+    parts = padded.reshape(len(values), -1, FOLD, 2, 2)
     totals, magnitudes = (
-        sum(each[:, :, group, :, place] for group in range(FOLD) for place in range(2)) for each in (parts, abs(parts))
+        reduce(np.add, (each[:, :, group, :, place] for group in range(FOLD) for place in range(2)))
+        for each in (parts, abs(parts))
     )
     # (rows, chunks, pairs) -> (rows,); of those with a sum too large
     largest = (magnitudes + abs(totals)).max(axis=(1, 2)) // 2
