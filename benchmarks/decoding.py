@@ -12,6 +12,7 @@ medians of the ratios in a round.
 `make bench-portable` measures the same with AVX2 alone, ours and the peers'.
 """
 
+import gc
 import json
 import statistics
 import subprocess
@@ -120,6 +121,8 @@ def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str,
     pairs = pairs[: size.slow if way.startswith("transformers") else size.sentences]
     sources = [pair.source for pair in pairs]
     figures = {}
+    gc.collect()
+    gc.freeze()  # as commands do once a model is loaded
     for name, beam in (("greedy", 1), ("beam 4", 4)):
         translate(sources[:40], beam)
         found, seconds, computed = timed(translate, sources, beam)
