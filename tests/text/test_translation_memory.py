@@ -5,13 +5,14 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from limelight.errors import UserError
+from limelight.text.pair import Pair
 from limelight.text.translation_memory import LEAST, WatchedMemory, open_memory, similarity
 from limelight.text.words import words_and_signs
 
@@ -153,6 +154,24 @@ def test_a_folder_that_cannot_be_written_has_a_temporary_index(tmp_path: Path, m
     memory = open_memory(path, "en", "de", say=said.append)
     assert memory.find(PAIRS[0][0])[0].target == PAIRS[0][1]
     assert "the index is temporary" in said[0]
+    assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
+
+
+def test_a_full_disk_has_a_temporary_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import limelight.text.translation_memory as module
+
+    path, said, insert = written(tmp_path / "m.tsv", PAIRS), list[str](), module._insert
+
+    def full_beside_the_file(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:
+        if str(tmp_path) in database.execute("PRAGMA database_list").fetchone()[2]:
+            database.execute("PRAGMA max_page_count = 1")
+            database.execute("CREATE TABLE more (value)")
+        return insert(database, pairs)
+
+    monkeypatch.setattr(module, "_insert", full_beside_the_file)
+    memory = open_memory(path, "en", "de", say=said.append)
+    assert memory.find(PAIRS[0][0])[0].target == PAIRS[0][1]
+    assert any("cannot be written (database or disk is full): the index is temporary" in line for line in said)
     assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
 
 

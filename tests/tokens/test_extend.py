@@ -86,3 +86,21 @@ def test_other_kinds_are_refused(tokenizer: SentencePieceTokenizer) -> None:
             extend_tokenizer(tokenizer, texts=OLD, merges=3)
     with pytest.raises(UserError, match="'ab' is not a single normalized character"):
         extend_tokenizer(tokenizer, characters=["ab"])
+
+
+def test_tags_begin_as_those_of_languages_and_as_pronouns() -> None:
+    texts = [*OLD, *["können Sie du tu vous Ihnen dich"] * 40]
+    old = train("bpe", texts, size=600)
+    found = extend_tokenizer(old, tags=["<2xx>", "<formal>", "<informal>", "<similar>", "<2xx>"])
+    assert found.tokenizer.pieces(range(old.padding, old.padding + 4)) == [
+        "<2xx>",
+        "<formal>",
+        "<informal>",
+        "<similar>",
+    ]
+    assert found.tokenizer.reserved[-4:] == ("<2xx>", "<formal>", "<informal>", "<similar>")
+    assert "<formal>" not in found.tokenizer.pieces(found.tokenizer.encode("a <formal> text"))
+    languages = [piece for piece in old.reserved if piece.startswith("<2")]
+    assert old.pieces(found.parts[0]) == old.pieces(found.parts[3]) == (languages or list(old.reserved))
+    assert {f"{SPACE}Sie", f"{SPACE}vous"} <= set(old.pieces(found.parts[1]))
+    assert {f"{SPACE}du", f"{SPACE}tu"} <= set(old.pieces(found.parts[2]))

@@ -85,6 +85,25 @@ def test_a_model_that_is_not_better_is_refused_and_nothing_stays(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_memory_that_cannot_be_learned_from_leaves_nothing(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But what an interrupted call has begun stays."""
+
+    def train(_config: RunConfig, work: Path, *, quiet: bool) -> None:
+        (work / "held-out").mkdir(parents=True)
+        raise UserError("the sides are swapped")
+
+    trained(monkeypatch, None)
+    monkeypatch.setattr(learning, "train", train)
+    if there:
+        (tmp_path / "new.unfinished").mkdir()
+    with pytest.raises(UserError, match="swapped"):
+        learn(asked(), tmp_path / "new")
+    assert (tmp_path / "new.unfinished").exists() == there
+
+
 def test_an_existing_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
     (tmp_path / "new").mkdir()

@@ -7,6 +7,7 @@ gives candidates, and the Levenshtein distance of their words decides.
 
 from __future__ import annotations
 
+import errno
 import math
 import shutil
 import sqlite3
@@ -362,15 +363,19 @@ def _build(index: Path, path: Path, source: str, target: str, say: Callable[[str
 
 
 def index_pairs(index: Path, pairs: Iterable[Pair], *, file: str = "", source: str = "", target: str = "") -> int:
-    """Write the index of a memory of these pairs; returns their number. `file` is the state of their file."""
+    """Write the index of a memory of these pairs; returns their number. `file` is the state of their file. Raises
+    `OSError` if it cannot be written, as on a full disk."""
     index.unlink(missing_ok=True)
-    with closing(sqlite3.connect(index)) as database:
-        database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
-        total = _insert(database, pairs)
-        about = {"format": FORMAT, "file": file, "source": source, "target": target, "segments": str(total)}
-        database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-        database.execute("CREATE INDEX by_key ON segments (key)")
-        database.commit()
+    try:
+        with closing(sqlite3.connect(index)) as database:
+            database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
+            total = _insert(database, pairs)
+            about = {"format": FORMAT, "file": file, "source": source, "target": target, "segments": str(total)}
+            database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+            database.execute("CREATE INDEX by_key ON segments (key)")
+            database.commit()
+    except sqlite3.OperationalError as error:
+        raise OSError(errno.ENOSPC, str(error), str(index)) from error
     return total
 
 

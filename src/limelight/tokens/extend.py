@@ -21,6 +21,9 @@ from limelight.tokens.tokenizer import PLACEHOLDERS, SPACE, UNKNOWN, Tokenizer, 
 
 MIN_COUNT = 20
 """Minimum number of occurrences of a merge: a rarer token would hardly be trained."""
+PRONOUNS = {"<formal>": ("Sie", "Ihnen", "Ihre", "vous", "votre"), "<informal>": ("du", "dich", "dein", "tu", "ton")}
+"""Words whose mean the tag of a form of address begins with: from two equal beginnings, the tags would be learned as
+different ones only after many updates."""
 MAX_CHARACTERS = 16
 """Maximum number of characters of a merge, the default of sentencepiece."""
 
@@ -55,7 +58,8 @@ def extend_tokenizer(
 
     Args:
         tokenizer: a sentencepiece tokenizer; merges need kind `bpe`.
-        tags: reserved tokens that are inserted as ids. A new one stands for all tags of languages at first.
+        tags: reserved tokens that are inserted as ids. A new one stands for all tags of languages at first,
+            and that of a form of address for its pronouns.
         characters: single characters; those that the vocabulary has already are ignored.
         texts: read once.
         merges: maximum number of merges; each occurs at least `MIN_COUNT` times in `texts`.
@@ -69,7 +73,7 @@ def extend_tokenizer(
             + " and, by characters, unigram" * (not merges)
         )
     lacking = [tag for tag in dict.fromkeys(tags) if tag not in tokenizer.reserved]
-    old = [_like_tags(tokenizer)] * len(lacking)
+    old = [_like_words(tokenizer, PRONOUNS.get(tag, ())) or _like_tags(tokenizer) for tag in lacking]
     old_size, tokenizer = tokenizer.padding, _with_tags(tokenizer, lacking)
     for each in characters:
         if len(each) != 1 or normalize(each) != each:
@@ -88,6 +92,12 @@ def _like_tags(tokenizer: SentencePieceTokenizer) -> tuple[int, ...]:
     """The ids whose mean a new tag begins with: the tags of languages, or else the placeholders."""
     tags = [piece for piece in tokenizer.reserved if is_control(piece) and piece not in PLACEHOLDERS]
     return tuple(map(tokenizer.reserved_id, tags or tokenizer.reserved)) or (UNKNOWN,)
+
+
+def _like_words(tokenizer: SentencePieceTokenizer, words: Sequence[str]) -> tuple[int, ...]:
+    """The ids of those words that are one token."""
+    rows = tokenizer.encode_batch(words)
+    return tuple(row[0] for row in rows if len(row) == 1 and row[0] != UNKNOWN)
 
 
 def _with_tags(tokenizer: SentencePieceTokenizer, tags: Sequence[str]) -> SentencePieceTokenizer:

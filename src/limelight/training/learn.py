@@ -31,7 +31,13 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     work = output.with_name(output.name + UNFINISHED)
     config = _resumed(config, work)
     _require_measurable(config, work)
-    train(config, work, quiet=quiet)
+    there = work.exists()
+    try:
+        train(config, work, quiet=quiet)
+    except UserError:
+        if not there and not (work / CONFIG).exists():
+            remove(work)  # the memory cannot be learned from as it is
+        raise
     found = read_before_after(work)
     if reason := _refusal(found, config.begin_with):
         remove(work)
