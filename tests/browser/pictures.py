@@ -22,6 +22,8 @@ from tests.serving.helpers import Running, running
 
 TEXT = "My sister drinks a cup of tea every evening."
 WIDTH, HEIGHT = 1180, 900
+WAIT = 120_000
+"""Milliseconds for a view, on a busy machine."""
 FIRST = "multi-head"
 """The name of the model in the box beside others."""
 
@@ -42,7 +44,7 @@ def main() -> None:
 
 
 def boxed(out: Path, text: str) -> None:
-    """What the model in the box says of a sentence: the stage, heads, steps, beam, what if, the tour."""
+    """What the model in the box says of a sentence: the stage, heads, steps, beam, patching, what if, the tour."""
     with served({DEFAULT: DEFAULT}) as (service, browser):
 
         def visit(fragment: str, **size: int) -> Any:
@@ -55,6 +57,9 @@ def boxed(out: Path, text: str) -> None:
         save(page, ".stage", out / "page-stage.png")
         save(visit("view=steps&step=3&row=3"), "#view-steps", out / "page-steps.png")
         save(visit("view=beam", width=1366), "#view-beam", out / "page-beam.png")
+        page = visit("view=patching", width=1366)
+        page.get_by_text("log p(").wait_for(timeout=WAIT)
+        save(page, "#view-patching", out / "page-patching.png")
         page = visit("view=whatif")
         page.get_by_label("Source, edited").fill(text.replace("tea", "milk"))
         page.wait_for_timeout(500)
@@ -63,6 +68,7 @@ def boxed(out: Path, text: str) -> None:
         page = visit("view=heads", width=1366)
         page.get_by_role("button", name="Tour").click()
         page.get_by_role("button", name="Next").click()
+        tokens(page, 0).nth(2).click()
         page.wait_for_timeout(500)
         save(page, ".front", out / "page-tour.png")
 
@@ -96,6 +102,7 @@ def served(models: Mapping[str, str]) -> Iterator[tuple[Running, Any]]:
 
 def opened(browser: Any, service: Running, fragment: str, width: int = WIDTH) -> Any:
     page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme="dark")
+    page.set_default_timeout(WAIT)
     page.goto(f"{service.url}/#{fragment}")
     rest(page)
     page.wait_for_timeout(800)

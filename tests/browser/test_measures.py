@@ -113,21 +113,22 @@ def test_patching_shows_what_comes_back(visit, accessible, picture):
     np.testing.assert_allclose(shown, found.effects.encoder, atol=1e-5)
     accessible(page)
     picture(page, "patching")
-    page.get_by_label("Second sentence").fill("cde")
+    page.get_by_label("Second sentence").fill("de")
     page.get_by_role("button", name="Compare").click()
-    until(page, "() => document.querySelector('#view-patching').textContent.includes('equal numbers of tokens')")
+    until(page, "() => document.querySelector('#view-patching .found').textContent.includes('de → ')")
 
 
 def test_words_that_translate_one_another_are_outlined(visit):
     page = visit()
-    alignment = explain(untrained(), Question(TEXT, "en", "de"))["alignment"]
+    document = explain(untrained(), Question(TEXT, "en", "de"))
+    alignment, words = document["alignment"], document["sides"]["source"]["words"]
     row = next(place for place, columns in enumerate(alignment) if columns)
     tokens(page, 1).nth(row).hover()
     (column,) = alignment[row]
     upper = tokens(page, 0).all()
     outlined = [place for place, each in enumerate(upper) if "aligned" in each.get_attribute("class")]
     assert outlined == [column]
-    assert f"Aligned with “{TEXT[column]}”" in page.locator(".spoken").inner_text()
+    assert f"Aligned with “{words[column]['text']}”" in page.locator(".spoken").inner_text()
     tokens(page, 0).nth(column).hover()
     assert "aligned" in tokens(page, 1).nth(row).get_attribute("class")
 

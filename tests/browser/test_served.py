@@ -88,6 +88,17 @@ def test_a_file_opens_as_it_was_left_and_says_what_was_changed(visit, open_page,
     assert told == page.locator(".changes").inner_text()
 
 
+def test_an_empty_text_has_no_translation_and_a_long_one_is_refused(visit):
+    page = visit()
+    assert output(page) != ""
+    page.locator("textarea").fill("  ")
+    until(page, "() => document.querySelector('.output').textContent === ''")
+    assert tokens(page, 0).count() == 0
+    page.locator("textarea").fill("ab " * 2000)
+    until(page, "() => document.querySelector('.status').textContent.includes('and the page takes 5000')")
+    rest(page)
+
+
 def test_every_view_is_within_320_pixels(visit):
     page = visit()
     page.set_viewport_size({"width": 320, "height": 700})

@@ -4,6 +4,7 @@ import { hear, questionOf, remembered, request } from "./server.js";
 import { QUESTION } from "./store.js";
 
 const PAUSE = 350; // milliseconds without a key before the model is asked
+const MAX_TEXT = 5000;
 const AGAIN = 2000; // milliseconds until a service that cannot be reached is asked again
 
 /** What the chosen model does: `translate`, `generate` or `fill`. */
@@ -31,7 +32,13 @@ export function followQuestion(context, tell) {
     clearTimeout(lost);
     asking = new AbortController();
     const { signal } = asking;
-    if (!store.get("text").trim()) return done();
+    const { length } = store.get("text");
+    if (!store.get("text").trim()) {
+      context.show({ ...context.base, model: store.get("model") }); // nothing of the sentence before stays
+      return done();
+    }
+    if (length > MAX_TEXT)
+      return done(`The text has ${length} characters, and the page takes ${MAX_TEXT}: give a shorter one.`);
     context.busy(true);
     tell("…");
     try {

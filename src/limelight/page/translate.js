@@ -36,7 +36,6 @@ export function createTranslate(context) {
   const { store } = context;
   const input = element("textarea", {
     rows: 2,
-    maxlength: 2000,
     spellcheck: "false",
     dir: "auto",
     placeholder: "Type a sentence",
