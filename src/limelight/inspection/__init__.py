@@ -10,12 +10,14 @@ from limelight.inspection.layers import States, decoder_lens, encoder_lens, stat
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.patching import Sides, patch
 from limelight.inspection.save import save, save_grid
+from limelight.inspection.state_neighbors import Neighbor, neighbors
 from limelight.inspection.terminal import text_picture
 
 __all__ = [
     "KINDS",
     "AttentionMap",
     "Link",
+    "Neighbor",
     "Sides",
     "States",
     "attention_map",
@@ -25,6 +27,7 @@ __all__ = [
     "erasures",
     "gradient_scores",
     "induction_scores",
+    "neighbors",
     "patch",
     "rank_correlation",
     "reader_map",
