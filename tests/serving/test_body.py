@@ -143,8 +143,8 @@ def test_other_and_damaged_compressions_are_refused(encoding: str, status: int) 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (gzip.compress(b"a" * 50)[:-9], "cut off"),
-        (gzip.compress(b"a") + gzip.compress(b"b"), "one part"),
+        (gzip.compress(b"a" * 50, mtime=0)[:-9], "cut off"),
+        (gzip.compress(b"a", mtime=0) + gzip.compress(b"b", mtime=0), "one part"),
         (zlib.compress(b"a")[:-1], "cut off"),
     ],
 )
