@@ -4,6 +4,7 @@ import pytest
 
 import limelight
 from benchmarks.signs import fault, sentences
+from limelight.text.marking import has_marks
 
 SIGNS = ["❤️", "東京", "🎉🎉", "👩‍👩‍👧", "x̂", "Łódź", "日", "♞"]
 
@@ -38,3 +39,12 @@ def test_soft_hyphens_do_not_change_a_translation(translator: limelight.Translat
     both = ["Die Straßen\u00adbahn fährt heute nicht.", "Die Straßenbahn fährt heute nicht."]
     hyphened, plain = translator.translate(both, source_lang="de", target_lang="en", beam_size=1)
     assert hyphened.text == plain.text
+
+
+def test_words_have_spans_and_no_placeholders(translator: limelight.Translator) -> None:
+    text = "See <b>the dog</b> at https://x.org, it costs $3.50 for {name}."
+    found = translator.translate(text, source_lang="en", target_lang="de", protect=True, beam_size=1)
+    assert found.words
+    assert not any(has_marks(each.text) for each in found.words)
+    assert any("https://x.org" in each.text for each in found.words)
+    assert " ".join(each.text for each in found.words) == found.text.replace("<b>", "").replace("</b>", "")

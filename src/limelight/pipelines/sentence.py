@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,10 +16,11 @@ from limelight.pipelines.guards import guarded
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
-from limelight.pipelines.translation import Translation, joined, token_weights
+from limelight.pipelines.translation import Translation, Word, joined, token_weights
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
 from limelight.text.marking import MARK, mark_number
 from limelight.text.plan import MarkedSentence, Plan
+from limelight.text.protect import Span
 
 OF_MARKS = ("placeholder lost", "phrase missing")
 """Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
@@ -82,12 +84,25 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
         return Found(source, tuple(Rank(Repaired(one.text, is_whole=True), one) for one in each))
     warnings = tuple(name for name in translation.warnings if name not in OF_MARKS)
     ranks = [
-        Rank(repair(codec, source.text, source.spans, one.text, part.direction), replace(one, warnings=warnings))
+        Rank(
+            repair(codec, source.text, source.spans, one.text, part.direction),
+            replace(one, warnings=warnings, words=_with_spans(one.words, source.spans)),
+        )
         for one in each
     ]
     first = next((place for place, rank in enumerate(ranks) if rank.repaired.is_whole), 0)
     ranks.insert(0, ranks.pop(first))
     return Found(source, tuple(ranks), unused_terms(source.terms, ranks[0].repaired.text))
+
+
+def _with_spans(words: Sequence[Word], spans: Sequence[Span]) -> tuple[Word, ...]:
+    """Words with their spans in place of the placeholders."""
+
+    def span(mark: re.Match[str]) -> str:
+        number = mark_number(mark[0])
+        return spans[number].text if number < len(spans) else ""
+
+    return tuple(replace(each, text=MARK.sub(span, each.text)) for each in words)
 
 
 def joined_sentences(plan: Plan, found: Sequence[Found], source_lang_confidence: float | None = None) -> Translation:
