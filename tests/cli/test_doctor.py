@@ -133,3 +133,15 @@ def test_the_log_may_have_half_a_line(limelight: Limelight, trained: Path, tmp_p
     with open(own / "log.jsonl", "a", encoding="utf-8") as file:
         file.write(json.dumps({"event": "validation", "step": 99})[:-5])
     assert limelight("doctor", own).code == 0
+
+
+def test_loops_are_compiled_ahead_once(limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    ran: list[int] = []
+    monkeypatch.setattr("limelight.decoding.every_loop.run_every_loop", lambda: ran.append(1))
+    said = [limelight("doctor", "--compile").out for _ in range(2)]
+    assert [each.split(":")[0] for each in said] == ["compiled", "compiled before"]
+    assert ran == [1]
+    ended = limelight("doctor", "--compile", tmp_path)
+    assert (ended.code, ended.err) == (2, "limelight: --compile is for this machine: give no text\n")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -201,6 +202,27 @@ def test_the_first_use_tells_of_compiling(
     ended = limelight("translate", "--no-guards", "--model", trained, text)
     assert ended.code == 0
     assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops: about 20 seconds")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_first_use_does_not_wait_for_compiling(
+    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It says so, also where standard error is no terminal; the output is the same."""
+    from limelight.inference import ahead
+
+    numba = pytest.importorskip("numba")
+    expected = limelight("translate", "--no-guards", "--model", trained, text)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "empty"))
+    monkeypatch.delenv(ahead.VARIABLE)
+    monkeypatch.setattr(ahead, "_aside", None)
+    released = Event()
+    monkeypatch.setattr(ahead, "_await", lambda child, aside, say: released.wait(60) and child.close())
+    ended = limelight("translate", "--no-guards", "--model", trained, text)
+    assert ahead.is_pending()
+    released.set()
+    assert ended[:2] == expected[:2]
+    assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops aside")
     assert ended.err.count("\n") == 1
 
 

@@ -369,3 +369,20 @@ def test_a_batch_without_any_source_is_decoded_at_once(writer: LanguageModel, se
     requests = [Request([], limit, first=first) for limit, first in enumerate((None, 3, 4, 0, 5))]
     for (hypothesis,), request in zip(decode_batch(writer, requests), requests, strict=True):
         assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, request)
+
+
+def test_a_model_in_another_form_serves_the_lanes_that_begin_later() -> None:
+    """Another form gives the same results. Here it does not, to show which one has decoded what."""
+    first, second = watched(), watched()
+    settings = searched(2)
+    engine = Engine(first)
+    early = engine.submit(asked(3, 9, settings))
+    engine.step()
+    engine.change_form(second, None)
+    late = engine.submit(asked(3, 9, searched(3)))
+    found = {}
+    while engine.busy:
+        found |= {outcome.id: outcome.hypotheses for outcome in engine.step()}
+    assert found[early] == alone(first, asked(3, 9, settings))
+    assert found[late] == alone(second, asked(3, 9, searched(3)))
+    assert (len(first.encoded), len(second.encoded)) == (2, 2)

@@ -61,6 +61,28 @@ def test_every_answer_is_the_one_it_would_have_got_alone(seed: int) -> None:
     assert len({found[task.id].value["text"] for task in tasks}) > 5, "they differ, so a mistake would be seen"
 
 
+def test_loops_are_used_once_they_are_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By all workers of a translator. In place of loops, an equal table: the model in another form."""
+    pending = [True]
+    monkeypatch.setattr("limelight.pipelines.codec.is_pending", lambda: pending[0])
+    one, loops = translator(table(seed)), table(seed)
+    first, second = Worker(one, lambda report: None), Worker(one, lambda report: None)
+    assert one.awaits_loops
+    worked(first, [], [Task(1, "translate", "dab")])
+    steps = one.model.steps
+    assert steps
+    pending[0] = False
+    monkeypatch.setattr(one, "_precision", "int8")
+    monkeypatch.setattr("limelight.pipelines.codec.prepare_each", lambda model, precision: loops)
+    for worker in (first, second):
+        before, reports = loops.steps, list[Report]()
+        worked(worker, reports, [Task(2, "translate", "dab"), Task(3, "translate", "face")])
+        assert [report.kind for report in reports] == ["done", "done"]
+        assert loops.steps > before
+    assert one.model.steps == steps
+    assert not one.awaits_loops
+
+
 def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
     one = translator(table(seed))
     tasks = [

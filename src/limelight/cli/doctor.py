@@ -23,6 +23,7 @@ EXAMPLES = """
   limelight doctor memory.tmx --source en --target de --no-timing
   limelight doctor runs/en-de
   limelight doctor
+  limelight doctor --compile
 """
 WITH_LESS_MEMORY = "Examine parts of the files one after the other"
 RECIPES = ("quick", "small")
@@ -41,11 +42,21 @@ def doctor(
         list[str] | None, option("--test", "Test text that must not be in the training text.", "FILE...")
     ] = None,
     no_timing: Annotated[bool, option("--no-timing", "Do not measure how long training takes.")] = False,
+    compile_loops: Annotated[
+        bool, option("--compile", "Compile the inner loops for this machine now, if they are not yet.")
+    ] = False,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
     """Say what is wrong with training text, with a trained run, or what this machine can do."""
     machine = Machine(device, threads)
+    if compile_loops:
+        if files or test or source or target:
+            raise UserError("--compile is for this machine: give no text")
+        machine.begin()
+        from limelight.inference.ahead import compile_now
+
+        return show(compile_now())
     if files and len(files) == 1 and Path(files[0]).is_dir():
         if test or source or target:
             raise UserError(f"{files[0]} is a folder: --test, --source and --target are for files")

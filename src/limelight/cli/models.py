@@ -34,12 +34,16 @@ class Machine(NamedTuple):
     threads: int | None = None
     """CPU threads; None means torch's default, one per core."""
 
-    def begin(self) -> torch.device:
-        """Apply process-wide settings, before anything is loaded. Raises `UserError` for an unavailable device."""
+    def begin(self, *, aside: bool = False) -> torch.device:
+        """Apply process-wide settings, before anything is loaded. Loops are compiled when they are first called, or
+        `aside`. Raises `UserError` for an unavailable device."""
+        from limelight.inference.ahead import compile_here
         from limelight.memory import hold_memory_for_work
 
         hold_memory_for_work()
         _tell_compiling()
+        if not aside:
+            compile_here()
         import torch
 
         from limelight.models.families import choose_device
@@ -193,17 +197,26 @@ def resolved_precision(folder: str, machine: Machine, asked: str | None) -> tupl
 
 @lasting()
 def open_translator(
-    folders: list[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False, brief: bool = False
+    folders: list[str],
+    machine: Machine,
+    precision: str | None = None,
+    *,
+    shortlist: bool = False,
+    brief: bool = False,
+    aside: bool = False,
 ) -> Translator:
     """The translator of these folders, for a process that does nothing else. For a `brief` task compiled loops are not
-    used."""
+    used; with `aside` they are used once they have been compiled."""
     if brief:
         _leave_out_compiler()
-    device = machine.begin()
+    device = machine.begin(aside=aside)
     import torch
 
+    from limelight.inference.ahead import compile_aside
     from limelight.pipelines.load import load_translator
 
+    if device.type == "cpu":
+        compile_aside(lambda message: typer.echo(f"limelight: {message}", err=True))
     threads = torch.get_num_threads()
     translator = load_translator(folders, device, precision=precision, shortlist=shortlist, threads=threads)
     _say_if_slow(precision, translator.device)

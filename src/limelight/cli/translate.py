@@ -123,7 +123,7 @@ def _translate(
     with lines_to(given.file) as write:
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])
         if found is None:
-            translator = new_translator()
+            translator = new_translator(aside=True)
             if what[1] is not None and options["guards"] and not options["source_lang"]:
                 translator.require_language(what[1], options["target_lang"], pivot=options["pivot"])
             options["memory"] = documents.memory_of(asked.memory, translator, options)

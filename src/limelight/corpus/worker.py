@@ -74,10 +74,12 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     import torch
 
     from limelight.decoding.sampling import Sampling
+    from limelight.inference.ahead import compile_here
     from limelight.inference.precision import slow_precision
     from limelight.models.families import choose_device
     from limelight.pipelines.load import load_translator
 
+    compile_here()
     torch.set_num_threads(1)  # a process that has threads of its own cannot be forked
     device = choose_device(settings.device or "auto", setting="--device ")
     if device.type == "cuda" and device.index is None:

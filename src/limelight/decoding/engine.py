@@ -307,6 +307,10 @@ class Engine:
         (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
 
+    def change_form(self, model: Seq2Seq, short: ShortOutput | None) -> None:
+        """Use another form of the same model for lanes that begin from now on, and for searches in one call."""
+        self.model, self._short = model, short
+
     @property
     def active(self) -> int:
         """Number of requests that are being decoded."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
+from limelight.inference.ahead import is_pending
 from limelight.models.interface import Active, Best, Ranking
 from limelight.shapes import Float, Int
 
@@ -83,7 +84,8 @@ def best_continuations(
 
 
 def _best_of_table(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
-    fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
+    fits = log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
+    fast = loops is not None and fits and not is_pending()
     return (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, active, count)
 
 

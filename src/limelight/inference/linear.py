@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
+from limelight.inference.ahead import is_pending
 from limelight.inference.torch_int8 import TorchInt8Linear
 from limelight.shapes import Float, Int
 
@@ -59,8 +60,9 @@ def linear_of(precision: str) -> MakeLinear:
 
 
 def int8_kind() -> MakeLinear | None:
-    """The int8 layers of this machine: compiled loops if the CPU supports them, else torch's; None without either."""
-    if CompiledInt8Linear is not None and has("avx2"):
+    """The int8 layers of this machine: compiled loops if the CPU supports them and they are not being compiled, else
+    torch's; None without either."""
+    if CompiledInt8Linear is not None and has("avx2") and not is_pending():
         return CompiledInt8Linear
     return TorchInt8Linear if int8_engines() else None
 

@@ -12,6 +12,7 @@ import torch
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import scaled_dot
 from limelight.errors import UserError
+from limelight.inference.ahead import is_pending
 from limelight.inference.linear import MakeLinear, linear_of
 from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
 from limelight.inference.transformer import pack_decoder_only, pack_transformer
@@ -50,9 +51,9 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
 
 
 def _transformer(model: Transformer, linear: MakeLinear) -> Seq2Seq:
-    """With compiled attention if numba is available, weights are fp32, and all scores are scaled dot products."""
+    """With compiled attention if it is available, weights are fp32, and all scores are scaled dot products."""
     packed, embedding = pack_transformer(model, linear), model.decoder.embedding
-    if CompiledTransformer is None or embedding.weight.dtype != torch.float32:
+    if CompiledTransformer is None or is_pending() or embedding.weight.dtype != torch.float32:
         return packed
     attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     return CompiledTransformer(packed) if all(part.score is scaled_dot for part in attentions) else packed

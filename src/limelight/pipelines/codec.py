@@ -27,6 +27,7 @@ from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
+from limelight.inference.ahead import is_pending
 from limelight.inspection.maps import attention_map
 from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
@@ -149,6 +150,8 @@ class Codec:
     def _prepare(self) -> None:
         self._places = _places(self.model)
         self._weights = _versions(self._places)
+        self.awaits_loops = is_pending()
+        """Whether the model is searched without compiled loops until these have been compiled."""
         self.searched = self.model if self._precision is None else prepare_each(self.model, self._precision)
         self.modules = tuple(self.searched.modules())
         """Those of `searched`, for `eval_mode`."""
@@ -156,12 +159,13 @@ class Codec:
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
 
     def refresh(self) -> bool:
-        """Prepare the model for search again if its weights have changed since; returns whether they had.
+        """Prepare the model for search again if its weights have changed since, or compiled loops have become
+        available; returns whether that was so.
 
         Changes in place and replaced parameters are noticed. Changes through `.data`, of which PyTorch keeps no
         record, are not.
         """
-        changed = _versions(self._places) != self._weights
+        changed = (self.awaits_loops and not is_pending()) or _versions(self._places) != self._weights
         if changed:
             self._prepare()
         return changed

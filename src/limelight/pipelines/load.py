@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Sequence
 from inspect import signature
@@ -13,6 +14,7 @@ import torch
 from limelight.config import RunConfig, directions_of, load_config
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
+from limelight.inference.ahead import compile_aside
 from limelight.inference.precision import search_precision
 from limelight.models.families import CLASSIFY, FILL, choose_device, family_of, resolve, use_of
 from limelight.models.interface import LanguageModel, Seq2Seq
@@ -221,6 +223,8 @@ def _folders(paths: Folders) -> list[str | Path]:
 
 def _load(folders: Sequence[str | Path], device: torch.device | None) -> list[StoredModel]:
     target = device if device is not None else choose_device("auto")
+    if target.type == "cpu":
+        compile_aside(logging.getLogger(__name__).info)
     return [load_model(folder, target) for folder in folders]
 
 

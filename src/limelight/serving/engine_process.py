@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import BinaryIO
 
 from limelight.errors import RunError, UserError
+from limelight.inference.ahead import compile_aside
 from limelight.memory import hold_memory_for_work
 from limelight.pipelines.scheduler import SWITCH
 from limelight.serving.load import Loading, load_worker
@@ -32,8 +33,11 @@ def main() -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
     hold_memory_for_work()
     sys.setswitchinterval(SWITCH)
-    log_warnings(Log())
-    reason = _work(Loading(**json.loads(sys.argv[1])), inbox, out)
+    log, loading = Log(), Loading(**json.loads(sys.argv[1]))
+    log_warnings(log)
+    if loading.device in (None, "auto", "cpu"):
+        compile_aside(lambda message: log("compiling", message=message))
+    reason = _work(loading, inbox, out)
     _write(out, Report(0, "closed", reason))
     os._exit(0)  # nothing is to be saved, and no thread of a library is waited for
 

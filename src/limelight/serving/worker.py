@@ -86,7 +86,8 @@ class Worker:
     ) -> None:
         self._translator, self._send, self._detector, self._snapshots = translator, send, detector, snapshots
         self._memory = memory
-        self._scheduler = Scheduler(translator.engine())
+        self._engine = translator.engine()
+        self._scheduler = Scheduler(self._engine)
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
         self._opened: OrderedDict[str, TranslationMemory] = OrderedDict()
@@ -100,7 +101,16 @@ class Worker:
                     if task is None:
                         return
                     self._take(task)
+                self._use_loops()
                 self._step()
+
+    def _use_loops(self) -> None:
+        """Search in compiled loops, once these have been compiled; another worker may have prepared the model."""
+        one = self._translator
+        if one.awaits_loops:
+            one.refresh()
+        if self._engine.model is not one.searched:
+            self._engine.change_form(one.searched, one.short)
 
     def _take(self, task: Task) -> None:
         try:

@@ -78,6 +78,32 @@ def test_what_is_kept_is_compiled_anew_when_shared_code_changes(
     assert [taken_from_disk(), taken_from_disk()] == [0, 1]
 
 
+def test_a_filled_folder_that_cannot_be_written_to_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As that of an image: numba by itself takes only folders that it can write to."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def doubled(values: np.ndarray) -> float:
+        return 2 * values.sum()
+
+    def folder_and_hits() -> tuple[Path | None, int]:
+        function = compiled(doubled)
+        assert function(np.ones(3, np.float32)) == 6
+        place = function._cache.cache_path
+        return place and Path(place), sum(function.stats.cache_hits.values())
+
+    folder, _ = folder_and_hits()
+
+    def refuse(**options: object) -> None:
+        raise OSError("read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)  # how numba finds out whether it may write
+    assert folder_and_hits() == (None, 0)
+    (folder / jit._mark_name()).touch()
+    assert folder_and_hits() == (folder, 1)
+    monkeypatch.setattr(jit, "_mark_name", lambda: "complete-for-another-processor")
+    assert folder_and_hits() == (None, 0)
+
+
 KERNELS = """
 import sys
 import numpy as np

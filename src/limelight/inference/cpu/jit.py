@@ -4,16 +4,18 @@ The first use on a machine takes some seconds, each later start a tenth of a sec
 """
 
 import hashlib
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ClassVar, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core.caching import FunctionCache
+from llvmlite.binding import get_host_cpu_name
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import get_host_cpu_features
 
 from limelight.capabilities import has
@@ -27,13 +29,22 @@ SHARED = Path(__file__).parent
 """The folder with the source files of all compiled functions."""
 
 
+AVX2 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"
+"""The instructions of x86-64-v3."""
+
+
 def _compile_for_permitted_instructions() -> None:
     """If `capabilities` forbids instructions that the processor has, disable them in numba, too. The cache on disk
-    distinguishes instruction sets."""
+    distinguishes processors and instruction sets; for AVX2 without AVX-512, code is made for all such processors, so
+    that the cache of an image serves wherever it runs (as fast as code for one of them: docs/performance.md)."""
     forbidden = "+avx512" if not has("avx512") else "+avx512vnni" if not has("vnni") else "nothing"
     features = get_host_cpu_features().split(",")
     settings = cast(Any, numba.config)
-    if settings.CPU_FEATURES is None and any(each.startswith(forbidden) for each in features):
+    if settings.CPU_FEATURES is not None or settings.CPU_NAME is not None:
+        return
+    if has("avx2") and not has("avx512") and set(AVX2.split(",")) <= set(features):
+        settings.CPU_NAME, settings.CPU_FEATURES = "x86-64-v3", AVX2
+    elif any(each.startswith(forbidden) for each in features):
         permitted = [each.replace("+", "-") if each.startswith(forbidden) else each for each in features]
         settings.CPU_FEATURES = ",".join(permitted)
 
@@ -66,8 +77,28 @@ def expanded(function: Callable[Given, Result]) -> Callable[Given, Result]:
     return cast(Callable[Given, Result], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
+class _Filled:
+    """A place that cannot be written to, and is used if it has all compiled code."""
+
+    def ensure_cache_path(self) -> None:
+        """Raises `OSError` if it has not."""
+        (Path(cast(Any, self).get_cache_path()) / _mark_name()).stat()
+
+
+class _Places(CompileResultCacheImpl):
+    """numba's places of a cache, in its order: each if it can be written to, else if it is filled."""
+
+    _locator_classes: ClassVar[Any] = [
+        kind
+        for place in CompileResultCacheImpl._locator_classes
+        for kind in (place, type(f"Filled{place.__name__}", (_Filled, place), {}))
+    ]
+
+
 class Cache(FunctionCache):
     """A cache on disk that ignores write errors, such as a full disk."""
+
+    _impl_class = _Places
 
     def save_overload(self, *what: Any) -> None:
         """Store one function for one kind of arguments."""
@@ -82,3 +113,21 @@ class Cache(FunctionCache):
 @cache
 def _shared_version() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(SHARED.glob("*.py")))).hexdigest()
+
+
+def complete_mark() -> Path | None:
+    """The file that says that all functions have been compiled for this processor, in the folder of the cache; None
+    without such a folder. `inference/ahead.py` writes it."""
+    try:
+        return Path(Cache(complete_mark).cache_path) / _mark_name()
+    except RuntimeError:
+        return None
+
+
+@cache
+def _mark_name() -> str:
+    """Its name, another one for other code, versions and instructions."""
+    settings = cast(Any, numba.config)
+    processor = settings.CPU_NAME or get_host_cpu_name(), settings.CPU_FEATURES or get_host_cpu_features()
+    made_of = repr((_shared_version(), numba.__version__, sys.version_info[:2], processor))
+    return f"complete-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}"

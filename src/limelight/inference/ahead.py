@@ -1,0 +1,134 @@
+"""Compile all loops ahead of their use, at once or aside in a child process, so that no request waits for it.
+
+The first use on a machine compiles for half a minute. While a child does that, models are prepared without compiled
+loops, and results come more slowly. Its code goes to the cache on disk, from which this process takes it later.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import NamedTuple
+
+from limelight.child import Child, Frame, Handler, Header
+from limelight.errors import RunError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may compile the same
+    fcntl = None  # type: ignore[assignment]
+
+VARIABLE = "LIMELIGHT_COMPILE"
+"""`here` compiles loops at their first call, in the calling process; by default it happens aside."""
+
+SILENCE = 3600.0
+"""Seconds after which a child is killed."""
+
+RUN = "limelight.decoding.every_loop:run_every_loop"
+
+Say = Callable[[str], object]
+
+
+class _Aside(NamedTuple):
+    mark: Path
+    """The file that the child writes at its end."""
+    ended: Event
+
+
+_aside: _Aside | None = None
+_STARTING = Lock()
+
+
+def compile_here() -> None:
+    """Compile loops at their first call in this process and in its children, for results that do not depend on time;
+    only for the owner of the process."""
+    os.environ.setdefault(VARIABLE, "here")
+
+
+def is_pending() -> bool:
+    """Whether loops are being compiled aside, and should not be used yet."""
+    return _aside is not None and not _aside.ended.is_set() and not _aside.mark.exists()
+
+
+def compile_aside(say: Say) -> None:
+    """Compile all loops in a child process, if that has not been done on this machine; `say` is called with a message
+    when it begins, and if it fails. The child ends with this process."""
+    global _aside
+    with _STARTING:
+        if _aside is not None or os.environ.get(VARIABLE) == "here" or (mark := _missing()) is None:
+            return
+        _aside = _Aside(mark, Event())
+        child = Child("limelight.inference.ahead:_in_child", silence=SILENCE)
+        Thread(target=_await, args=(child, _aside, say), daemon=True).start()
+    say(
+        "the first use on this machine compiles the inner loops aside, once: half a minute, more if the machine is "
+        f"busy; until then translations are slower (kept in {mark.parent})"
+    )
+
+
+def compile_now() -> str:
+    """Compile all loops in this process, if that has not been done on this machine; returns what was done."""
+    try:
+        from limelight.inference.cpu.jit import complete_mark
+    except ImportError:
+        return 'there are no loops to compile: numba is not installed (pip install "limelight[fast]")'
+    mark = complete_mark()
+    if mark is None:
+        raise RunError("no folder for compiled loops can be written to: set NUMBA_CACHE_DIR to one")
+    return f"{'compiled' if _compile(mark) else 'compiled before'}: {mark.parent}"
+
+
+def _missing() -> Path | None:
+    """The file that would say that all is compiled; None if it is there, or if nothing can be compiled aside."""
+    try:
+        from limelight.capabilities import int8_engines
+        from limelight.inference.cpu.jit import complete_mark
+    except ImportError:  # numba is an extra
+        return None
+    mark = complete_mark()
+    return None if mark is None or mark.exists() or not int8_engines() else mark
+
+
+def _await(child: Child, aside: _Aside, say: Say) -> None:
+    try:
+        child.call({"mark": str(aside.mark)})
+    except RunError as error:
+        say(f"the inner loops could not be compiled aside: {error}")
+    finally:
+        aside.ended.set()
+        child.close()
+
+
+def _in_child() -> Handler:
+    if hasattr(os, "nice"):
+        os.nice(10)
+
+    def handle(header: Header, payload: bytes) -> Frame:
+        _compile(Path(header["mark"]))
+        return {}, b""
+
+    return handle
+
+
+def _compile(mark: Path) -> bool:
+    """Compile all loops and mark that, unless it was marked before; returns whether it was done. One process at a time
+    does so, and torch and numba are imported by no other."""
+    with _locked(mark.parent / "compiling.lock"):
+        if mark.exists():
+            return False
+        module, _, name = RUN.partition(":")
+        getattr(import_module(module), name)()
+        mark.touch()
+        return True
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, where files can be locked; it is released when the process ends."""
+    with open(path, "w", encoding="utf-8") as file:
+        if fcntl is not None:
+            with suppress(OSError):  # a file system that cannot lock
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,46 @@
+"""What is compiled ahead is all there is: real translations of every kind call no loop with other types."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("numba")
+
+SCRIPT = """
+import importlib, pkgutil, torch
+import limelight
+from limelight.decoding.every_loop import run_every_loop
+from limelight.inference import cpu
+from limelight.models.transformer.build import build_transformer
+from limelight.serving.warm_up import FORMS, warm_up
+
+def signatures():
+    modules = [importlib.import_module(f"{cpu.__name__}.{each.name}") for each in pkgutil.iter_modules(cpu.__path__)]
+    return {
+        f"{each.__module__}.{name}: {kinds}"
+        for module in modules for name, each in vars(module).items() for kinds in getattr(each, "signatures", ())
+    }
+
+torch.set_num_threads(1)
+run_every_loop()
+before = signatures()
+for precision in (None, "fp32"):
+    translator = limelight.load(precision=precision)
+    warm_up(translator)
+    translator.translate("A dog runs.", must_include=["Hund"], target_lang="de", source_lang="en")
+    translator.translate("A dog runs.", prefix="Ein", target_lang="de", source_lang="en", beam_size=1)
+    translator.translate(["A dog runs.", "He sleeps."], no_repeat_ngram=2, target_lang="de", source_lang="en")
+print(len(before))
+for each in sorted(signatures() - before):
+    print(each)
+"""
+
+
+def test_nothing_is_left_to_compile() -> None:
+    environment = {**os.environ, "LIMELIGHT_COMPILE": "here"}
+    found = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=environment)
+    count, *left = found.stdout.splitlines()
+    assert int(count) > 10
+    assert left == []
