@@ -217,7 +217,7 @@ def test_a_first_use_does_not_wait_for_compiling(
     monkeypatch.delenv(ahead.VARIABLE)
     monkeypatch.setattr(ahead, "_aside", None)
     released = Event()
-    monkeypatch.setattr(ahead, "_await", lambda child, aside, say: released.wait(60) and child.close())
+    monkeypatch.setattr(ahead, "_await", lambda child, aside, say: released.wait(1800) and child.close())
     ended = limelight("translate", "--no-guards", "--model", trained, text)
     assert ahead.is_pending()
     released.set()
