@@ -209,17 +209,18 @@ def test_a_first_use_does_not_wait_for_compiling(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It says so, also where standard error is no terminal; the output is the same."""
-    from limelight.inference import ahead
+    from limelight.decoding import ahead
+    from limelight.inference import linear
 
     numba = pytest.importorskip("numba")
     expected = limelight("translate", "--no-guards", "--model", trained, text)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "empty"))
     monkeypatch.delenv(ahead.VARIABLE)
-    monkeypatch.setattr(ahead, "_aside", None)
+    monkeypatch.setattr(linear, "PENDING", [])
     released = Event()
-    monkeypatch.setattr(ahead, "_await", lambda child, aside, say: released.wait(1800) and child.close())
+    monkeypatch.setattr(ahead, "_await", lambda child, pending, say: released.wait(1800) and child.close())
     ended = limelight("translate", "--no-guards", "--model", trained, text)
-    assert ahead.is_pending()
+    assert linear.is_pending()
     released.set()
     assert ended[:2] == expected[:2]
     assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops aside")

@@ -54,7 +54,7 @@ def doctor(
         if files or test or source or target:
             raise UserError("--compile is for this machine: give no text")
         machine.begin()
-        from limelight.inference.ahead import compile_now
+        from limelight.decoding.ahead import compile_now
 
         return show(compile_now())
     if files and len(files) == 1 and Path(files[0]).is_dir():

@@ -37,7 +37,7 @@ class Machine(NamedTuple):
     def begin(self, *, aside: bool = False) -> torch.device:
         """Apply process-wide settings, before anything is loaded. Loops are compiled when they are first called, or
         `aside`. Raises `UserError` for an unavailable device."""
-        from limelight.inference.ahead import compile_here
+        from limelight.decoding.ahead import compile_here
         from limelight.memory import hold_memory_for_work
 
         hold_memory_for_work()
@@ -212,7 +212,7 @@ def open_translator(
     device = machine.begin(aside=aside)
     import torch
 
-    from limelight.inference.ahead import compile_aside
+    from limelight.decoding.ahead import compile_aside
     from limelight.pipelines.load import load_translator
 
     if device.type == "cpu":

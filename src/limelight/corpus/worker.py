@@ -73,8 +73,8 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     hold_memory_for_work()
     import torch
 
+    from limelight.decoding.ahead import compile_here
     from limelight.decoding.sampling import Sampling
-    from limelight.inference.ahead import compile_here
     from limelight.inference.precision import slow_precision
     from limelight.models.families import choose_device
     from limelight.pipelines.load import load_translator

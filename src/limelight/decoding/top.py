@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
-from limelight.inference.ahead import is_pending
+from limelight.inference.linear import is_pending
 from limelight.models.interface import Active, Best, Ranking
 from limelight.shapes import Float, Int
 

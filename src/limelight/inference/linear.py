@@ -18,7 +18,9 @@ int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.k
 import copy
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +28,6 @@ from torch.nn import functional
 
 from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
-from limelight.inference.ahead import is_pending
 from limelight.inference.torch_int8 import TorchInt8Linear
 from limelight.shapes import Float, Int
 
@@ -46,6 +47,24 @@ PROBED_ROWS = 32
 
 LEAST_PRODUCTS = 16**3
 """Torch uses oneDNN for bf16 products with more multiplications than this."""
+
+
+class Pending(NamedTuple):
+    """A compilation of loops in another process (`decoding/ahead.py`)."""
+
+    mark: Path
+    """The file that is written at its end."""
+    ended: Event
+    """Set once nothing is to be expected of it any more."""
+
+
+PENDING: list[Pending] = []
+"""That of this process, once it has begun one."""
+
+
+def is_pending() -> bool:
+    """Whether loops are being compiled by another process, and should not be used yet."""
+    return bool(PENDING) and not PENDING[0].ended.is_set() and not PENDING[0].mark.exists()
 
 
 def linear_of(precision: str) -> MakeLinear:

@@ -12,8 +12,7 @@ import torch
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import scaled_dot
 from limelight.errors import UserError
-from limelight.inference.ahead import is_pending
-from limelight.inference.linear import MakeLinear, linear_of
+from limelight.inference.linear import MakeLinear, is_pending, linear_of
 from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
 from limelight.inference.transformer import pack_decoder_only, pack_transformer
 from limelight.models.interface import Seq2Seq

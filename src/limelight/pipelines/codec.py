@@ -27,7 +27,7 @@ from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.inference.ahead import is_pending
+from limelight.inference.linear import is_pending
 from limelight.inspection.maps import attention_map
 from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated

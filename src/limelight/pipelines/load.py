@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from limelight.config import RunConfig, directions_of, load_config
+from limelight.decoding.ahead import compile_aside
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.inference.ahead import compile_aside
 from limelight.inference.precision import search_precision
 from limelight.models.families import CLASSIFY, FILL, choose_device, family_of, resolve, use_of
 from limelight.models.interface import LanguageModel, Seq2Seq

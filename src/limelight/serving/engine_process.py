@@ -13,8 +13,8 @@ import threading
 from queue import SimpleQueue
 from typing import BinaryIO
 
+from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
-from limelight.inference.ahead import compile_aside
 from limelight.memory import hold_memory_for_work
 from limelight.pipelines.scheduler import SWITCH
 from limelight.serving.load import Loading, load_worker

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite.binding import get_host_cpu_name
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import get_host_cpu_features
+from numba.core.registry import cpu_target
 
 from limelight.capabilities import has
 
@@ -88,7 +88,7 @@ class _Filled:
 class _Places(CompileResultCacheImpl):
     """numba's places of a cache, in its order: each if it can be written to, else if it is filled."""
 
-    _locator_classes: ClassVar[Any] = [
+    _locator_classes: Any = [  # noqa: RUF012 - numba reads it from the instance
         kind
         for place in CompileResultCacheImpl._locator_classes
         for kind in (place, type(f"Filled{place.__name__}", (_Filled, place), {}))
@@ -117,7 +117,7 @@ def _shared_version() -> str:
 
 def complete_mark() -> Path | None:
     """The file that says that all functions have been compiled for this processor, in the folder of the cache; None
-    without such a folder. `inference/ahead.py` writes it."""
+    without such a folder. `decoding/ahead.py` writes it."""
     try:
         return Path(Cache(complete_mark).cache_path) / _mark_name()
     except RuntimeError:
@@ -127,7 +127,6 @@ def complete_mark() -> Path | None:
 @cache
 def _mark_name() -> str:
     """Its name, another one for other code, versions and instructions."""
-    settings = cast(Any, numba.config)
-    processor = settings.CPU_NAME or get_host_cpu_name(), settings.CPU_FEATURES or get_host_cpu_features()
+    processor = cast(Any, cpu_target.target_context).codegen().magic_tuple()
     made_of = repr((_shared_version(), numba.__version__, sys.version_info[:2], processor))
     return f"complete-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}"

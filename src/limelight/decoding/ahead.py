@@ -4,16 +4,20 @@ The first use on a machine compiles for half a minute. While a child does that, 
 loops, and results come more slowly. Its code goes to the cache on disk, from which this process takes it later.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from limelight.child import Child, Frame, Handler, Header
 from limelight.errors import RunError
+
+if TYPE_CHECKING:
+    from limelight.inference.linear import Pending
 
 try:
     import fcntl
@@ -26,18 +30,9 @@ VARIABLE = "LIMELIGHT_COMPILE"
 SILENCE = 3600.0
 """Seconds after which a child is killed."""
 
-RUN = "limelight.decoding.every_loop:run_every_loop"
-
 Say = Callable[[str], object]
 
 
-class _Aside(NamedTuple):
-    mark: Path
-    """The file that the child writes at its end."""
-    ended: Event
-
-
-_aside: _Aside | None = None
 _STARTING = Lock()
 
 
@@ -47,21 +42,19 @@ def compile_here() -> None:
     os.environ.setdefault(VARIABLE, "here")
 
 
-def is_pending() -> bool:
-    """Whether loops are being compiled aside, and should not be used yet."""
-    return _aside is not None and not _aside.ended.is_set() and not _aside.mark.exists()
-
-
 def compile_aside(say: Say) -> None:
     """Compile all loops in a child process, if that has not been done on this machine; `say` is called with a message
     when it begins, and if it fails. The child ends with this process."""
-    global _aside
     with _STARTING:
-        if _aside is not None or os.environ.get(VARIABLE) == "here" or (mark := _missing()) is None:
+        if os.environ.get(VARIABLE) == "here" or (mark := _missing()) is None:
             return
-        _aside = _Aside(mark, Event())
-        child = Child("limelight.inference.ahead:_in_child", silence=SILENCE)
-        Thread(target=_await, args=(child, _aside, say), daemon=True).start()
+        from limelight.inference.linear import PENDING, Pending
+
+        if PENDING:
+            return
+        PENDING.append(Pending(mark, Event()))
+        child = Child(f"{__name__}:in_child", silence=SILENCE)
+        Thread(target=_await, args=(child, PENDING[0], say), daemon=True).start()
     say(
         "the first use on this machine compiles the inner loops aside, once: half a minute, more if the machine is "
         f"busy; until then translations are slower (kept in {mark.parent})"
@@ -91,17 +84,18 @@ def _missing() -> Path | None:
     return None if mark is None or mark.exists() or not int8_engines() else mark
 
 
-def _await(child: Child, aside: _Aside, say: Say) -> None:
+def _await(child: Child, pending: Pending, say: Say) -> None:
     try:
-        child.call({"mark": str(aside.mark)})
+        child.call({"mark": str(pending.mark)})
     except RunError as error:
         say(f"the inner loops could not be compiled aside: {error}")
     finally:
-        aside.ended.set()
+        pending.ended.set()
         child.close()
 
 
-def _in_child() -> Handler:
+def in_child() -> Handler:
+    """What the child answers with: it compiles, at low priority."""
     if hasattr(os, "nice"):
         os.nice(10)
 
@@ -118,8 +112,9 @@ def _compile(mark: Path) -> bool:
     with _locked(mark.parent / "compiling.lock"):
         if mark.exists():
             return False
-        module, _, name = RUN.partition(":")
-        getattr(import_module(module), name)()
+        from limelight.decoding.every_loop import run_every_loop
+
+        run_every_loop()
         mark.touch()
         return True
 

@@ -16,8 +16,9 @@ import numba
 from numba.core import event
 
 from limelight.child import Header
+from limelight.decoding import ahead
 from limelight.errors import RunError
-from limelight.inference import ahead
+from limelight.inference import linear
 from limelight.inference.cpu.jit import complete_mark
 from limelight.inference.torch_int8 import TorchInt8Linear
 from limelight.models.families import build_model
@@ -52,7 +53,7 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[HeldC
     """An empty cache, and children that end on demand."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.delenv(ahead.VARIABLE, raising=False)
-    monkeypatch.setattr(ahead, "_aside", None)
+    monkeypatch.setattr(linear, "PENDING", [])
     monkeypatch.setattr(ahead, "Child", HeldChild)
     HeldChild.started, HeldChild.may_end, HeldChild.fails = 0, Event(), False
     yield HeldChild
@@ -72,7 +73,7 @@ def test_until_loops_are_compiled_nothing_waits_for_them(held: type[HeldChild], 
     assert isinstance(translator.searched.output, TorchInt8Linear)
     assert not translator.refresh()
     held.may_end.set()
-    wait_until(lambda: not ahead.is_pending())
+    wait_until(lambda: not linear.is_pending())
     assert translator.refresh()
     assert type(translator.searched).__name__ == "CompiledTransformer"
     assert not translator.awaits_loops
@@ -83,8 +84,8 @@ def test_one_child_compiles_and_none_if_that_was_done(held: type[HeldChild]) -> 
     for _ in range(3):
         ahead.compile_aside(lambda message: None)
     held.may_end.set()
-    wait_until(lambda: not ahead.is_pending())
-    ahead._aside = None
+    wait_until(lambda: not linear.is_pending())
+    linear.PENDING.clear()
     ahead.compile_aside(lambda message: None)
     assert held.started == 1
 
@@ -92,7 +93,7 @@ def test_one_child_compiles_and_none_if_that_was_done(held: type[HeldChild]) -> 
 def test_a_process_may_compile_by_itself(held: type[HeldChild], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ahead.VARIABLE, "here")
     ahead.compile_aside(lambda message: None)
-    assert (held.started, ahead.is_pending()) == (0, False)
+    assert (held.started, linear.is_pending()) == (0, False)
 
 
 def test_a_child_that_fails_is_told_of_and_not_waited_for(held: type[HeldChild]) -> None:
@@ -100,7 +101,7 @@ def test_a_child_that_fails_is_told_of_and_not_waited_for(held: type[HeldChild])
     held.fails = True
     ahead.compile_aside(said.append)
     held.may_end.set()
-    wait_until(lambda: not ahead.is_pending())
+    wait_until(lambda: not linear.is_pending())
     assert said[1:] == ["the inner loops could not be compiled aside: exit code -9"]
     assert not complete_mark().exists()
 
@@ -122,7 +123,7 @@ def count() -> None:
 
 
 def test_two_at_once_compile_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(ahead, "RUN", f"{__name__}:count")
+    monkeypatch.setattr("limelight.decoding.every_loop.run_every_loop", count)
     COUNTED.clear()
     both, done = Barrier(2), []
 
@@ -142,15 +143,14 @@ def test_what_was_interrupted_is_not_marked(monkeypatch: pytest.MonkeyPatch, tmp
     def fail() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules[__name__], "count", fail)
-    monkeypatch.setattr(ahead, "RUN", f"{__name__}:count")
+    monkeypatch.setattr("limelight.decoding.every_loop.run_every_loop", fail)
     with pytest.raises(KeyboardInterrupt):
         ahead._compile(tmp_path / "mark")
     assert not (tmp_path / "mark").exists()
 
 
 PARENT = """
-from limelight.inference import ahead
+from limelight.decoding import ahead
 begun = []
 class Watched(ahead.Child):
     def __init__(self, *given, **named):
@@ -158,7 +158,7 @@ class Watched(ahead.Child):
         begun.append(self.process.pid)
 ahead.Child = Watched
 ahead.compile_aside(print)
-print(*begun, ahead.is_pending())
+print(*begun, linear.is_pending())
 """
 
 
