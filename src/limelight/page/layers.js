@@ -67,7 +67,8 @@ async function draw(view) {
   for (const part of view.parts) part.hidden = Boolean(problem);
   if (problem) return;
   drawEncoder(view, found.encoder);
-  drawDecoder(view, found.decoder);
+  if (view.read !== found.decoder) drawDecoder(view, found.decoder); // the slider does not change it
+  view.read = found.decoder;
 }
 
 function drawEncoder({ context, slider, place, text }, encoder) {
