@@ -152,7 +152,7 @@ def _studied(
     """The study, whose results are committed to the file as they come."""
     gold = _gold(asked.gold) if asked.gold else ()
     translator = open_translator(folders, machine)
-    from limelight.cli.progress import text_progress
+    from limelight.cli.output import text_progress
     from limelight.evaluation.heads import What, study_heads
     from limelight.files import sha256
     from limelight.storage.layout import WEIGHTS, find_model
