@@ -252,7 +252,7 @@ def ratios(found: list[dict[str, dict[str, float]]], ways: Sequence[str]) -> dic
             for key in found[0][ours] if not key.endswith("BLEU")
         }
         for ours in ways if ours.startswith("limelight int8")
-        for peer, settings in peers.items()
+        for peer, settings in peers.items() if settings
     }  # fmt: skip
 
 
