@@ -35,7 +35,7 @@ ASKED = ("", FORMAL, INFORMAL)
 def main(
     data: Annotated[Path, typer.Option(help="Folder with folders of parallel text.")],
     out: Annotated[Path | None, typer.Option(help="Folder for the text and the run. Default: a temporary one.")] = None,
-    updates: Annotated[int, typer.Option(help="Number of updates.")] = 250,
+    updates: Annotated[int, typer.Option(help="Number of updates.")] = 80,
 ) -> None:
     """Fine-tune the bundled model, count forms of address, write them down."""
     folder = out or Path(tempfile.mkdtemp(prefix="limelight-formality-"))

@@ -18,7 +18,7 @@ from limelight.text.readers import read_pairs
 from limelight.training import mix as mixing
 from limelight.training.mix import BEFORE_AFTER, read_before_after
 from limelight.training.run import train
-from tests.training.helpers import go, tiny_run, with_training, write_pairs
+from tests.training.helpers import go, log_of, tiny_run, with_training, write_pairs
 
 MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)
 
@@ -242,6 +242,7 @@ def test_an_extended_vocabulary_changes_nothing_until_it_is_trained(tmp_path: Pa
     before, start, after = (load_model(each) for each in (folder / "run", tmp_path / "run/start", tmp_path / "run"))
     old, new_tokens = before.tokenizers.source, start.tokenizers.source
     assert "<2es>" in new_tokens.pieces(range(old.padding, new_tokens.padding))
+    assert log_of(tmp_path / "run")[0]["step"] > 0, "an untrained tag is no candidate for the model"
     assert len(new_tokens.encode("Vanille")) < len(old.encode("Vanille"))
     assert after.tokenizers.source.size == new_tokens.size
     sources = [line.split("\t")[0] for line in lines]

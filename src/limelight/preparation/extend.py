@@ -12,8 +12,9 @@ from limelight.config import RunConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.preparation.pairs import Say, cleaned, further_pieces, silently
-from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, find_model
+from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, WEIGHTS, find_model
 from limelight.storage.model import extend_model, load_model, save_model
+from limelight.storage.weights import read_weights
 from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers, language_tag
 from limelight.tokens.extend import extend_tokenizer
@@ -42,6 +43,11 @@ def require_extendable(config: RunConfig, tokenizers: Tokenizers) -> None:
         extend_tokenizer(tokenizers.target, merges=1)
     except UserError as error:
         raise UserError(f"{config.begin_with}: {error}; {remedy}") from None
+
+
+def has_new_tags(run: Path) -> bool:
+    """Whether a run begins with tags that nothing has been trained with yet."""
+    return (run / START / WEIGHTS).is_file() and NEW_TAGS in read_weights(run / START / WEIGHTS)[1]
 
 
 def extend_parent(config: RunConfig, run: Path, say: Say) -> None:

@@ -9,6 +9,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
+from limelight.preparation.extend import has_new_tags
 from limelight.signals import Stopped
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.checkpoints.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
@@ -257,8 +258,8 @@ def _is_due(run: Run) -> bool:
     training, progress = run.config.training, run.progress
     if progress.step == progress.validated_step:
         return False
-    if progress.step == 0:
-        return bool(run.config.begin_with) and run.task.validates
+    if progress.step == 0:  # with new tags the beginning is no candidate, however good it is without them
+        return bool(run.config.begin_with) and run.task.validates and not has_new_tags(run.folder)
     end = last_second(training)
     if end is not None and training.validate_every is None and run.task.validates:
         if progress.validation_seconds == 0.0 and progress.seconds >= 0.5 * end:

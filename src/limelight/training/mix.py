@@ -23,9 +23,10 @@ from limelight.files import write_whole
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
+from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
-from limelight.storage.layout import BEST, CARD, NEW_TAGS, WEIGHTS, find_start
+from limelight.storage.layout import BEST, CARD, WEIGHTS, find_start
 from limelight.storage.model import save_model
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.pair import Pair
@@ -143,14 +144,13 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     """Save the chosen mean of the weights as the model of the run."""
     trained, notes = read_weights(run.folder / BEST / WEIGHTS)
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
-    stored, told = read_weights(parent / WEIGHTS)
-    there = expand(stored, where=str(parent / WEIGHTS))
+    there = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
     mixes = {name: tensor.shape for name, tensor in there.items()} == {
         name: tensor.shape for name, tensor in trained.items()
     }  # with other layers there is no mean
     share = 0.0 if notes.get("step") == "0" else 1.0
     try:
-        if share and mixes and task.validates and not told.get(NEW_TAGS):
+        if share and mixes and task.validates and not has_new_tags(run.folder):
             with run.interruptible():
                 share = _best_share(run, task, there, trained)
         put_weights(run.model, _mean(there, trained, share) if mixes else trained, where="the mean")
