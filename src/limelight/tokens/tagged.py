@@ -18,9 +18,11 @@ class TaggedTokenizer:
 
     def __init__(self, tokenizer: Tokenizer, *tags: str) -> None:
         """The tags follow those of `tokenizer`, if it has some. Raises `UserError` if the vocabulary lacks one."""
-        known = tokenizer.tags if isinstance(tokenizer, TaggedTokenizer) else []
-        self.tokenizer = tokenizer.tokenizer if isinstance(tokenizer, TaggedTokenizer) else tokenizer
-        self.tags = [*known, *map(tokenizer.reserved_id, tags)]
+        inner, known = tokenizer, list[int]()
+        if isinstance(tokenizer, TaggedTokenizer):
+            inner, known = tokenizer.tokenizer, tokenizer.tags
+        self.tokenizer: Tokenizer = inner
+        self.tags: list[int] = [*known, *map(tokenizer.reserved_id, tags)]
 
     @property
     def kind(self) -> str:

@@ -109,12 +109,12 @@ class ValidSet:
         translator = Translator(
             model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
         )
-        asked: TextOptions = {**SEARCH_ONLY, "beam_size": 1}
         forms = [self.forms(pair) for pair in pairs]
         found = [""] * len(pairs)
         for form in dict.fromkeys(forms):
             places = [place for place, each in enumerate(forms) if each == form]
-            outputs = translator.translate([pairs[place].source for place in places], formality=form, **asked)
+            asked: TextOptions = {**SEARCH_ONLY, "beam_size": 1, "formality": form}
+            outputs = translator.translate([pairs[place].source for place in places], **asked)
             for place, output in zip(places, outputs, strict=True):
                 found[place] = output.text
         return found
@@ -288,7 +288,7 @@ def views_of(
     stores: Sequence[TokenStore],
     tokenizers: Tokenizers,
     alignments: Sequence[AlignmentStore | None] = (),
-    similar: Sequence[np.ndarray] = (),
+    similar: Sequence[np.ndarray | None] = (),
 ) -> list[View]:
     """Each corpus of a run in each of its directions, with its weight and the tags before every source."""
     found = []
