@@ -151,6 +151,7 @@ def test_what_was_interrupted_is_not_marked(monkeypatch: pytest.MonkeyPatch, tmp
 
 PARENT = """
 from limelight.decoding import ahead
+from limelight.inference import linear
 begun = []
 class Watched(ahead.Child):
     def __init__(self, *given, **named):
