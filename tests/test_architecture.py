@@ -72,6 +72,7 @@ OWNERS = {
     "limelight.cli.learn": "the command line",
     "limelight.cli.train": "the command line",
     "limelight.memory": "what the command line asks for",
+    "limelight.decoding.ahead": "for an owner of the process, who calls `compile_here`",
     "limelight.signals": "listens while a run or a command asks it to",
     "limelight.corpus.worker": "a worker owns its process",
     "limelight.pipelines.scheduler": "for an owner of the process, who says so with `threads`",
