@@ -68,6 +68,10 @@ class ChildEndedError(RunError):
     """The child ended, or was killed because it did not answer; the message says which."""
 
 
+class ChildFaultError(RunError):
+    """The function failed with an error that is not the user's; its message may have names of modules."""
+
+
 class Child:
     """A child process that answers one call at a time.
 
@@ -90,7 +94,8 @@ class Child:
     def call(self, header: Header, payload: bytes = b"") -> Frame:
         """Send a frame and wait for its answer.
 
-        Raises `RunError` with the error of the function, and `ChildEndedError` if the child ended or was killed.
+        Raises `RunError` with the error of the function, `ChildFaultError` if that is no `UserError`, and
+        `ChildEndedError` if the child ended or was killed.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -107,7 +112,7 @@ class Child:
         if answer is None:
             raise self._ended()
         if "error" in answer[0]:
-            raise RunError(answer[0]["error"])
+            raise (ChildFaultError if answer[0].get("fault") else RunError)(answer[0]["error"])
         return answer
 
     def close(self) -> None:
@@ -152,7 +157,7 @@ def main(factory: str) -> None:
         except UserError as error:
             answer = {"error": str(error)}, b""
         except Exception as error:
-            answer = {"error": "".join(traceback.format_exception_only(error)).strip()}, b""
+            answer = {"error": "".join(traceback.format_exception_only(error)).strip(), "fault": True}, b""
         with suppress(OSError):  # the parent has ended; the reading thread exits
             write_frame(answers, *answer)
 

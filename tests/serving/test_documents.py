@@ -252,6 +252,20 @@ def test_what_never_ends_to_be_read_is_ended(service: Running, monkeypatch: pyte
     wait_until(lambda: not children())
 
 
+def test_a_fault_of_the_reading_process_is_ours(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the installation changes under a running service: logged, and without names of modules for the client."""
+
+    def missing() -> None: ...
+
+    missing.__module__ = "limelight.no_such_module"
+    monkeypatch.setattr(documents, "reader", missing)
+    begun = len(service.lines())
+    answer = send(service, b"the lamp", "a.txt")
+    assert answer.status == 500
+    assert "module" not in str(answer.value).lower()
+    assert [line["kind"] for line in service.lines()[begun:] if line["event"] == "fault"] == ["ChildFaultError"]
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeVar
 
-from limelight.child import Child, ChildEndedError, Header
+from limelight.child import Child, ChildEndedError, ChildFaultError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
 from limelight.serving.catalog import Way
@@ -108,6 +108,8 @@ class OpenDocument:
         except ChildEndedError:
             what = "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read"
             raise Refusal(413, "document", f"{what}: divide it") from None
+        except ChildFaultError:  # ours, so it is logged, and the client is not told
+            raise
         except RunError as error:
             raise bad_request(str(error), "document") from None
         return content
