@@ -109,8 +109,8 @@ def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path
     (data,) = re.findall('<script type="application/json" id="document">(.*?)</script>', page)
     document = json.loads(data)
     for name, matrix in document["matrices"].items():
-        values = np.frombuffer(base64.b64decode(matrix["data"]), dtype="<f4").reshape(matrix["shape"])
-        np.testing.assert_allclose(values, seen.weights(name), atol=1e-6)
+        shares = np.frombuffer(base64.b64decode(matrix["data"]), dtype="<i2").reshape(matrix["shape"])
+        np.testing.assert_allclose(shares * matrix["scale"], seen.weights(name), atol=2e-5)
     assert set(document["matrices"]) == set(seen.kinds)
 
 

@@ -90,5 +90,5 @@ def test_a_run_learns_from_it_with_the_tag(limelight: Limelight, many: Path, mon
     again = ["train", "--from", untagged, *synthetic, "--max-steps", 1]
     ended = limelight(*again, "--out", tmp_path / "child")
     assert ended.code == 2
-    assert "has no tag <bt>" in ended.err
+    assert "no reserved token <bt>; --extend-vocabulary adds it" in ended.err
     assert "Give the file with --train, which adds no tag, or train without --from" in ended.err
