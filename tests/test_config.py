@@ -187,7 +187,7 @@ def test_every_known_key_can_be_set_to_what_it_is() -> None:
         ("training.sed=7", "unknown setting training.sed; did you mean training.seed?"),
         ("trainin.seed=7", "unknown setting trainin.seed; did you mean training?"),
         ("seed=7", "unknown setting seed; did you mean training.seed?"),
-        ("zzz=7", "unknown setting zzz; choose from recipe, begin_with, data, tokens"),
+        ("zzz=7", "unknown setting zzz; choose from recipe, begin_with, extend_vocabulary, data, tokens"),
         ("training.seed", "write it as section.key=value"),
         ("training=3", "--set training: that is a section; set one of training.seed, training.max_steps"),
         ("training.seed.x=3", "training.seed is one value and has no settings of its own"),

@@ -23,6 +23,7 @@ Public signatures give full shapes, with these names only:
 | query_size |        | width of queries, where it may differ from that of keys           |
 | key_size   |        | width of prepared keys                                            |
 | value_size |        | width of values                                                   |
+| placed     |        | width of queries or keys, followed by their positions             |
 | hidden     |        | width of a recurrent state, a feed-forward layer or a score       |
 | embedding  |        | width of a recurrent model's embedding                            |
 | inputs     |        | input width of a recurrent cell                                   |

@@ -28,7 +28,7 @@ EXAMPLES = """
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
   limelight attention --model runs/en-de "A dog runs." -o map.html
-  limelight attention --model runs/en-de "A dog runs." --measure erasure -o erasure.pdf
+  limelight attention --model runs/en-de "Dogs run." --measure shares -o s.pdf
   limelight attention --model runs/plays "To be, or not to be" --layer 0
 """
 WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of tokens in each head"
