@@ -72,7 +72,7 @@ def test_pointing_at_a_word_lights_what_it_attends_to(open_page, address, seen):
 
 
 def test_numbers_are_those_of_the_map(open_page, address, seen):
-    """What the page merges and saves is what Python merges: in words and in subwords, of every kind and head."""
+    """What the page merges and saves is what Python merges, within the 16 bits of a file: of every kind and head."""
     page = open_page(address)
     for unit, side in (("words", seen.merge_words()), ("subwords", seen)):
         for kind in seen.kinds:
@@ -85,8 +85,8 @@ def test_numbers_are_those_of_the_map(open_page, address, seen):
             page.locator(".menu summary").click()
             rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
             values = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
-            np.testing.assert_allclose(values, side.average(kind, layer=1, heads=2), atol=2e-6)
-            np.testing.assert_allclose(values.sum(axis=1), 1, atol=2e-5)
+            np.testing.assert_allclose(values, side.average(kind, layer=1, heads=2), atol=1e-4)
+            np.testing.assert_allclose(values.sum(axis=1), 1, atol=3e-4)
             assert [row[0] for row in rows[1:]] == plain(side.labels(kind)[0], unit)
 
 
