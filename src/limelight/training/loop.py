@@ -258,7 +258,7 @@ def _is_due(run: Run) -> bool:
     training, progress = run.config.training, run.progress
     if progress.step == progress.validated_step:
         return False
-    if progress.step == 0:  # with new tags the beginning is no candidate, however good it is without them
+    if progress.step == 0:  # update 0 of a run with new tags is not a candidate, however good it is
         return bool(run.config.begin_with) and run.task.validates and not has_new_tags(run.folder)
     end = last_second(training)
     if end is not None and training.validate_every is None and run.task.validates:
