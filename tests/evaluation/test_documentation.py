@@ -11,6 +11,7 @@ from limelight.tokens.text import RESERVED
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIDES = {"test.en": "A dog runs on the grass.\nTwo birds sing.\n", "test.de": "Ein Hund rennt.\nZwei Vögel singen.\n"}
+SIDES |= {name.replace("test", "train"): text for name, text in SIDES.items()}
 TINY = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=8, heads=2, d_ff=12)
 
 

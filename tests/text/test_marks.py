@@ -30,8 +30,8 @@ def test_there_are_30_placeholders(number: int) -> None:
 
 
 def test_what_is_read_as_a_mark() -> None:
-    assert not has_marks("<ph0> and \ue000 and \U000f0020 and \U00100000")
-    assert has_private_use("\U000f0020")
+    assert not has_marks("<ph0> and \ue000 and \U000f0200 and \U00100000")
+    assert has_private_use("\U000f0200")
     assert not has_private_use("<ph0> and \ue000 and \U00100000")
 
 

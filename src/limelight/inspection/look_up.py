@@ -141,18 +141,22 @@ def look_up(
         for name, value, count in (("head", head, len(compared.queries)), ("row", row, compared.queries.shape[1])):
             if not 0 <= value < count:
                 raise UserError(f"there is no {name} {value}: there are {count}, they count from 0")
-        query, keys, values = compared.queries[head, row], compared.keys[head], compared.values[head]
-        permitted = compared.may_attend[row]
+        asked, permitted = compared.queries[:, row : row + 1], compared.may_attend[row]
         factor = _factor(keep_heads, kind, layer, head)
         plain = compared.score.compare if isinstance(compared.score, Score) else compared.score
-        score: ScoreFunction = plain if factor == 1 else (lambda asked, known: plain(asked, known) * factor)
-        context, weights = attend(query[None], keys, values, score=score, may_attend=permitted[None], want_weights=True)
+        # all heads at once: a score may differ between heads, as that of ALiBi does
+        scores = plain(asked, compared.keys) * factor
+        score: ScoreFunction = lambda queries, keys: scores  # noqa: E731
+        contexts, weights = attend(
+            asked, compared.keys, compared.values, score=score, may_attend=permitted[None], want_weights=True
+        )
         assert weights is not None
-        numbers = _numbers(compared.score, query, keys)
-        numbers["scores"] = numbers["scores"] * factor
+        query, keys, values = asked[head], compared.keys[head], compared.values[head]
         if isinstance(compared.score, PositionalScore):
             query, keys = (compared.score.split(each)[0] for each in (query, keys))
-    shown = {"query": query, "keys": keys, "values": values, "weights": weights[0], "context": context[0]}
+        query, context = query[0], contexts[head, 0]
+        numbers = {"scores": scores[head, 0], "weights": weights[head, 0]} | _numbers(compared.score, query, keys)
+    shown = {"query": query, "keys": keys, "values": values, "context": context}
     arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}
     name, scale = _named(compared.score, query.shape[-1])
     return {
@@ -177,17 +181,13 @@ def _factor(keep_heads: KeepHeads | None, kind: str, layer: int, head: int) -> f
 
 def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:
     """Intermediate results of the score, by name."""
-    compare = score.compare if isinstance(score, Score) else score
-    found = {"scores": compare(query[None], keys)[0]}
-    if isinstance(score, PositionalScore):
-        query, keys = (score.split(each)[0] for each in (query, keys))
     if isinstance(score, Additive | Concat):
         if isinstance(score, Additive):
             part = score.query_proj(query)
         else:
             part = torch.nn.functional.linear(query, score.mix.weight[:, : score.query_size])
-        return found | {"query_part": part, "mixed": torch.tanh(part + keys), "energy": score.energy.weight[0]}
-    return found | {"products": dot(query[None], keys)[0]}
+        return {"query_part": part, "mixed": torch.tanh(part + keys), "energy": score.energy.weight[0]}
+    return {"products": dot(query[None], keys)[0]}
 
 
 def _named(score: ScoreFunction | Score, size: int) -> tuple[str, float]:
