@@ -63,14 +63,14 @@ class Bench:
         self.pool.start()
         for link in self.links:
             link.heard(Report(0, "loaded", {"directions": []}))
-        await check_resumable()
+        await run_pending()
         return self
 
     def ask(self, client: str, *texts: str) -> asyncio.Task[list[Any]]:
         return asyncio.ensure_future(self.pool.run(client, [Sentence("translate", text) for text in texts]))
 
 
-async def check_resumable() -> None:
+async def run_pending() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -89,7 +89,7 @@ def test_results_come_in_the_order_of_the_sentences() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", "a", "b", "c")
-        await check_resumable()
+        await run_pending()
         for text in "cab":
             bench.links[0].answer(text)
         assert await work == ["A", "B", "C"]
@@ -104,22 +104,22 @@ def test_clients_take_turns_for_the_engine_and_short_requests_have_places_of_the
     async def main() -> None:
         bench = await Bench().loaded()
         greedy = bench.ask("greedy", *(f"g{number}" for number in range(3 * WINDOW)))
-        await check_resumable()
+        await run_pending()
         modest = bench.ask("modest", *(f"m{number}" for number in range(SHORT_SENTENCES + 1)))
-        await check_resumable()
+        await run_pending()
         link = bench.links[0]
         assert link.texts() == [f"g{number}" for number in range(WINDOW)]
         link.answer("g0", "g1")
-        await check_resumable()
+        await run_pending()
         assert link.texts()[WINDOW:] == [f"g{WINDOW}", "m0"]
         short = bench.ask("greedy", "s")
-        await check_resumable()
+        await run_pending()
         assert link.texts()[-1] == "s", "it waits for none of the long ones"
         assert [task.long for task in link.tasks] == [True] * (WINDOW + 2) + [False]
         link.answer("s")
         assert await short == ["S"]
         few = bench.ask("greedy", "x" * SHORT_CHARACTERS, "y")
-        await check_resumable()
+        await run_pending()
         assert "y" not in link.texts(), "it is long by its characters"
         for each in (greedy, modest, few):
             each.cancel()
@@ -131,7 +131,7 @@ def test_engines_share_the_sentences() -> None:
     async def main() -> None:
         bench = await Bench(engines=2).loaded()
         work = bench.ask("me", *map(str, range(10)))
-        await check_resumable()
+        await run_pending()
         assert [len(link.texts()) for link in bench.links] == [5, 5]
         for link in bench.links:
             link.answer(*map(str, range(10)))
@@ -144,11 +144,11 @@ def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
     async def main() -> None:
         bench = await Bench(queue=8, client_queue=6).loaded()
         filling = bench.ask("other", *["x"] * 6)
-        await check_resumable()
+        await run_pending()
         for _ in range(WINDOW // 6):
             bench.ask("other", *["x"] * 6)
-            await check_resumable()
-        await check_resumable()
+            await run_pending()
+        await run_pending()
         assert bench.pool.decoding == WINDOW
         waiting = bench.pool.waiting
         assert 0 < waiting <= 6
@@ -156,7 +156,7 @@ def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
         assert (refusal.status, refusal.code) == (429, "too_many_requests")
         assert 1 <= (refusal.retry_after or 0) <= 30
         modest = bench.ask("modest", "m")
-        await check_resumable()
+        await run_pending()
         assert not modest.done()
         refusal = await refused(bench.ask("third", *["x"] * 6))
         assert (refusal.status, refusal.code) == (503, "overloaded")
@@ -170,15 +170,15 @@ def test_who_leaves_is_taken_out_of_queue_and_engine() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", *map(str, range(WINDOW + 5)))
-        await check_resumable()
+        await run_pending()
         assert (bench.pool.waiting, bench.pool.decoding) == (5, WINDOW)
         work.cancel()
-        await check_resumable()
+        await run_pending()
         assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
         link = bench.links[0]
         assert len(link.canceled()) == WINDOW == len(link.texts())
         link.answer("0")  # which comes too late, and harms nobody
-        await check_resumable()
+        await run_pending()
 
     in_loop(main)
 
@@ -199,7 +199,7 @@ def test_who_waits_too_long_for_a_turn_is_told() -> None:
     async def main() -> None:
         bench = await Bench(queue_seconds=0.05).loaded()
         first = bench.ask("me", *map(str, range(WINDOW)))
-        await check_resumable()
+        await run_pending()
         refusal = await refused(bench.ask("other", *["x"] * (SHORT_SENTENCES + 1)))
         assert (refusal.status, refusal.code) == (503, "queue_timeout")
         assert not first.done()
@@ -214,7 +214,7 @@ def test_what_an_engine_refuses_is_the_callers_and_what_fails_is_ours() -> None:
         bench = await Bench().loaded()
         for kind, status in (("refused", 400), ("failed", 500)):
             work = bench.ask("me", kind, "other")
-            await check_resumable()
+            await run_pending()
             task = next(each for each in bench.links[0].tasks if each.text == kind)
             bench.links[0].heard(Report(task.id, kind, "why"))  # type: ignore[arg-type]
             refusal = await refused(work)
@@ -228,10 +228,10 @@ def test_an_engine_that_ends_is_replaced_and_its_sentences_go_to_another() -> No
     async def main() -> None:
         bench = await Bench(engines=2).loaded()
         works = [bench.ask("me", text) for text in "ab"]
-        await check_resumable()
+        await run_pending()
         dead, alive = bench.links
         dead.heard(Report(0, "closed", "killed"))
-        await check_resumable()
+        await run_pending()
         assert sorted(alive.texts()) == ["a", "b"]
         assert not bench.pool.ready
         assert bench.pool.usable
@@ -240,7 +240,7 @@ def test_an_engine_that_ends_is_replaced_and_its_sentences_go_to_another() -> No
         await asyncio.sleep(0.05)
         assert len(bench.links) == 3
         bench.links[2].heard(Report(0, "loaded", {}))
-        await check_resumable()
+        await run_pending()
         assert bench.pool.ready
 
     in_loop(main)
@@ -250,14 +250,14 @@ def test_what_the_only_engine_had_waits_for_the_next_one_in_its_order() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         works = [bench.ask("me", *texts) for texts in ("ab", "cd")]
-        await check_resumable()
+        await run_pending()
         bench.links[0].heard(Report(0, "closed", "killed"))
         await asyncio.sleep(0.05)
         works.append(bench.ask("me", "e"))
-        await check_resumable()
+        await run_pending()
         assert (bench.pool.waiting, bench.pool.decoding) == (5, 0)
         bench.links[1].heard(Report(0, "loaded", {}))
-        await check_resumable()
+        await run_pending()
         assert bench.links[1].texts() == list("abcde")
         bench.links[1].answer(*"abcde")
         assert [await work for work in works] == [["A", "B"], ["C", "D"], ["E"]]
@@ -270,7 +270,7 @@ def test_a_sentence_that_ends_two_engines_ends_no_third() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", "poison")
         for number in range(2):
-            await check_resumable()
+            await run_pending()
             assert bench.links[number].texts() == ["poison"]
             bench.links[number].heard(Report(0, "closed", "killed"))
             await asyncio.sleep(0.05)
@@ -292,7 +292,7 @@ def test_an_engine_that_does_not_report_is_killed_and_what_it_had_goes_to_anothe
             other.heard(Report(0, "pong"))
             if stuck.killed:
                 break
-        await check_resumable()
+        await run_pending()
         assert (stuck.killed, other.killed) == (True, False)
         assert "engine_silent" in bench.logged
         other.answer("a", "b")
@@ -311,7 +311,7 @@ def test_an_engine_is_not_ready_while_it_is_silent(monkeypatch: pytest.MonkeyPat
         assert [task.kind for task in bench.links[0].tasks] == ["ping"]
         assert not bench.pool.ready
         bench.links[0].heard(Report(0, "pong"))
-        await check_resumable()
+        await run_pending()
         assert bench.pool.ready
         bench.pool.close()
 
@@ -324,13 +324,13 @@ def test_explanations_are_given_to_an_engine_one_at_a_time() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         asked = [asyncio.ensure_future(bench.pool.run("a", [Sentence("explain", str(n))])) for n in range(64)]
-        await check_resumable()
+        await run_pending()
         short = bench.ask("b", "x")
-        await check_resumable()
+        await run_pending()
         link = bench.links[0]
         assert link.texts() == ["0", "x"]
         link.answer("0", "x")
-        await check_resumable()
+        await run_pending()
         assert link.texts() == ["0", "x", "1"]
         assert (await short, await asked[0]) == (["X"], ["0"])
         for each in asked:
@@ -363,25 +363,25 @@ def test_a_reload_changes_engines_without_a_gap() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", "old")
-        await check_resumable()
+        await run_pending()
         bench.pool.reload(bench.new_link)
         old, new = bench.links
         during = bench.ask("me", "during")
-        await check_resumable()
+        await run_pending()
         assert old.texts() == ["old", "during"]
         new.heard(Report(0, "loaded", {}))
-        await check_resumable()
+        await run_pending()
         assert not old.closed, "it still has work"
         after = bench.ask("me", "after")
-        await check_resumable()
+        await run_pending()
         assert new.texts() == ["after"]
         old.answer("old", "during")
         new.answer("after")
         assert [await each for each in (work, during, after)] == [["OLD"], ["DURING"], ["AFTER"]]
-        await check_resumable()
+        await run_pending()
         assert old.closed
         old.heard(Report(0, "closed", ""))
-        await check_resumable()
+        await run_pending()
         assert bench.pool.ready
         assert len(bench.links) == 2
 
@@ -395,16 +395,16 @@ def test_further_reloads_end_the_engines_that_still_load() -> None:
         bench = await Bench().loaded()
         for _ in range(3):
             bench.pool.reload(bench.new_link)
-            await check_resumable()
+            await run_pending()
         old, first, second, new = bench.links
         assert [link.killed for link in (old, first, second, new)] == [False, True, True, False]
         assert "reload_failed" not in bench.logged
         new.heard(Report(0, "loaded", {}))
-        await check_resumable()
+        await run_pending()
         assert old.closed
         assert not new.closed
         old.heard(Report(0, "closed", ""))
-        await check_resumable()
+        await run_pending()
         assert (len(bench.links), bench.pool.ready) == (4, True)
 
     in_loop(main)
@@ -415,10 +415,10 @@ def test_a_reload_that_fails_keeps_what_there_is() -> None:
         bench = await Bench().loaded()
         bench.pool.reload(bench.new_link)
         bench.links[1].heard(Report(0, "closed", "the folder is damaged"))
-        await check_resumable()
+        await run_pending()
         assert "reload_failed" in bench.logged
         work = bench.ask("me", "x")
-        await check_resumable()
+        await run_pending()
         bench.links[0].answer("x")
         assert await work == ["X"]
         assert not bench.links[0].closed
@@ -436,12 +436,12 @@ def test_a_reload_of_which_one_engine_fails_changes_nothing() -> None:
         bench.pool.reload(bench.new_link)
         old, (good, bad) = bench.links[:2], bench.links[2:]
         good.heard(Report(0, "loaded", {}))
-        await check_resumable()
+        await run_pending()
         works = [bench.ask("me", text) for text in "abc"]
-        await check_resumable()
+        await run_pending()
         assert good.texts() == []
         bad.heard(Report(0, "closed", "no memory"))
-        await check_resumable()
+        await run_pending()
         assert good.closed
         good.heard(Report(0, "closed", ""))
         for link in old:
@@ -453,7 +453,7 @@ def test_a_reload_of_which_one_engine_fails_changes_nothing() -> None:
         bench.pool.reload(bench.new_link)
         for link in bench.links[4:]:
             link.heard(Report(0, "loaded", {}))
-        await check_resumable()
+        await run_pending()
         assert all(link.closed for link in old)
         assert not any(link.closed for link in bench.links[4:])
 
@@ -467,20 +467,20 @@ def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPa
         bench = await Bench(queue_seconds=2.0).loaded()
         monkeypatch.setattr(QueueRate, "seconds", lambda self, now: 0.1 if self._times else 0.0)
         busy = [bench.ask("me", *"abcdefgh") for _ in range(WINDOW // 8)]
-        await check_resumable()
+        await run_pending()
         waiting = [bench.ask("me", *"abcdefgh") for _ in range(2)]
-        await check_resumable()
+        await run_pending()
         assert (bench.pool.waiting, bench.pool.decoding) == (16, WINDOW)
         bench.pool._rates["short"].taken(0.0)
         refusal = await refused(bench.ask("me", *"abcdef"))
         assert (refusal.status, refusal.code, refusal.retry_after) == (503, "overloaded", 2)
         assert "about 2.1 s, and at most 2" in refusal.message
         work = [bench.ask("me", *"abcde"), bench.ask("other", *"abcdefgh")]
-        await check_resumable()
+        await run_pending()
         assert not any(each.done() for each in work)
         while bench.pool.decoding:
             bench.links[0].answer(*"abcdefgh")
-            await check_resumable()
+            await run_pending()
         assert len(await asyncio.gather(*busy, *waiting, *work)) == len(busy) + 4
         assert bench.pool._seconds_per_item("short") == 0, "nothing waits"
 
@@ -491,9 +491,9 @@ def test_a_short_request_that_has_begun_is_not_delayed_by_the_next_ones_of_its_c
     async def main() -> None:
         bench = await Bench().loaded()
         work = [bench.ask("me", *(f"{number}{letter}" for letter in "abcdefgh")) for number in range(WINDOW // 8 + 2)]
-        await check_resumable()
+        await run_pending()
         bench.links[0].answer(*(f"0{letter}" for letter in "abcdefgh"))
-        await check_resumable()
+        await run_pending()
         assert bench.links[0].texts()[WINDOW:] == [f"{WINDOW // 8}{letter}" for letter in "abcdefgh"]
         for each in work:
             each.cancel()

@@ -144,9 +144,11 @@ def look_up(
         asked, permitted = compared.queries[:, row : row + 1], compared.may_attend[row]
         factor = _factor(keep_heads, kind, layer, head)
         plain = compared.score.compare if isinstance(compared.score, Score) else compared.score
+
+        def score(queries: Tensor, keys: Tensor) -> Tensor:
+            return plain(queries, keys) * factor
+
         # all heads at once: a score may differ between heads, as that of ALiBi does
-        scores = plain(asked, compared.keys) * factor
-        score: ScoreFunction = lambda queries, keys: scores  # noqa: E731
         contexts, weights = attend(
             asked, compared.keys, compared.values, score=score, may_attend=permitted[None], want_weights=True
         )
@@ -155,6 +157,7 @@ def look_up(
         if isinstance(compared.score, PositionalScore):
             query, keys = (compared.score.split(each)[0] for each in (query, keys))
         query, context = query[0], contexts[head, 0]
+        scores = score(asked, compared.keys)
         numbers = {"scores": scores[head, 0], "weights": weights[head, 0]} | _numbers(compared.score, query, keys)
     shown = {"query": query, "keys": keys, "values": values, "context": context}
     arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Sequence
 from inspect import signature
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from limelight.config import RunConfig, directions_of, load_config
-from limelight.decoding.ahead import compile_aside
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
@@ -223,8 +221,6 @@ def _folders(paths: Folders) -> list[str | Path]:
 
 def _load(folders: Sequence[str | Path], device: torch.device | None) -> list[StoredModel]:
     target = device if device is not None else choose_device("auto")
-    if target.type == "cpu":
-        compile_aside(logging.getLogger(__name__).info)
     return [load_model(folder, target) for folder in folders]
 
 
