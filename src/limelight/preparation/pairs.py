@@ -97,7 +97,8 @@ def _checked(config: RunConfig, corpus: Corpus) -> SideCheck:
         amount = f"{100 * check.wrong:.0f} % of the pairs" if check.wrong < 1 else "all of it"
         raise UserError(
             "\n".join(finding.text for finding in check.findings)
-            + f"\nThat is {amount}: correct the text. To train on it all the same, give --set data.on_doubt=warn"
+            + f"\nThat is {amount}: correct the text. To train on it all the same: `limelight train "
+            + "--set data.on_doubt=warn`"
         )
     return check
 

@@ -120,7 +120,8 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
             say(
                 f"warning: {config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is "
                 "not measured, and at most a quarter of what is trained is kept. --general FILE names general text, "
-                "such as everyday sentences, in the same languages; --set data.replay=0 keeps all that is trained"
+                "such as everyday sentences, in the same languages; `limelight train --set data.replay=0` keeps all "
+                "that is trained"
             )
         return
     if (run / CONFIG).exists():
