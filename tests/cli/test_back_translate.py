@@ -91,4 +91,4 @@ def test_a_run_learns_from_it_with_the_tag(limelight: Limelight, many: Path, mon
     ended = limelight(*again, "--out", tmp_path / "child")
     assert ended.code == 2
     assert "no reserved token <bt>; --extend-vocabulary adds it" in ended.err
-    assert "Give the file with --train, which adds no tag, or train without --from" in ended.err
+    assert "new.tsv with --train instead of --back-translated" in ended.err

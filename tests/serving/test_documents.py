@@ -8,7 +8,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -132,8 +132,11 @@ def fetched(service: Running, handle: dict[str, str]) -> bytes:
 
 def children() -> list[str]:
     """Processes that read documents."""
-    found = [path.read_text().split() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")]
-    return [pid for pids in found for pid in pids if b"limelight.documents.document" in command_line(pid)]
+    found: list[str] = []
+    for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found += path.read_text().split()
+    return [pid for pid in found if b"limelight.documents.document" in command_line(pid)]
 
 
 def command_line(pid: str) -> bytes:

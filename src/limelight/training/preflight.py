@@ -35,7 +35,7 @@ from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.marking import show_marks
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
-from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
 from limelight.tokens.marked import MARK_PIECES, decode_marked, require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
@@ -250,13 +250,15 @@ def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
     if config.extend_vocabulary:
         require_extendable(config, tokenizers)
         return
-    try:
-        for tag in tags_of(config):
+    for tag in tags_of(config):
+        try:
             tokenizers.source.reserved_id(tag)
-    except UserError as error:
-        if not config.begin_with:
-            raise
-        raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it") from None
+        except UserError as error:
+            if not config.begin_with:
+                raise
+            files = " ".join(file for corpus in config.data.train if corpus.tag == "bt" for file in corpus.files)
+            instead = f", or give {files} with --train instead of --back-translated" if tag == BACK_TRANSLATED else ""
+            raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it{instead}") from None
 
 
 def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
