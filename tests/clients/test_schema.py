@@ -33,7 +33,7 @@ def tried(service: Running) -> tuple[Counter[str], list[str]]:
         number[case.media_type or ""] += 1
         answer = case.call(base_url=service.url, timeout=120)
         if (answer.status_code >= 500 and answer.status_code != 503) or TELLTALE.search(answer.text):
-            bad.append(f"{case.method} {case.formatted_path}: {answer.status_code} {answer.text[:200]}")
+            bad.append(f"{case.method} {case.formatted_path} {case.body!r}: {answer.status_code} {answer.text[:200]}")
 
     quick = hypothesis.settings(
         max_examples=EXAMPLES, deadline=None, database=None, derandomize=False, print_blob=False,

@@ -108,6 +108,22 @@ def test_the_alignment_is_that_of_the_heads_that_align():
     assert document["alignment"] == [*([each] for each in best.tolist()), []]
 
 
+def test_the_tokens_are_those_that_the_search_reads():
+    """It reads no soft hyphens."""
+    one = translator()
+    document = explain(one, Question("a\u00adb cde f", target=(5, 6, 7)))
+    read, plainly = (each["sides"]["source"] for each in (document, explain(one, Question(TEXT, target=(5, 6, 7)))))
+    assert (read["tokens"], read["words"]) == (plainly["tokens"], plainly["words"])
+    seen, plain = one.attention("a\u00adb cde f", "cab"), one.attention(TEXT, "cab")
+    np.testing.assert_array_equal(seen.cross, plain.cross)
+    assert measured(one, Question("a\u00adb cde f", target=(5, 6)))["erasure"]["shape"][1] == len(TEXT)
+
+
+def test_a_look_up_needs_a_kind_of_attention():
+    with pytest.raises(UserError, match="'self' is not a kind of attention; kinds are encoder_self"):
+        look_up_in(translator(), Question(TEXT, target=(5, 6, 7)), "self", 0, 0, 0)
+
+
 def test_forced_text_follows_the_prefix():
     one = translator()
     document = explain(one, Question(TEXT, prefix=(5,), forced="cab"))

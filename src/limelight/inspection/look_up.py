@@ -12,6 +12,7 @@ from limelight.attention.attend import ScoreFunction, attend, causal_mask, permi
 from limelight.attention.scores import Additive, Concat, General, PositionalScore, Score, dot, placed, scaled_dot
 from limelight.batching.batch import Batch, make_blocks
 from limelight.errors import UserError
+from limelight.inspection.attention_map import KINDS
 from limelight.inspection.page_data import packed
 from limelight.inspection.words import END_PIECE, drawable, readable
 from limelight.models.interface import KeepHeads, LanguageModel, Seq2Seq, eval_mode
@@ -135,6 +136,8 @@ def look_up(
 
     Raises `UserError` for an unknown kind, layer, head or row, and for models of other families.
     """
+    if kind not in KINDS:
+        raise UserError(f"{kind!r} is not a kind of attention; kinds are {', '.join(KINDS)}")
     batch = model.batch([source_ids], [target_ids])
     with eval_mode(model) as device, torch.inference_mode():
         compared = _compared(model, batch.to(device), kind, layer, keep_heads)

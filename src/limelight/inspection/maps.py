@@ -19,15 +19,18 @@ def attention_map(
     source_text: str,
     target_ids: Sequence[int],
     *,
+    source_ids: Sequence[int] | None = None,
     keep_heads: KeepHeads | None = None,
 ) -> AttentionMap:
     """The attention map of one source with one target, which may be the model's own or a forced one.
 
-    `target_ids` are without start and end, as returned by a search or by `tokenizers.target.encode(text)`. `keep_heads`
-    switches heads off. The model is run in evaluation mode, and its mode is restored. For a language model both are one
+    `target_ids` are without start and end, as returned by a search or by `tokenizers.target.encode(text)`. `source_ids`
+    are what a search read of the text, without the end; by default the text is encoded as it is. `keep_heads` switches
+    heads off. The model is run in evaluation mode, and its mode is restored. For a language model both are one
     text (`text_map`): the source, its end, and the target.
     """
-    source_ids = tokenizers.source.encode(source_text)
+    if source_ids is None:
+        source_ids = tokenizers.source.encode(source_text)
     batch = model.batch([source_ids], [target_ids])
     with eval_mode(model) as device:
         _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)

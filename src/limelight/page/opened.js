@@ -7,7 +7,7 @@ import { shown, whatOf } from "./shown.js";
 /** The panel as an element; it draws while it can be seen. */
 export function createOpened(context) {
   const { store } = context;
-  const title = element("h2", { class: "opened" });
+  const title = element("h2", { class: "opened" }, "Attention"); // until it is drawn
   const mean = element(
     "button",
     { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) },

@@ -352,7 +352,11 @@ class Codec:
         if isinstance(self.model, Ensemble) or prepared.marked:
             return 0.0
         tokenizers = self.tokenizers_of(prepared.direction, prepared.tags)
-        return attention_map(self.model, tokenizers, prepared.text, tokenizers.target.encode(found.text)).uncovered()
+        assert prepared.request is not None
+        source = prepared.request.source[:-1]
+        return attention_map(
+            self.model, tokenizers, prepared.text, tokenizers.target.encode(found.text), source_ids=source
+        ).uncovered()
 
 
 @dataclass(frozen=True, slots=True)

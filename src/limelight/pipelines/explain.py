@@ -91,8 +91,8 @@ def _explained(
     if target is None:
         hypotheses, tree = beam_tree(translator.model, tokenizers.target, request, keep_heads=keep_heads)
         target = hypotheses[0].ids
-    seen = _map(translator, tokenizers, question.text, target, keep_heads)
     source = request.source[:-1]
+    seen = _map(translator, tokenizers, question.text, source, target, keep_heads)
     needed = _needed(translator, seen, target, source)
     document = page_document(seen, every_head=every_head, needed=needed, off=question.off)
     if needed is not None:
@@ -235,9 +235,9 @@ def head_weights(translator: Translator, question: Question, kind: str, layer: i
 
 def _seen(translator: Translator, question: Question) -> AttentionMap:
     """The weights of a question that has a target."""
-    tokenizers, _ = _asked(translator, question)
+    tokenizers, request = _asked(translator, question)
     keep_heads = changed_heads(translator, question)
-    return _map(translator, tokenizers, question.text, question.target or (), keep_heads)
+    return _map(translator, tokenizers, question.text, request.source[:-1], question.target or (), keep_heads)
 
 
 def look_up_in(
@@ -315,9 +315,14 @@ def _forced(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def _map(
-    translator: Translator, tokenizers: Tokenizers, text: str, target: Sequence[int], keep_heads: KeepHeads | None
+    translator: Translator,
+    tokenizers: Tokenizers,
+    text: str,
+    source: Sequence[int],
+    target: Sequence[int],
+    keep_heads: KeepHeads | None,
 ) -> AttentionMap:
-    seen = attention_map(translator.model, tokenizers, text, target, keep_heads=keep_heads)
+    seen = attention_map(translator.model, tokenizers, text, target, source_ids=source, keep_heads=keep_heads)
     return replace(seen, model=translator.name)
 
 

@@ -361,10 +361,11 @@ class Translator(Codec):
         if keep_heads:
             changed = self.with_heads(keep_heads)
             return changed.attention(text, target, beam_size, source_lang=source_lang, target_lang=target_lang)
-        tokenizers, target_ids = self.inspected(
+        tokenizers, source_ids, target_ids = self.inspected(
             text, target, beam_size, source_lang=source_lang, target_lang=target_lang
         )
-        return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
+        seen = attention_map(self.model, tokenizers, text, target_ids, source_ids=source_ids)
+        return replace(seen, model=self.name)
 
     def states(
         self, text: str, target: str | None = None, *, source_lang: str | None = None, target_lang: str | None = None
@@ -374,8 +375,8 @@ class Translator(Codec):
         Their axes are layers, the tokens of `attention` for the same texts, and the width. Raises `UserError` as
         `attention` does, and for models without encoder and decoder.
         """
-        tokenizers, target_ids = self.inspected(text, target, source_lang=source_lang, target_lang=target_lang)
-        return states(self.model, tokenizers.source.encode(text), target_ids)
+        _, source_ids, target_ids = self.inspected(text, target, source_lang=source_lang, target_lang=target_lang)
+        return states(self.model, source_ids, target_ids)
 
     def inspected(
         self,
@@ -385,16 +386,17 @@ class Translator(Codec):
         *,
         source_lang: str | None = None,
         target_lang: str | None = None,
-    ) -> tuple[Tokenizers, Sequence[int]]:
-        """The tokenizers of the direction, and the tokens of the given target or of the model's own translation."""
+    ) -> tuple[Tokenizers, Sequence[int], Sequence[int]]:
+        """The tokenizers of the direction, the tokens that are read, and those of the target or of the translation."""
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         tokenizers = self.tokenizers_of(self._direction(text, source_lang, target_lang).direction)
-        if target is not None:
-            return tokenizers, tokenizers.target.encode(target)
         prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
         requests = [each.request for each in prepared if each.request is not None]
-        return tokenizers, next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
+        source = next((request.source[:-1] for request in requests), ())
+        if target is not None:
+            return tokenizers, source, tokenizers.target.encode(target)
+        return tokenizers, source, next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
 
     def with_heads(self, keep_heads: Heads) -> Translator:
         """A translator whose heads contribute as much as given: `{"decoder.1.cross": [1, 0, 1, 1]}` switches off one.

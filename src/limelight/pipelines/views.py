@@ -38,9 +38,11 @@ def view_of(
     """
     if measure not in MEASURES:
         raise UserError(f"unknown measure {measure!r}; choose from {', '.join(MEASURES)}")
-    tokenizers, target_ids = translator.inspected(text, target, source_lang=source_lang, target_lang=target_lang)
-    model, source_ids = translator.model, tokenizers.source.encode(text)
-    seen = attention_map(model, tokenizers, text, target_ids)
+    tokenizers, source_ids, target_ids = translator.inspected(
+        text, target, source_lang=source_lang, target_lang=target_lang
+    )
+    model = translator.model
+    seen = attention_map(model, tokenizers, text, target_ids, source_ids=source_ids)
     title = f"{measure}: {text} → {seen.target_text}"
     read, predicted, source = seen.read_pieces, seen.target_pieces, seen.source_pieces
     if measure == "erasure":
