@@ -211,10 +211,23 @@ def test_the_beam_goes_on_from_a_branch(visit):
     settled(page, before)
 
 
+def test_only_what_is_in_view_of_the_beam_is_laid_out(visit):
+    page = visit("view=beam", "phone")
+    there = "[...document.querySelectorAll('.node')].map((node) => node.checkVisibility({contentVisibilityAuto: true}))"
+    page.locator("#view-beam .scroll").scroll_into_view_if_needed()
+    until(page, f"() => {there}[0] && !{there}.every(Boolean)")
+    page.locator(".node").last.focus()
+    until(page, f"() => {there}.at(-1)")
+
+
 def test_the_numbers_of_every_head_are_there(visit):
     page = visit("view=steps&kind=encoder_self&layer=1&head=2&row=3")
     page.wait_for_selector(".numbers tbody tr")
     assert page.locator(".numbers tbody tr").count() == len(TEXT) + 1
+    assert page.locator("#view-steps canvas").count() == 4, "q, all keys, all values, the sum"
+    box = page.locator(".column canvas").first.bounding_box()
+    rows = page.locator(".numbers tbody").bounding_box()
+    assert (box["y"], box["height"]) == pytest.approx((rows["y"], rows["height"]), abs=1), "a strip beside its token"
 
 
 def test_the_page_is_taken_along(visit, open_page, tmp_path):

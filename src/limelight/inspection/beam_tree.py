@@ -110,10 +110,10 @@ def beam_tree(
 ) -> tuple[list[Hypothesis], dict[str, Any]]:
     """The hypotheses of a request, as from an engine, and the tree of all considered ones, as values for JSON.
 
-    The tree is `{"beam_size", "nodes": [...]}`. A node has `id`, `parent` (None for the start), `text`, `begins`,
-    `log_probability` (of all tokens so far), `probability` (of its own token), `step`, `state`, `reason`; one that
-    ended also `score` and its text, `said`, and `best` where it is the translation. Raises `UserError` as an
-    engine does.
+    The tree is `{"beam_size", "nodes": [...]}`. A node has `id` (its place in the list), `parent` (None for the start),
+    `text`, `begins`, `log_probability` (of all tokens so far), `probability` (of its own token), `step`, `state`,
+    `reason`; one that ended also `score` and its text, `said`, and `best` where it is the translation. Raises
+    `UserError` as an engine does.
     """
     check_request(request, model)
     end, classes, utf8 = model.end_id, model.output_size, Utf8.of(target)

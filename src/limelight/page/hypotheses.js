@@ -33,9 +33,9 @@ export function alternatives({ translation, beam }) {
   return [...found.values()].slice(0, MOST);
 }
 
+/** From the first token to a node. The id of a node is its place in the list. */
 function chain(nodes, node) {
-  const known = new Map(nodes.map((each) => [each.id, each]));
   const found = [];
-  for (let each = node; each && each.parent !== null; each = known.get(each.parent)) found.unshift(each);
-  return found;
+  for (let each = node; each.parent !== null; each = nodes[each.parent]) found.push(each);
+  return found.reverse();
 }

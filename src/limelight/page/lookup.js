@@ -5,7 +5,7 @@ import { decode } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { spoken } from "./sentences.js";
 import { clearest, kindShown, nameOf, selected, titleOf } from "./shown.js";
-import { peakOf, strip } from "./strips.js";
+import { strips } from "./strips.js";
 
 /** The panel as an element, for the token of the store's step. */
 export function createLookUp(context) {
@@ -103,7 +103,6 @@ function draw(view, { kind, layer, head, row }, found) {
     ? rowsOf(numbers.mixed, sides[kind.columns].tokens.length)
     : rowsOf(numbers.keys, sides[kind.columns].tokens.length);
   const values = rowsOf(numbers.values, sides[kind.columns].tokens.length);
-  const peaks = { key: peakOf(...compared), value: peakOf(...values), query: peakOf(numbers.query) };
   const heads = [
     "",
     additive ? "tanh" : "k",
@@ -112,30 +111,27 @@ function draw(view, { kind, layer, head, row }, found) {
     "softmax",
     "v",
   ];
+  const drawn = (name, vectors) =>
+    element("td", { class: "column", rowspan: vectors.length }, strips(name, vectors, tell));
   const lines = sides[kind.columns].tokens.map((token, column) => {
     const hidden = !found.permitted[column];
     return element(
       "tr",
       { class: hidden ? "hidden" : null },
       element("th", { scope: "row" }, plain(token)),
-      element("td", {}, strip(additive ? "tanh" : "k", compared[column], peaks.key, tell)),
+      column ? null : drawn(additive ? "tanh" : "k", compared),
       element("td", { class: "number" }, additive ? "" : numbers.products[column].toFixed(2)),
       element("td", { class: "number" }, hidden ? "masked" : numbers.scores[column].toFixed(2)),
       element("td", {}, bar(numbers.weights[column])),
-      element("td", {}, strip("v", values[column], peaks.value, tell)),
+      column ? null : drawn("v", values),
     );
   });
-  const query = element(
-    "p",
-    { class: "vector" },
-    element("span", {}, "q"),
-    strip("q", numbers.query, peaks.query, tell),
-  );
+  const query = element("p", { class: "vector" }, element("span", {}, "q"), strips("q", [numbers.query], tell));
   const sum = element(
     "p",
     { class: "vector" },
     element("span", {}, "Σ weight · v"),
-    strip("sum", numbers.context, peakOf(numbers.context), tell),
+    strips("sum", [numbers.context], tell),
   );
   fill(
     view.body,

@@ -8,7 +8,8 @@ import { alignmentOf, kindShown, shown, sideOf, titleOf, whatOf, wordsOf } from 
 import { caveat, describe, directionOf, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 
-const MANY = 120; // tokens of both lines that are never tried side by side
+const LETTER = 5; // pixels that a letter of a dense line takes at least
+const AROUND = 10; // and those around a token
 const NAMED = 3; // weights that are written beside their tokens
 
 /** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
@@ -44,7 +45,7 @@ export function createStage(context) {
   store.on(["kind", "layer", "head", "words", "measure", "document"], () => void refresh(stage));
   store.on(["row", "column"], () => lit(stage));
   store.on(["theme"], () => lit(stage));
-  new ResizeObserver(() => arrange(stage)).observe(board);
+  new ResizeObserver(() => stage.boxes?.at === sizeOf(board) || arrange(stage)).observe(board);
   for (const group of [top, bottom]) {
     group.addEventListener("keydown", (event) => {
       if (event.key === "Escape") store.set({ row: -1, column: -1 });
@@ -159,10 +160,12 @@ function arrange(stage) {
     const { left, top: above, width, height } = button.getBoundingClientRect();
     return { x: left - origin.left, y: above - origin.top, width, height };
   };
-  stage.boxes = { columns: buttons(top).map(box), rows: buttons(bottom).map(box) };
+  stage.boxes = { columns: buttons(top).map(box), rows: buttons(bottom).map(box), at: sizeOf(board) };
   stage.light.setAttribute("viewBox", `0 0 ${board.clientWidth} ${board.clientHeight}`);
   drawLines(stage);
 }
+
+const sizeOf = ({ clientWidth, clientHeight }) => `${clientWidth} x ${clientHeight}`;
 
 /** Whether the lines fit is found out once for the same tokens and width: each try is a layout of all of them. */
 function place(stage) {
@@ -172,7 +175,9 @@ function place(stage) {
   stage.placed = now;
   board.classList.remove("across", "dense");
   const tooLong = () => top.scrollWidth > top.clientWidth + 1 || bottom.scrollWidth > bottom.clientWidth + 1;
-  if (picture.rows.length + picture.columns.length > MANY) return board.classList.add("dense", "across");
+  const least = (labels) => labels.reduce((sum, { text }) => sum + LETTER * text.length + AROUND, 0);
+  if (Math.max(least(picture.rows), least(picture.columns)) > board.clientWidth)
+    return board.classList.add("dense", "across");
   if (tooLong()) board.classList.add("dense");
   if (tooLong()) board.classList.add("across");
 }

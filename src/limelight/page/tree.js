@@ -5,6 +5,7 @@ import { said, tokensOf } from "./hypotheses.js";
 
 const WIDTH = 112;
 const HEIGHT = 32;
+const EDGE = 88; // of a column its edges take, at the left of its nodes
 
 /** The view as an element. */
 export function createTree(context) {
@@ -34,60 +35,60 @@ function draw(context, board, reason) {
     fill(reason, "There was no search: the translation was given.");
     return;
   }
-  const places = laidOut(beam.nodes);
+  const heights = laidOut(beam.nodes);
   const best = bestPath(beam.nodes);
-  const columns = Math.max(...beam.nodes.map((node) => node.step)) + 2;
-  const rows = Math.max(...[...places.values()].map(({ rank }) => rank)) + 1;
-  const [width, height] = [columns * WIDTH, rows * HEIGHT + 8];
-  board.style.width = `${width}px`;
+  const columns = Array.from({ length: Math.max(...beam.nodes.map(({ step }) => step)) + 2 }, () => []);
+  for (const node of beam.nodes) columns[node.step + 1].push(node);
+  const height = Math.max(...heights.values()) + HEIGHT / 2 + 4;
+  board.style.width = `${columns.length * WIDTH}px`;
   board.style.height = `${height}px`;
-  const edges = beam.nodes
-    .filter((node) => node.parent !== null)
-    .map((node) => edge(places.get(node.parent), places.get(node.id), node, best.has(node.id)));
-  const nodes = beam.nodes.map((node) =>
-    button(context, beam.nodes, node, places.get(node.id), { best: best.has(node.id), reason }),
-  );
-  keepFocus(board, () =>
-    fill(
-      board,
-      vector("svg", { class: "edges", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, edges),
-      nodes,
-    ),
-  );
+  const drawn = columns.map((nodes, place) => {
+    const edges = nodes
+      .filter((node) => node.parent !== null)
+      .map((node) => edge(heights.get(node.parent), heights.get(node.id), node, best.has(node.id)));
+    const buttons = nodes.map((node) =>
+      button(context, beam.nodes, node, heights.get(node.id), { best: best.has(node.id), reason }),
+    );
+    const size = { width: EDGE + WIDTH, height };
+    const column = element("div", { class: "step" }, vector("svg", { ...size, "aria-hidden": "true" }, edges), buttons);
+    column.style.left = `${place * WIDTH - EDGE}px`;
+    column.style.zIndex = columns.length - place; // its nodes are above the edges that leave them
+    return column;
+  });
+  keepFocus(board, () => fill(board, drawn));
   fill(reason, `Up to ${beam.beam_size} hypotheses go on at each step. Point at one for what became of it.`);
 }
 
-/** Column and row of each node: within a step the more probable stand higher. */
+/** How far down each node is: within a step the more probable stand higher. */
 function laidOut(nodes) {
-  const places = new Map();
+  const heights = new Map();
   const filled = new Map();
   for (const node of [...nodes].sort((one, other) => other.log_probability - one.log_probability)) {
     const rank = filled.get(node.step) ?? 0;
     filled.set(node.step, rank + 1);
-    places.set(node.id, { x: (node.step + 1) * WIDTH, y: rank * HEIGHT + HEIGHT / 2 + 4, rank });
+    heights.set(node.id, (rank + 0.5) * HEIGHT + 4);
   }
-  return places;
+  return heights;
 }
 
 /** The nodes of the translation, from the start to its last one. */
 function bestPath(nodes) {
   const path = new Set();
-  const known = new Map(nodes.map((node) => [node.id, node]));
-  for (let node = nodes.find((each) => each.best); node; node = known.get(node.parent)) path.add(node.id);
+  for (let node = nodes.find((each) => each.best); node; node = nodes[node.parent]) path.add(node.id);
   return path;
 }
 
+/** The line to a node from the one before; it begins below that one, whose right edge depends on its text. */
 function edge(from, to, node, best) {
-  const [x, y] = [from.x + 24, to.x]; // from below the node: its right edge depends on its text
-  const middle = from.x + WIDTH - 24;
+  const middle = EDGE - 24;
   return vector("path", {
     class: `edge ${node.state} ${best ? "best" : ""}`,
-    d: `M${x} ${from.y}C${middle} ${from.y} ${middle} ${to.y} ${y} ${to.y}`,
+    d: `M0 ${from}C${middle} ${from} ${middle} ${to} ${EDGE} ${to}`,
     "stroke-width": (0.8 + 5 * node.probability).toFixed(2),
   });
 }
 
-function button(context, nodes, node, { x, y }, { best, reason }) {
+function button(context, nodes, node, y, { best, reason }) {
   const text = node.role === "start" ? "start" : node.role === "end" ? "end" : `${node.begins ? "" : "‑"}${node.text}`;
   const sure =
     node.role === "start"
@@ -110,7 +111,6 @@ function button(context, nodes, node, { x, y }, { best, reason }) {
     },
     text,
   );
-  made.style.left = `${x}px`;
   made.style.top = `${y}px`;
   return made;
 }
