@@ -142,6 +142,7 @@ def _times(value: str, target: str) -> list[str]:
     if minute == 30:
         spoken = {"en": f"half past {words[hour % 12]}", "de": f"halb {words[(hour + 1) % 12]}"}
         forms += [spoken.get(target, rf"{words[hour % 12]} heures? et demie"), rf"{words[hour % 12]} Uhr dreißig"]
+        forms += {"de": [f"{hour} Uhr dreißig"], "fr": [f"{hour} heures? trente"]}.get(target, [])
     return sorted(forms, key=len, reverse=True)
 
 

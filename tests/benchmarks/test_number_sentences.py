@@ -32,6 +32,7 @@ def test_each_sentence_has_its_value_and_each_kind_is_there(language: str) -> No
         ("=1.2.3", "de", ["1.2.3"], ["1.23", "1.2.3.4", "11.2.3"]),
         ("17:30", "de", ["17:30", "17.30 Uhr", "17 Uhr 30", "halb sechs", "5:30 nachmittags"], ["5:30", "1730"]),
         ("17:00", "en", ["5 pm", "5 p.m.", "17:00", "5:00 in the afternoon"], ["5 am"]),
+        ("23:30", "fr", ["23 h 30", "23 heures trente"], ["23 heures", "22 heures trente"]),
         ("9:05", "fr", ["9 h 05", "9h05", "9:05"], ["9 h 50", "905"]),
         ("2027-12-05", "de", ["05.12.2027", "5. Dezember 2027", "2027-12-05"], ["0512.2027", "5. Mai 2027", "5.12."]),
         ("2", "de", ["2", "zwei"], ["22", "2,5", "drei"]),

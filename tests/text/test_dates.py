@@ -46,6 +46,11 @@ def test_what_is_no_date_is_not_found(text: str) -> None:
         ("de 3. Janvier 1973", "fr", [(3, 1, 1973)]),
         ("on 3. January 1973", "en", [(3, 1, 1973)]),
         ("am 3. Januar 1973", "de", []),
+        ("des 16 september 1997", "de", [(16, 9, 1997)]),
+        ("am 16. september", "de", [(16, 9, 0)]),
+        ("le 16 Septembre 1997", "fr", [(16, 9, 1997)]),
+        ("of the 16 september 1997", "en", [(16, 9, 1997)]),
+        ("on 16 September 1997", "en", []),
     ],
 )
 def test_dates_in_the_order_of_another_language_are_found(

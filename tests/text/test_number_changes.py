@@ -146,6 +146,14 @@ def test_a_day_loses_the_full_stop_of_german() -> None:
     assert put_back_numbers(*both, ("de", "fr")) == "La lettre est de 3 janvier 1973."
 
 
+def test_a_date_gets_the_full_stop_of_german_and_the_capital_of_its_month() -> None:
+    source = "La lettre date du 16 septembre 1997."
+    output = put_back_numbers(source, "Der Brief ist vom 16 september 1997.", ("fr", "de"))
+    assert output == "Der Brief ist vom 16. September 1997."
+    output = put_back_numbers(source, "The letter is from 16 september 1997.", ("fr", "en"))
+    assert output == "The letter is from September 16, 1997."
+
+
 def test_a_number_that_the_source_does_not_have_is_added() -> None:
     assert [each.text for each in compare_numbers("Ask Tom.", "Frag Tom 17 Mal.", ("en", "de")).added] == ["17"]
     assert not compare_numbers("He has a dozen.", "Er hat 12.", ("en", "de")).added

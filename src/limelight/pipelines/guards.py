@@ -13,7 +13,7 @@ translation name the faults that the returned text has:
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
     number word lost  a number in words is neither in words nor in digits in the output
-    date order        a date is in the order of English in a language that writes the day first
+    date order        a date is not written as its language does: in the order of English, or without a full stop
     unit lost         a unit or a currency next to a number is missing
     emphasis lost     words between asterisks are there without them
     sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated

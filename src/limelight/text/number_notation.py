@@ -68,8 +68,9 @@ def find_dates(text: str, language: str) -> Iterator[WrittenDate]:
 
 
 def find_reversed(text: str, language: str) -> Iterator[WrittenDate]:
-    """The dates in the order of English, "Mai 5, 2027", in a language that writes the day first, and those with the
-    full stop of German in others, "3. Janvier 1973"."""
+    """The dates that are not as their language writes them: in the order of English, "Mai 5, 2027", in a language that
+    writes the day first, with the full stop of German in others, "3. Janvier 1973", or without it or the capital of the
+    month, "16 september 1997"."""
     if language not in _NAMES:
         return
     found = [(each.begin, each.end) for each in find_dates(text, language) if each.day]
@@ -122,13 +123,14 @@ def _pattern(language: str) -> re.Pattern[str]:
 
 @cache
 def _misplaced(language: str) -> tuple[re.Pattern[str], ...]:
-    """A month, a day and perhaps a year; in other languages than German also a day with a full stop and a month."""
+    """A month, a day and perhaps a year, but for English, and a day, perhaps with a full stop, and a month. What is
+    right for the language is among it."""
     month = "(?P<month>" + "|".join(sorted(_months(language), key=len, reverse=True)) + ")"
     day = r"(?P<day>\d{1,2})(?:(?:st|nd|rd|th|er)(?!\w)|\.(?= ?\d{4}(?!\d)))?(?![\w:%°€$£]|[.,]\d)"
     year = rf"(?:,?{_SPACE}(?P<year>\d{{4}})(?![\d.,]\d))?"
-    dotted = rf"(?<![\w.,])(?P<day>\d{{1,2}})\.{_SPACE}{month}(?!\w)\.?{year}"
+    second = rf"(?<![\w.,])(?P<day>\d{{1,2}})\.?{_SPACE}{month}(?!\w)\.?{year}"
     first = rf"(?<!\w){month}\.?{_SPACE}{day}{year}"
-    forms = {"en": (dotted,), "de": (first,), "fr": (first, dotted)}[language]
+    forms = (second,) if language == "en" else (first, second)
     return tuple(re.compile(each, re.IGNORECASE) for each in forms)
 
 
