@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.measures import lost_units, units_of
+from limelight.text.measures import lost_units, other_units, units_of
 
 
 def test_units_are_found_next_to_numbers() -> None:
@@ -42,6 +42,29 @@ def test_units_are_found_next_to_numbers() -> None:
         ("900 rpm", "900 U/min", "de", ()),
         ("3,7 Go", "3,7 gehen", "de", ("Go",)),
         ("3,7 Go", "3.7 GB", "en", ()),
+        ("2,3 millions d'euros", "2.3 million", "en", ("€",)),
+        ("2,3 millions d'euros", "2.3 million euros", "en", ()),
+        ("12 Milliarden Euro", "12 milliards", "fr", ("€",)),
+        ("4.5 million euros", "4,5 Millionen Sheuros", "de", ("€",)),
+        ("8 st 4 lb", "8 4 lb", "fr", ("st",)),
+        ("8 st 4 lb", "8 st 4 lb", "fr", ()),
+        ("the 1 st of May, 5 in all", "am 1. Mai, 5 insgesamt", "de", ()),
+        ("5 ft 11 in tall", "5 ft 11 en grand", "fr", ("in",)),
+        ("5 ft 11 in tall", "5 Fuß 11 Zoll groß", "de", ()),
+        ("toutes les 8 heures", "every 8 o'clock", "en", ("hour",)),
+        ("toutes les 8 heures", "alle 8.", "de", ("hour",)),
+        ("toutes les 8 heures", "alle 8 Stunden", "de", ()),
+        ("à 8 heures", "at 8 o'clock", "en", ()),
+        ("every 15 days", "alle 15", "de", ("day",)),
+        ("20 EUR now and 80 EUR later", "jetzt 20 EUR und später 80", "de", ("EUR",)),
+        ("from 250 EUR to 300 EUR", "von 250 bis 300 EUR", "de", ()),
+        ("68 Liter", "68 literals", "en", ("l",)),
+        ("5 l of water", "5 de l'eau", "fr", ("l",)),
+        ("5 m", "5 something", "en", ("m",)),
+        ("a 10 minute break", "eine zehnminütige Pause", "de", ()),
+        ("for 30 hours", "dreißigstündig", "de", ()),
+        ("5 percent", "fünfprozentig", "de", ()),
+        ("03:00 hour", "03:00 Uhr", "de", ()),
     ],
 )
 def test_a_unit_keeps_one_of_its_forms(source: str, output: str, language: str, lost: tuple[str, ...]) -> None:
@@ -56,3 +79,26 @@ def test_units_in_words_are_units_too() -> None:
     assert lost_units("It is 5 kilometers long.", "Es ist 5 km lang.", "de") == ()
     assert lost_units("20 Prozent der Leute", "20 per cent of the people", "en") == ()
     assert units_of("5 meteors, 3 grammars, 2 literates") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "languages", "others"),
+    [
+        ("Il a 72 ans.", "He is 72 hours old.", ("fr", "en"), ("hour",)),
+        ("Il a 72 ans.", "He is 72 years old.", ("fr", "en"), ()),
+        ("Il a 72 ans.", "Er ist um 72 Uhr da.", ("fr", "de"), ("hour",)),
+        ("Il a 72 ans.", "He is 72.", ("fr", "en"), ()),
+        ("He is 72.", "Il a 72 ans.", ("en", "fr"), ()),
+        ("for 72 hours", "pendant 72 ans", ("en", "fr"), ("year",)),
+        ("on the 21st", "sur le 21 heures", ("en", "fr"), ("hour",)),
+        ("on the 21st", "le 21", ("en", "fr"), ()),
+        ("at 8 on the 21st", "le 21 à 8 heures", ("en", "fr"), ()),
+        ("2.3 million inhabitants", "2,3 millions d'euros", ("en", "fr"), ("€",)),
+        ("at 8", "à 8 heures", ("en", "fr"), ()),
+        ("5 people", "5 kg", ("en", "es"), ()),
+    ],
+)
+def test_a_unit_that_the_source_does_not_have_is_another_one(
+    source: str, output: str, languages: tuple[str, str], others: tuple[str, ...]
+) -> None:
+    assert other_units(source, output, languages) == others

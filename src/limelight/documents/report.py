@@ -19,7 +19,7 @@ from limelight.files import cause
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
 from limelight.text.foreign import IN_TARGET_LANGUAGE
-from limelight.text.measures import lost_units
+from limelight.text.measures import lost_units, other_units
 from limelight.text.units.unit import Unit, parts_of, with_codes
 
 _SIGN_OF_AMOUNT = re.compile(r"[$%]\s?\d|\d\s?[$%]|(?<=\d)\u00a0|\u00a0(?=\d)")
@@ -282,6 +282,8 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield f"added number {', '.join(each.text for each in changes.added)}"
     if units := lost_units(source, output, languages[1]):
         yield f"lost unit {', '.join(units)}"
+    elif units := other_units(source, output, languages):
+        yield f"other unit {', '.join(units)}"
     if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, kept.text))):
         yield f"lost address {', '.join(addresses)}"
     if signs := changed_signs(source, output):

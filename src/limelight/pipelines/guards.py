@@ -13,7 +13,7 @@ translation name the faults that the returned text has:
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
     number word lost  a number in words is neither in words nor in digits in the output
-    date order        a date is not written as its language does: in the order of English, or without a full stop
+    date order        a date is not written as its language does, or an ordinal has its English ending
     unit lost         a unit or a currency next to a number is missing
     emphasis lost     words between asterisks are there without them
     sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated
@@ -23,8 +23,8 @@ translation name the faults that the returned text has:
     uncovered         it is short, and a part of the source was not attended to
 
 A fault that another search or a repair has removed is not reported. What was cut or appended is, because the rest of
-such a text is not reliable either. `WARN_ONLY` has the guards that change nothing, because their changes would not make
-translations better. A translation with one of the faults in `WRONG` has low confidence.
+such a text is not reliable either. `NOT_SEARCHED` has the guards that do not search again, because other translations
+would not be better. A translation with one of the faults in `WRONG` has low confidence.
 
 Correct translations can have one of the faults in `POSSIBLE`, so another translation is only taken if the model is at
 least as sure of it. docs/translation.md has the measured effect of each guard. Without faults a guard only compares two
@@ -54,7 +54,7 @@ from limelight.text.kept_signs import (
     without_lost_emphasis,
 )
 from limelight.text.marking import PLACEHOLDER, TERM_BEGIN, TERM_END
-from limelight.text.number_changes import put_back_numbers, reversed_dates
+from limelight.text.number_changes import keeps_ordinals, put_back_numbers, reversed_dates
 from limelight.text.numbers import lost_number_words
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
@@ -81,13 +81,14 @@ SEVERITY = {
     "doubtful": 1,
 }
 """Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
-WARN_ONLY = frozenset(
+NOT_SEARCHED = frozenset(
     {
         "copied",
         "negation",
         "too long",
         "number added",
         "number word lost",
+        "date order",
         "term lost",
         "emphasis lost",
         "quotation lost",
@@ -95,14 +96,14 @@ WARN_ONLY = frozenset(
     }
 )
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
-where a negation belongs is not known, and other hypotheses than one that is too long, has a number more, lacks emphasis
-or a quotation mark, or may leave out a part are no better."""
+where a negation belongs is not known, the form of a date is repaired in the text, and other hypotheses than one that is
+too long, has a number more, lacks emphasis or a quotation mark, or may leave out a part are no better."""
 DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
 """Faults that are not reported. Terms that a translation does not use are searched for and reported by
 `pipelines/sentence.py`; here the fault only keeps a translation without them from replacing one that has them."""
-OF_NUMBERS = frozenset({"number lost", "number added", "date order", "unit lost"})
+OF_NUMBERS = frozenset({"number lost", "number added", "unit lost"})
 POSSIBLE = frozenset({"unit lost", DOUBTFUL})
 """Faults that a correct translation can have."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
@@ -142,7 +143,7 @@ class Attempt(NamedTuple):
     @property
     def to_remedy(self) -> frozenset[str]:
         """The faults for which the sentence is searched again."""
-        return frozenset(self.faults) - WARN_ONLY
+        return frozenset(self.faults) - NOT_SEARCHED
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -265,8 +266,8 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
         "number word lost": bool(lost_number_words(source, output, languages)),
-        "date order": bool(reversed_dates(source, output, languages)),
-        "unit lost": checks.has_lost_units(source, output, languages[1]),
+        "date order": bool(reversed_dates(source, output, languages)) or keeps_ordinals(source, output, languages),
+        "unit lost": checks.has_other_units(source, output, languages),
         "quotation lost": bool(checks.lost_quotes(source, output)),
         "copied": checks.is_copied(source, output),
         "negation": changes_polarity(source, output, *languages),

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from operator import eq
 
-from limelight.text.measures import lost_units
+from limelight.text.measures import lost_units, other_units
 from limelight.text.number_changes import UNCHANGED, Changes, compare_numbers
 from limelight.text.numbers import has_digits
 
@@ -123,9 +123,11 @@ def changed_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
     return compare_numbers(source, output, languages)
 
 
-def has_lost_units(source: str, output: str, language: str = "") -> bool:
-    """Whether the output has no form of a unit next to a number of the source (`lost_units`)."""
-    return has_digits(source) and bool(lost_units(source, output, language))
+def has_other_units(source: str, output: str, languages: tuple[str, str] = ("", "")) -> bool:
+    """Whether units next to numbers are lost or other ones (`lost_units`, `other_units`)."""
+    if not has_digits(source):
+        return False
+    return bool(lost_units(source, output, languages[1]) or other_units(source, output, languages))
 
 
 def lost_addresses(source: str, output: str) -> tuple[str, ...]:

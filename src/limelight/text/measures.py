@@ -1,9 +1,14 @@
-"""Units and currencies beside numbers: which forms of a unit a translation may have."""
+"""Units and currencies beside numbers: which forms of a unit a translation may have.
+
+A unit of the source that has no form in the translation, or fewer than there are numbers with it, is lost. A unit of
+the translation that has no form in the source is another one: 72 hours for "72 ans", 21 o'clock for "the 21st".
+"""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterator
 
 from limelight.text.languages import normal_code
 
@@ -14,48 +19,48 @@ CURRENCIES = "$€£¥₹₽₩"
 """Signs that may precede the number."""
 
 _UNITS = """
-mg: milligram
+mg:
 µg: μg mcg mikrogram microgram
-g: gram gr
-kg: kilo
-t: ton
-mm: millim
-cm: centim zentim
+g: gr
+kg:
+t:
+mm:
+cm:
 dm: dezim decim
-km: kilom
-m: met mèt million mio
+km: stundenkilom
+m: million mio
 km/h: kmh kph kilom stundenkilom
-mph: meile mile mille
-ft: foot feet fuß fuss pied
-lb: lbs pound pfund livre
-lbs: lb pound pfund livre
-oz: ounce unze once
+mph: meile. mile. mille. stundenmeile
+ft: fuss
+lb: lbs pfund. livre.
+lbs: lb pound. pfund. livre.
+oz:
 tsp: teelöffel café TL
 tbsp: esslöffel soupe EL
-min: minut
+min: Min mn minut *minüt
 k: K tsd tausend thousand mille
 bn: billion milliard mrd md
-m/s: met mèt
+m/s: meter. metre. mètre.
 m²: m2 quadratm square carré qm
 km²: km2 quadratk square carré qkm
 m³: m3 kubikm cubic cube
-l: L lit
-ml: mL millilit
+l: L
+ml: mL
 cl: centilit zentilit
 dl: dezilit decilit
-°C: ° grad degr celsius
+°C: ° º grad degr celsius
 °F: ° grad degr fahrenheit
-%: percent per-cent prozent pourcent pour-cent
+%: *prozent percent per-cent pourcent pour-cent
 ‰: promille pour-mille per-mille
-KB: kB ko Ko kilob kiloo
-MB: Mo megab mégao
-GB: Go gigab gigao
-TB: To terab térao
+KB: KiB kB ko Ko kilob kiloo
+MB: MiB Mo megab mégao
+GB: GiB Go gigab gigao
+TB: TiB To terab térao
 Ko: KB kB ko kilob kiloo
 ko: KB kB kilob kiloo
-Mo: MB megab mégao
-Go: GB gigab gigao
-To: TB terab térao
+Mo: MiB MB megab mégao
+Go: GiB GB gigab gigao
+To: TiB TB terab térao
 GHz: gigah
 MHz: megah mégah
 kHz: kiloh
@@ -63,101 +68,176 @@ Hz: hertz
 kWh: kilow
 kW: kilow
 MW: megaw mégaw
-W: watt
+W: watt.
 kV: kilov
-V: volt
+V: volt.
 mA: milliam
 mAh: Ah milliam
 Wh: watt
 lm: lumen
 psi:
 kPa: kilop
-rpm: U/min tr/min umdreh tour
+rpm: U/min tr/min umdreh tour.
 Mbit/s: Mbps megab mégab
-A: amp
+A: amp. ampere. ampère.
 hPa: hektop hectop
 dB: dezib decib décib
 ms: millis
-€: EUR eur
-$: USD dollar US$
-ct: Ct cent zent ¢
-£: GBP pound pfund livre
-¥: JPY CNY yen yuan
+€: EUR
+$: USD US$
+ct: Ct ¢
+£: GBP pound. pfund. livre.
+¥: JPY CNY yuan.
 ₹: INR rupie rupee roupie
 ₽: RUB rubel rubl rouble roubl ruble
-₩: KRW won
-CHF: Fr. frank franc
-EUR: € euro
-USD: $ dollar
-GBP: £ pound pfund livre
-JPY: ¥ yen
+₩: KRW won.
+CHF: Fr.
+EUR: € euro.
+USD: $ dollar.
+GBP: £ pound. pfund. livre.
+JPY: ¥ yen.
 kcal: kilok
 kJ: kiloj
 ppm:
 px: pixel
 dpi:
 """
-"""Each unit with other forms; forms of three or more lower-case letters are beginnings of words."""
-
-
-class _Unit(NamedTuple):
-    name: str
-    forms: re.Pattern[str]
-
-
-def _forms(name: str, others: str) -> re.Pattern[str]:
-    """Matches each form of a unit: symbols as they are, those with letters after a digit, a space or a sign; words in
-    any case."""
-    words, symbols = list[str](), [name]
-    for each in others.split():
-        if len(each) >= 3 and each.isalpha() and each.islower():
-            words.append(re.escape(each))
-        elif "-" in each:
-            words.append(each.replace("-", "[ \u00a0]"))
-        else:
-            symbols.append(each)
-    signs = [re.escape(each) for each in symbols if not any(map(str.isalpha, each))]  # as in "fünfzig%"
-    symbol = rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, symbols))})(?![^\W\d_])"
-    return re.compile("|".join([symbol, *signs, *[rf"(?i:{'|'.join(words)})"] * bool(words)]))
-
-
-_TABLE = dict[str, _Unit]()
-for _line in _UNITS.strip().splitlines():
-    _name, _, _others = _line.partition(":")
-    _TABLE[_name] = _Unit(_name, _forms(_name, _others))
-
-_BY_LENGTH = "|".join(re.escape(name) for name in sorted(_TABLE, key=len, reverse=True))
-SYMBOL = rf"(?:{_BY_LENGTH})(?![\w²³/'’])"
-"""A regular expression for the symbols of all units."""
-_BESIDE = re.compile(
-    rf"[\d½⅓⅔¼¾][ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d"
-)
-
-
+"""Each symbol with other forms of its unit: beginnings of words, of three or more lower-case letters, with an asterisk
+also within words; whole words, which end with a full stop here; symbols."""
+_OTHERS = """
+mi: meile
+in:
+st: stein
+s: sekund *sekünd
+hour: h hour heure stund *stünd
+day: *day dai tag täg *tägig jour quotid
+week: week *woch *wöch semaine hebdo
+month: month monat mois mensu
+"""
+"""The same for units that have a name only beside a number, as words, or after another unit."""
 _SPELLED = {
     "mg": "milligram(?:me?s?|s?)", "kg": "kilogram(?:me?s?|s?)|kilos?", "g": "gram(?:me?s?|s?)",
     "km": "kilom[eè]t(?:ern?|re)s?", "cm": "[cz]entim[eè]t(?:ern?|re)s?", "mm": "millim[eè]t(?:ern?|re)s?",
-    "m": "m[eè]t(?:ern?|re)s?", "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?",
-    "ft": "feet|foot|fuß|pieds?", "lb": "pounds?", "oz": "ounces?|unzen?|onces?", "min": "minut(?:es?|en?)",
-    "%": "per[  ]?cent|prozent|pour[  ]cent", "€": "euros?", "$": "dollars?", "ct": "cents?|centimes?",
+    "m": "m[eè]t(?:ern?|re)s?", "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?", "t": "ton(?:s|nen?|nes)?",
+    "ft": "feet|foot|fuß|pieds?", "mi": "miles?|meilen?|milles?", "in": "inch(?:es)?|zoll|pouces?",
+    "lb": "pounds?", "st": "stones?", "oz": "ounces?|unzen?|onces?",
+    "%": "per[ \u00a0]?cent|prozent|pour[ \u00a0]cent",
+    "€": "euros?", "$": "dollars?", "ct": "cents?|centimes?", "¥": "yens?", "CHF": "franken|francs?",
+    "s": "seconds?|sekunden?|secondes?", "min": "minut(?:es?|en?)", "hour": "hours?|stunden?",
+    "day": "days?|tage?n?|jours?", "week": "weeks?|wochen?|semaines?", "month": "months?|monate?n?|mois",
 }  # fmt: skip
 """Words for units in English, German and French."""
+
+_DIGIT, _JOINT, _START, _END = r"[\d½⅓⅔¼¾](?<!:\d\d)", "[ \u00a0\u202f-]", r"(?<![^\W\d_])", r"(?![^\W\d_])"
+_SCALE = (
+    rf"(?:{_JOINT}(?:thousand|tausend|mille|[mb]illions?|millionen|milliarden?|milliards?|bn|mio\.?|mrd\.?)"
+    rf"(?:{_JOINT}(?:of|von|de|d['’]))?)?"
+)
+"""What may stand between a number and its unit: "million", "millions d'"."""
+
+
+def _rows(table: str) -> Iterator[tuple[str, str]]:
+    """The names of a table, each with its other forms."""
+    for line in table.strip().splitlines():
+        name, _, others = line.partition(":")
+        yield name, others
+
+
+def _forms(name: str, others: str) -> re.Pattern[str]:
+    """Matches each form of a unit: symbols as they are, of which the shortest need a digit before them; words in any
+    case."""
+    words, symbols = [rf"{_START}(?:{_SPELLED[name]})(?!\w)"] if name in _SPELLED else [], [name]
+    for each in others.split():
+        if each.startswith("*"):
+            words.append(each[1:])
+        elif each.endswith(".") and each.islower():
+            words.append(rf"{_START}{each[:-1]}(?:[ns]|e[nrs])?(?!\w)")
+        elif "-" in each or (len(each) >= 3 and each.isalpha() and each.islower()):
+            words.append(_START + each.replace("-", "[ \u00a0]"))
+        else:
+            symbols.append(each)
+    found = list[str]()
+    for each in symbols:
+        symbol = re.escape(each)
+        if not any(map(str.isalpha, each)):  # as in "fünfzig%"
+            found.append(symbol)
+        elif len(each) == 1 or each in ("in", "st"):
+            found.append(rf"{_DIGIT}{_JOINT}?{symbol}{_END}")
+        else:
+            found.append(rf"{_START}{symbol}{_END}")
+    return re.compile("|".join([*found, *[rf"(?i:{'|'.join(words)})"] * bool(words)]))
+
+
+_FORMS = {name: _forms(name, others) for table in (_UNITS, _OTHERS) for name, others in _rows(table)}
+_SYMBOLS = "|".join(re.escape(name) for name in sorted(dict(_rows(_UNITS)), key=len, reverse=True))
+SYMBOL = rf"(?:{_SYMBOLS})(?![\w²³/'’])"
+"""A regular expression for the symbols of all units."""
+_BESIDE = re.compile(
+    rf"{_DIGIT}(?i:{_SCALE})[ \u00a0\u202f]?({SYMBOL})"
+    rf"|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d"
+)
 _ANY_SPELLED = "|".join(f"(?P<u{number}>{words})" for number, words in enumerate(_SPELLED.values()))
-_WORD_BESIDE = re.compile(rf"\d[ \u00a0\u202f]?(?:{_ANY_SPELLED})(?!\w)", re.IGNORECASE)
+_WORD_BESIDE = re.compile(rf"{_DIGIT}{_SCALE}{_JOINT}?(?:{_ANY_SPELLED})(?!\w)", re.IGNORECASE)
+_SECOND = re.compile(r"\d ?(?:(st) \d+ ?lbs?|ft \d+ ?(in))(?!\w)")
+"""Units that are only sure beside another one: 8 st 4 lb, 5 ft 11 in."""
+_FRENCH_HOURS = re.compile(
+    r"(?<!\w)(?:tou(?:te)?s les|pendant|durant|dans|depuis|des|ces)[ \u00a0]\d+[ \u00a0]heures(?!\w)", re.IGNORECASE
+)
+"""Hours that are no time of day."""
+_CHAINED = re.compile(
+    rf"\d(?=[ \u00a0\u202f]?(?:[-–—/,;x×+]|(?<!\w)(?:und|bis|auf|to|and|by|or|oder|et|ou|à)(?!\w))[ \u00a0\u202f]?"
+    rf"[{CURRENCIES}]?\d)"
+)
+"""A number whose unit may be that of the next one: 5 and 10 kg."""
+_AGE_OR_CLOCK = re.compile(
+    rf"(?<![\d.,])(\d+){_JOINT}?(?:(?P<year>years?|jahre?n?|ans)|(?P<hour>heures?|uhr|o['’]clock))(?!\w)", re.IGNORECASE
+)
+_TIMES = "|".join(
+    [*(_SPELLED[each] for each in ("s", "min", "hour", "day", "week", "month")), "years?|jahre?n?|ans|heures"]
+)
+_YEAR = re.compile(r"year|jahr|jähr|(?<!\w)ann?(?:s|ées?)(?!\w)", re.IGNORECASE)
+_CLOCK = re.compile(r"hour|stund|heure|(?<!\w)uhr(?!\w)|clock|\d ?(?:h|[ap]\.?m)(?!\w)|\d:\d", re.IGNORECASE)
 
 
 def units_of(text: str) -> list[str]:
     """The units next to numbers, as symbols or words, each once."""
-    found = [after or before for after, before in _BESIDE.findall(text)]
+    return list(_amounts(text))
+
+
+def _amounts(text: str) -> Counter[str]:
+    """The units next to numbers, with how many numbers have them."""
+    found = Counter(after or before for after, before in _BESIDE.findall(text))
     names = list(_SPELLED)
-    found += [names[int(str(match.lastgroup)[1:])] for match in _WORD_BESIDE.finditer(text)]
-    return list(dict.fromkeys(found))
+    found.update(names[int(str(match.lastgroup)[1:])] for match in _WORD_BESIDE.finditer(text))
+    found.update(one or other for one, other in _SECOND.findall(text))
+    found.update("hour" for _ in _FRENCH_HOURS.finditer(text))
+    return found
 
 
 def lost_units(source: str, output: str, language: str) -> tuple[str, ...]:
-    """The units next to numbers of the source of which the output has no form. Empty for a target language whose words
-    are not known."""
+    """The units next to numbers of the source of which the output has no form, or fewer than there are such numbers.
+    Empty for a target language whose words are not known."""
     language = normal_code(language)
     if language and language not in LANGUAGES:
         return ()
-    return tuple(unit for unit in units_of(source) if not _TABLE[unit].forms.search(output))
+    wanted = _amounts(source)
+    shared = len(_CHAINED.findall(output)) if wanted and max(wanted.values()) > 1 else 0
+    return tuple(
+        unit
+        for unit, count in wanted.items()
+        if (there := len(_FORMS[unit].findall(output))) < count - shared or not there
+    )
+
+
+def other_units(source: str, output: str, languages: tuple[str, str]) -> tuple[str, ...]:
+    """The units next to numbers of the output of which the source has no form, and years or hours of a number that has
+    another unit there, or is an ordinal. Empty if the words of a language are not known."""
+    if not {*map(normal_code, languages)} <= {*LANGUAGES}:
+        return ()
+    found = [unit for unit in units_of(output) if not _FORMS[unit].search(source)]
+    for match in _AGE_OR_CLOCK.finditer(output):
+        unit = "year" if match["year"] else "hour"
+        there = re.compile(rf"(?<![\d.,]){match[1]}(?:(?:st|nd|rd|th)(?!\w)|{_JOINT}?(?i:{_TIMES})(?!\w))")
+        if not (_YEAR if match["year"] else _CLOCK).search(source) and there.search(source):
+            found.append(unit)
+    return tuple(dict.fromkeys(found))

@@ -41,6 +41,7 @@ _PAST = re.compile(r"(?<!\w)viertel nach(?!\w)", re.IGNORECASE)
 _OF_DECADES = re.compile(r"decade|jahrzehnt|décennie", re.IGNORECASE)
 _LONG_WORD = re.compile(rf"[{LETTERS}]{{4}}")
 _PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉,", "0123456789.")
+_ORDINAL = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:st|nd|rd|th)(?!\w))(?P<after>(?:[ \u00a0][{LETTERS}]+)?)")
 MIN_DIGITS = 4
 """Numbers with fewer digits are alike only if all of these are the same."""
 
@@ -85,9 +86,10 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
 def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> str:
     """Replace added numbers by lost ones that plainly belong there, in the notation of the output's language: they have
     the same digits, or all but one of several. Dates of the source that are in the order of another language get that
-    of the output's."""
+    of the output's, and English ordinals its endings."""
     for date in reversed(reversed_dates(source, output, languages)):
         output = output[: date.begin] + written_date(date, normal_code(languages[1])) + output[date.end :]
+    output = _with_ordinals(source, output, languages)
     changes = compare_numbers(source, output, languages)
     added = list(changes.added)
     replaced = list[tuple[Number, str]]()
@@ -147,6 +149,35 @@ def _lost_decades(source: str, output: str, there: Sequence[Number], languages: 
         return []
     years = {each.text for each in there if len(each.text) == 4 and not is_decade(output, each)}
     return [each for each in find_numbers(source, languages[0]) if each.text in years and is_decade(source, each)]
+
+
+def keeps_ordinals(source: str, output: str, languages: tuple[str, str]) -> bool:
+    """Whether English ordinals of the source are in German or French text as they are, outside of names."""
+    return output != _with_ordinals(source, output, languages)
+
+
+def _is_name(match: re.Match[str], source: str, language: str) -> bool:
+    """Whether an ordinal and the next word are in the source, as in "21st Century Fox"."""
+    return bool(match["after"]) and not months_of(match["after"], language) and match[0] in source
+
+
+def _with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
+    """A text in German or French with the English ordinals of its source as these languages write them: "der 21.", "le
+    21" of a month, "le 21e"."""
+    first, language = map(normal_code, languages)
+    if first != "en" or language not in ("de", "fr"):
+        return output
+
+    def written(match: re.Match[str]) -> str:
+        number, after = match["number"], match["after"]
+        if match[1] not in source or _is_name(match, source, language):
+            return match[0]
+        if language == "de":
+            return number + ("" if not after and output.startswith(".", match.end()) else ".") + after
+        is_day = not after or bool(months_of(after, language))
+        return number + ("er" if number == "1" else "" if is_day else "e") + after
+
+    return _ORDINAL.sub(written, output)
 
 
 def _whole_parts(number: Number) -> set[int]:

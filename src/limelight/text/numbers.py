@@ -18,7 +18,7 @@ from unicodedata import numeric
 
 from limelight.text.languages import normal_code
 from limelight.text.measures import CURRENCIES, SYMBOL
-from limelight.text.number_words import LANGUAGES, has_fraction, number_runs, scale_of, word_values
+from limelight.text.number_words import HALVES, LANGUAGES, has_fraction, number_runs, scale_of, word_values
 
 Reading = int | Fraction | tuple[int, ...]
 """What a number may mean: a quantity, or the parts of a time, a date or a score."""
@@ -76,6 +76,7 @@ HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", 
 _CLOCK = re.compile(rf"[{SPACES}]?(?:Uhr|h|heures?|o['’]clock)(?!\w)")
 _DECADE = re.compile(r"['’]?s(?!\w)|ern?(?!\w)")
 _YEARS = re.compile(r"(?<!\w)ann[ée]es[ \u00a0]$", re.IGNORECASE)
+_TO_YEAR = re.compile(rf"[{SPACES}]?(?:[-–,]|à|et|ou)[{SPACES}]?(?:et[ \u00a0])?\d{{4}}(?!\d)")
 _BROKEN = re.compile(rf",[{SPACES}]%")
 """What a search makes of the space before a sign: `24, %`."""
 _PAIR = re.compile(r"\d{1,2}\.\d{1,2}")
@@ -123,10 +124,13 @@ def has_digits(text: str) -> bool:
 
 
 def is_decade(text: str, number: Number) -> bool:
-    """Whether a number is a decade: 1990s, 90er, années 1990."""
+    """Whether a number is a decade: 1990s, 90er, années 1990; "années 1990 à 1995" are years."""
     if not number.text.isdigit() or number.text[-1] != "0":
         return False
-    return bool(_DECADE.match(text, number.end) or _YEARS.search(text, max(0, number.begin - 9), number.begin))
+    if _DECADE.match(text, number.end):
+        return True
+    is_first = _TO_YEAR.match(text, number.end) is not None
+    return not is_first and _YEARS.search(text, max(0, number.begin - 9), number.begin) is not None
 
 
 def is_grouped(groups: Sequence[str]) -> bool:
@@ -338,10 +342,15 @@ _HALF = {"en": "half past", "de": "halb", "fr": "demie"}
 """What a text with half an hour contains."""
 _HALF_PAST = {
     "en": re.compile(r"\bhalf past (\w+)", re.IGNORECASE),
-    "de": re.compile(r"\bhalb (\w+)", re.IGNORECASE),
+    "de": re.compile(r"\bhalb (?!eine?[mnr]?\b)(\w+)", re.IGNORECASE),
     "fr": re.compile(r"\b(\w+) heures? et demie", re.IGNORECASE),
 }
 """Half an hour after an hour; German names the next one."""
+_THIRTY = {
+    "en": re.compile(r"\b(\w+)[- ]thirty\b", re.IGNORECASE),
+    "de": re.compile(r"\b(\w+) Uhr dreißig\b", re.IGNORECASE),
+    "fr": re.compile(r"\b(\w+) heures? trente\b", re.IGNORECASE),
+}
 
 
 def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> tuple[int, ...]:
@@ -350,14 +359,31 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
     first, second = map(normal_code, languages)
     if first not in LANGUAGES or second not in LANGUAGES:
         return ()
-    hours = set(half_hours(source, first))
-    lost = hours - others if hours and (others := set(half_hours(output, second))) else set[int]()
+    lost = _lost_half_hours(source, output, (first, second))
     lower = source.casefold()
     if any(stem in lower for stem in _STEMS[first]) or not _SMALL_WORDS[first].isdisjoint(_ANY_WORD.findall(lower)):
         text = _HALF_PAST[first].sub(" ", source)
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
         lost |= {each for each in wanted if not _has(each, output, second)}
     return tuple(sorted(lost))
+
+
+def _lost_half_hours(source: str, output: str, languages: tuple[str, str]) -> set[int]:
+    """The hours of half hours such as half past five that the output has not, or of another hour."""
+    hours = set(half_hours(source, languages[0]))
+    there = _hours_and_half(output, languages[1]) if hours else set[int]()
+    if not there and languages[0] == "fr" and HALVES.search(output):  # they may last: "deux heures et demie"
+        return set()
+    return hours - there
+
+
+def _hours_and_half(text: str, language: str) -> set[int]:
+    """The hours, from 0 to 11, after which half an hour has passed, in words or digits."""
+    found = set(half_hours(text, language))
+    for word in _THIRTY[language].findall(text):
+        found |= {each % 12 for each in word_values(word, language)}
+    readings = (each for number in find_numbers(text, language) for each in number.readings | number.weak)
+    return found | {int(each[0]) % 12 for each in readings if isinstance(each, tuple) and each[1:] == (30,)}
 
 
 def _is_compared(value: int, size: int, text: str, language: str) -> bool:
