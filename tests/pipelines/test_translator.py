@@ -272,8 +272,8 @@ def test_a_stream_does_not_draw_the_same_again_in_each_chunk(seed: int) -> None:
         ({"batch_tokens": 0}, "batch_tokens must be at least 1, not 0"),
         ({"sampling": Sampling(), "beam_size": 4}, "beam_size=4 and sampling exclude each other"),
         ({"sampling": Sampling(), "n_best": 0}, "n_best must be at least 1, not 0"),
-        ({"prefix": ["a", "b"]}, "2 prefixes for 1 texts: give one for each, '' forces nothing"),
-        ({"prefix": "a"}, "1 texts take a list of as many prefixes, not a single string"),
+        ({"prefix": ["a", "b"]}, "prefix has length 2 for 1 text: give one for each, '' forces nothing"),
+        ({"prefix": "a"}, "prefix is a single string for 1 text: give a list of as many"),
     ],
 )
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:

@@ -294,7 +294,7 @@ def test_a_bad_line_stops_with_its_place_or_is_told_once(tmp_path: Path) -> None
     found, said = prepared(configured(tmp_path, text=(path,), on_bad_line="skip"), tmp_path / "run")
     assert found.train.characters + found.valid.characters == len(TEXT)
     assert sum(line.startswith("skipped ") for line in said) == 1
-    assert said[-1].startswith("1 lines cannot be read and were skipped")
+    assert said[-1].startswith("skipped 1 line that cannot be read")
     assert (tmp_path / "run" / "data" / "text-skipped.txt").read_text().startswith(f"{path}:212: ")
 
 

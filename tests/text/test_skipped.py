@@ -33,7 +33,7 @@ def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
     assert [line.split(":")[1] for line in listed] == [str(number + 1) for number in range(300) if number % 3 < 2]
     assert listed[0] == f"{path}:1: not valid UTF-8 (byte 0xff at byte 1 of the line); convert the file to UTF-8"
     assert report.summary().splitlines() == [
-        f"200 lines cannot be read and were skipped; each of them in {listing}",
+        f"skipped 200 lines that cannot be read; each of them in {listing}",
         f"  skipped 100: not valid UTF-8 (first: {path}:1)",
         f"  skipped 100: there is no TAB in this line (first: {path}:2)",
     ]
@@ -45,7 +45,7 @@ def test_the_list_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.Mon
         for line in range(1, 1002):
             report.add(BadLine("t.tsv", line, "no text (at all)" if line > 1 else "too long; shorten it"))
     assert report.summary().splitlines() == [
-        f"1,001 lines cannot be read and were skipped; the first 3 of them in {tmp_path / 'skipped.txt'}",
+        f"skipped 1,001 lines that cannot be read; the first 3 of them in {tmp_path / 'skipped.txt'}",
         "  skipped 1,000: no text (first: t.tsv:2)",
         "  skipped 1: too long (first: t.tsv:1)",
     ]
@@ -74,7 +74,7 @@ def test_segments_that_are_not_used_are_counted_apart_and_not_said(tmp_path: Pat
         report.add(BadLine("a.po", 9, "fuzzy"))
     assert said == ["skipped a.po:9: fuzzy"]
     assert report.summary().splitlines() == [
-        f"1 lines cannot be read and were skipped; each of them in {listing}",
+        f"skipped 1 line that cannot be read; each of them in {listing}",
         "  skipped 1: fuzzy (first: a.po:9)",
         "3 segments are not used",
         "  not used 3: fuzzy (first: a.po:1)",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sacrebleu.metrics import CHRF
 
 from limelight.config import Direction
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 from limelight.pipelines.codec import names_of
 from limelight.pipelines.confidence import features_of
 from limelight.pipelines.translator import Translator
@@ -58,7 +58,9 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
     """
     count = sum(len(each.good) for each in examples.values())
     if count < MIN_PAIRS:
-        raise UserError(f"{count} pairs: at least {MIN_PAIRS} are needed to learn confidence; give more text")
+        raise UserError(
+            f"{counted(count, 'pair')}: at least {MIN_PAIRS} are needed to learn confidence; give more text"
+        )
     chosen = {name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION}
     chosen[""] = _together(examples.values())
     return Confidence(

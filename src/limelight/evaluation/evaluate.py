@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 from limelight.config import Direction
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 from limelight.evaluation.metrics import (
     Metric,
     References,
@@ -100,8 +100,8 @@ class Evaluation:
             f"{bucket.label:15}{bucket.sentences:9}{_shown(bucket.bleu):>9}{_shown(bucket.chrf):>9}"
             for bucket in self.by_length
         ]
-        speed = f"{self.tokens:,} tokens in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} tokens/s"
-        lines += ["", f"{self.sentences:,} sentences, {self.unfinished:,} without an end; {speed}"]
+        speed = f"{counted(self.tokens, 'token')} in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} tokens/s"
+        lines += ["", f"{counted(self.sentences, 'sentence')}, {self.unfinished:,} without an end; {speed}"]
         return "\n".join([*lines, *provenance_lines(self.provenance), "", self.summary()])
 
     def summary(self) -> str:

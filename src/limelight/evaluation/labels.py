@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 from limelight.evaluation.summary import files_of, provenance_lines, summarize_labels, versions
 from limelight.pipelines.classifier import Classifier
 from limelight.text.labels import label_numbers
@@ -114,7 +114,7 @@ class LabelEvaluation:
         ]
         lines += ["", *self._confusions(width)] if len(scores.by_label) <= _MAX_CONFUSION_LABELS else []
         texts = len(self.answers)
-        lines += ["", f"{texts:,} texts in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
+        lines += ["", f"{counted(texts, 'text')} in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
         most_frequent = 100 * max(each.texts for each in scores.by_label) / texts
         short = summarize_labels(scores.accuracy, most_frequent)
         return "\n".join([*lines, *provenance_lines(self.provenance), "", short])

@@ -21,7 +21,7 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, search_settings
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heads import Heads, with_heads
 from limelight.inspection.layers import States, states
@@ -471,7 +471,8 @@ def _one_for_each(prefix: Sequence[str] | str | None, texts: Sequence[str]) -> S
     if prefix is None:
         return [""] * len(texts)
     if isinstance(prefix, str):
-        raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
+        raise UserError(f"prefix is a single string for {counted(len(texts), 'text')}: give a list of as many")
     if len(prefix) != len(texts):
-        raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
+        one = counted(len(texts), "text")
+        raise UserError(f"prefix has length {len(prefix)} for {one}: give one for each, '' forces nothing")
     return prefix

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from limelight.config import Corpus, DataConfig, known_languages
-from limelight.errors import shown
+from limelight.errors import counted, shown
 from limelight.preparation.hold_out import fold
 from limelight.preparation.sides import Finding, check_sides, draw_sample
 from limelight.text.clean import CleanReport, clean, encoding_damage
@@ -232,7 +232,7 @@ def _example(pair: Pair) -> str:
 def _unreadable(bad: Sequence[BadLine]) -> Iterator[str]:
     for kind, count in Counter(line.kind for line in bad).most_common():
         first = next(line for line in bad if line.kind == kind)
-        yield f"{count:,} lines are not used: {kind} (first: {first.file}:{first.line})"
+        yield f"skipped {counted(count, 'line')}: {kind} (first: {first.file}:{first.line})"
 
 
 def _of_faults(clean: CleanReport, examples: dict[str, list[Pair]]) -> Iterator[str]:
@@ -240,7 +240,7 @@ def _of_faults(clean: CleanReport, examples: dict[str, list[Pair]]) -> Iterator[
 
     for reason, words in REASONS.items():
         if clean.dropped[reason]:
-            yield f"{clean.dropped[reason]:,} pairs: {words}"
+            yield f"{counted(clean.dropped[reason], 'pair')}: {words}"
             yield from map(_example, examples[words])
 
 

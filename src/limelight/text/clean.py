@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TextIO
 
+from limelight.errors import counted
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 
@@ -254,7 +255,7 @@ class SkipReport:
         first = f"the first {LISTED:,} of them" if self.total > LISTED else "each of them"
         where, lines = f"; {first} in {self._listing}", list[str]()
         if self._unread:
-            lines.append(f"{self._unread:,} lines cannot be read and were skipped{where}")
+            lines.append(f"skipped {counted(self._unread, 'line')} that cannot be read{where}")
             lines += self._reasons("skipped", unused=False)
         if self.total > self._unread:
             count = self.total - self._unread

@@ -22,7 +22,7 @@ import numpy as np
 from limelight.config import Direction
 from limelight.decoding.engine import BATCH_TOKENS
 from limelight.decoding.settings import SearchOptions, search_settings
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, counted
 from limelight.evaluation.metrics import SAMPLE, choose_tokenization, sentence_scorer
 from limelight.evaluation.summary import versions
 from limelight.files import sha256, write_whole
@@ -301,14 +301,14 @@ def read_report(output: Path) -> dict[str, Any]:
 
 def report_table(values: Mapping[str, Any]) -> str:
     """The report as lines of plain text."""
-    lines = [f"{values['output']}: {values['pairs']:,} pairs from {values['inputs']:,} inputs"]
+    lines = [f"{values['output']}: {counted(values['pairs'], 'pair')} from {counted(values['inputs'], 'input')}"]
     for reason, words in REASONS.items():
         if values["left_out"][reason]:
             lines.append(f"  left out {values['left_out'][reason]:,}: {words}")
     if values["unreadable"]:
         lines.append(f"  skipped {values['unreadable']:,}: the line cannot be read")
     speed = f"{values['tokens']:,} tokens in {values['seconds']:.1f} s, {values['tokens_per_second']:,.0f} tokens/s"
-    lines.append(f"  {values['translated']:,} texts translated: {speed}")
+    lines.append(f"  {counted(values['translated'], 'text')} translated: {speed}")
     return "\n".join(lines)
 
 

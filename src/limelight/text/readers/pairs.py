@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 from limelight.text.open_text import (
     BOTH_SIDES,
     COMPRESSIONS,
@@ -157,7 +157,9 @@ def _scan(files: list[Path], languages: LanguagePair, *, marks: bool, states: St
             if holds_both_sides(file):
                 raise UserError(f"{file}: a {suffix} file holds both sides: give it alone, not as one of two files")
         return scan_moses(*files)
-    raise UserError(f"{len(files)} files given; parallel text is one file ({kinds}) or two, read line by line")
+    raise UserError(
+        f"{counted(len(files), 'file')} given; parallel text is one file ({kinds}) or two, read line by line"
+    )
 
 
 def _pairs(
