@@ -234,6 +234,32 @@ def test_a_service_that_is_lost_and_comes_back_is_asked_again(chromium, service)
     context.close()
 
 
+def test_a_head_that_the_lost_service_did_not_give_is_drawn_when_it_is_back(chromium, service):
+    context = chromium.new_context()
+    page = context.new_page()
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto(f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}")
+    rest(page)
+    context.set_offline(True)
+    page.locator(".thumbnail").nth(1).click()
+    until(page, "() => document.querySelector('.translate').textContent.includes('cannot be reached')")
+    assert page.locator(".output.stale").count() == 1
+    context.set_offline(False)
+    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('layer 0, head 1')")
+    until(page, "() => !document.querySelector('.translate').textContent.includes('cannot be reached')")
+    assert troubles == []
+    context.close()
+
+
+def test_the_signs_on_the_stage_are_explained_as_far_as_they_are_there(visit):
+    page = visit("kind=cross")
+    assert [page.locator(f".sign.{name}").count() for name in ("sure", "aligned", "start", "end")] == [1, 1, 0, 1]
+    page.get_by_role("button", name="Target to target").click()
+    until(page, "() => document.querySelectorAll('.sign.start').length === 1")
+    assert page.locator(".sign.aligned").count() == 0, "within one language nothing is translated"
+
+
 def test_a_link_is_copied(open_page, service):
     page = open_page(service.url, allowed=service.url, permissions=["clipboard-read", "clipboard-write"])
     rest(page)

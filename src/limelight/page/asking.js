@@ -1,6 +1,6 @@
 /** From what is typed to a new document, while typing pauses: text as it comes, then all that is to be seen of it. */
 
-import { hear, questionOf, remembered, request } from "./server.js";
+import { hear, onLost, questionOf, remembered, request } from "./server.js";
 import { QUESTION } from "./store.js";
 
 const PAUSE = 350; // milliseconds without a key before the model is asked
@@ -25,10 +25,12 @@ export function followQuestion(context, tell) {
   let lost = null;
   const done = (text = "", code = "") => {
     context.busy(false);
+    if (code !== "lost") lost = null;
     tell(text, code);
   };
   const ask = async () => {
     asking?.abort();
+    const again = lost !== null;
     clearTimeout(lost);
     asking = new AbortController();
     const { signal } = asking;
@@ -40,17 +42,28 @@ export function followQuestion(context, tell) {
     if (length > MAX_TEXT)
       return done(`The text has ${length} characters, and the page takes ${MAX_TEXT}: give a shorter one.`);
     context.busy(true);
-    tell("…");
+    if (!again) tell("…"); // else it stays told that the service is lost
     try {
       const use = useOf(context);
       await { translate: askTranslation, generate: askWriting, fill: askFilling }[use](context, signal);
       return signal.aborted ? undefined : done();
     } catch (error) {
       if (signal.aborted) return undefined;
-      if (error.code === "lost") lost = setTimeout(ask, AGAIN);
       return done(error.message, error.code);
     }
   };
+  onLost(() => {
+    // Whoever asked: the answer to the question draws all views again. Before the models are known, they are asked for.
+    clearTimeout(lost);
+    if (context.models.length) lost = setTimeout(ask, AGAIN);
+  });
+  // What a click asks for and nobody waits for, such as the weights of a head or a file.
+  addEventListener("unhandledrejection", (event) => {
+    const { message, code } = event.reason;
+    if (code === undefined) return; // not the service's
+    event.preventDefault();
+    tell(message, code);
+  });
   store.on(QUESTION, (changed) => {
     clearTimeout(waiting);
     clearTimeout(lost);

@@ -15,7 +15,13 @@ export function createInfluence(context) {
     store.set({ kind: "cross", words: 1, row: store.get("row") === row ? -1 : row, column: -1 }),
   );
   const message = element("p", { class: "reading", role: "status" });
-  const explains = element("div", { class: "explains" });
+  const explained = element("div", {});
+  const explains = element(
+    "div",
+    { class: "explains" },
+    element("h2", { class: "opened" }, "What attention explains"),
+    explained,
+  );
   const shares = element("table", { class: "numbers shares" });
   const left = element(
     "div",
@@ -31,7 +37,6 @@ export function createInfluence(context) {
   const right = element(
     "div",
     { class: "panel" },
-    element("h2", { class: "opened" }, "What attention explains"),
     explains,
     element("h2", { class: "opened" }, "From the source, or from the words before"),
     shares,
@@ -42,7 +47,7 @@ export function createInfluence(context) {
     ),
   );
   const root = element("div", {}, message, element("div", { class: "pair" }, left, right));
-  const view = { context, root, picture, message, explains, shares, parts: [left, right], asked: 0 };
+  const view = { context, root, picture, message, explains, explained, shares, parts: [left, right], asked: 0 };
   store.on(["document", "theme", "kind", "layer", "head"], () => requestAnimationFrame(() => void draw(view)));
   onWidth(root, () => void draw(view));
   return root;
@@ -59,6 +64,7 @@ async function draw(view) {
   const kind = context.document.kinds.find(({ name }) => name === "cross");
   view.parts[0].hidden = !found?.erasure;
   view.parts[1].hidden = Boolean(problem);
+  view.explains.hidden = !found?.erasure; // nothing to compare with
   fill(view.message, problem ?? (found.erasure ? "" : "This sentence is too long to leave out its words one by one."));
   const { source, target } = context.document.sides;
   const columns = source.words
@@ -68,7 +74,7 @@ async function draw(view) {
     const lost = lostByWord(found.erasure, wordsOf(context, "target"));
     drawLost(view, lost, columns);
     await drawExplains(view, asked, { found, lost, columns, kind });
-  } else fill(view.explains);
+  }
   if (found?.shares) drawShares(view, sourceShares(found.shares.source, wordsOf(context, "target")), target.words);
   else fill(view.shares);
 }
@@ -91,7 +97,7 @@ function drawLost({ context, picture }, lost, columns) {
 /** The rank correlation of what is lost with weights and with contributions: of the shown head and of the mean. */
 async function drawExplains(view, asked, { found, lost, columns, kind }) {
   const { context } = view;
-  if (!kind) return fill(view.explains, "This model has no attention.");
+  if (!kind) return fill(view.explained, "This model has no attention.");
   const chosen = selected(context, kind);
   const places =
     context.store.get("kind") && context.store.get("kind") !== "cross" ? [] : chosen.layer < 0 ? [] : [chosen];
@@ -112,7 +118,7 @@ async function drawExplains(view, asked, { found, lost, columns, kind }) {
     ),
   );
   return fill(
-    view.explains,
+    view.explained,
     element(
       "p",
       { class: "legend" },

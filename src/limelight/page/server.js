@@ -31,6 +31,13 @@ export const requestFile = async (path, body) => (await answered(path, body)).bl
 
 const LOST = "The service cannot be reached. What is shown is from before. It is asked again every two seconds.";
 
+let lost = () => {};
+
+/** Call an action whenever the service cannot be reached. */
+export function onLost(action) {
+  lost = action;
+}
+
 let key = "";
 
 /** The key that is sent from now on, for a service that asks for one. It is kept nowhere. */
@@ -44,6 +51,7 @@ async function answered(path, body, signal) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const response = await fetch(`api/v1/${path}`, { headers, signal, ...sent }).catch((error) => {
     if (error.name === "AbortError") throw error;
+    lost();
     throw Object.assign(new Error(LOST), { code: "lost" });
   });
   if (response.ok) return response;

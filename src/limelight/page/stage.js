@@ -24,7 +24,8 @@ export function createStage(context) {
   const title = element("p", { class: "stage-title" });
   const changes = element("p", { class: "changes" });
   const board = element("div", { class: "board" }, light, top, bottom);
-  const root = element("section", { class: "stage", "aria-label": "Stage" }, title, changes, board, caption);
+  const signs = element("p", { class: "legend signs" });
+  const root = element("section", { class: "stage", "aria-label": "Stage" }, title, changes, board, caption, signs);
   const stage = {
     context,
     board,
@@ -36,6 +37,7 @@ export function createStage(context) {
     caption,
     title,
     changes,
+    signs,
     picture: null,
     boxes: null,
     pointed: null,
@@ -75,12 +77,14 @@ async function refresh(stage) {
     fill(stage.title);
     fill(stage.lines);
     fill(stage.cones);
+    fill(stage.signs);
     const waits = stage.context.source.live && !stage.context.document.translation;
     fill(stage.caption, waits ? "" : "This model has no attention to show.");
     return;
   }
   const { kind, layer, head } = picture;
   fill(stage.title, `${titleOf(stage.context, kind)} · ${whatOf(stage.context, kind, { layer, head })}`);
+  fill(stage.signs, signsOf(stage));
   if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
     drawLines(stage); // the same tokens, attended to by another head
     return;
@@ -92,11 +96,30 @@ async function refresh(stage) {
   arrange(stage);
 }
 
+/** What the signs on tokens mean, of those that are there. */
+function signsOf({ context, picture, aligned }) {
+  const { kind, rows, columns } = picture;
+  const has = (role) => [...rows, ...columns].some((label) => label.role === role);
+  const signs = [
+    [saysSureness(context, kind), "sure", "word", "the stronger, the more probable"],
+    [aligned, "aligned", "word", "aligned: one translates the other"],
+    [has("start"), "start", "", "start token"],
+    [has("end"), "end", "", "end token"],
+  ];
+  return signs
+    .filter(([there]) => there)
+    .map(([, name, text, meaning]) =>
+      element("span", {}, element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text), ` ${meaning}`),
+    );
+}
+
+const saysSureness = ({ document: { steps } }, { rows }) => Boolean(steps) && rows !== "source";
+
 /** How sure the model was of each target word, as the weight of its underline: the least sure of its tokens. */
 function showSureness({ context, bottom, picture }) {
   const { steps } = context.document;
   const { rows } = picture.kind;
-  if (!steps || rows === "source") return;
+  if (!saysSureness(context, picture.kind)) return;
   const later = rows === "read" ? 1 : 0; // what is read was said one step before
   const words = wordsOf(context, rows);
   buttons(bottom).forEach((button, place) => {

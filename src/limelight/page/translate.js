@@ -90,7 +90,7 @@ export function createTranslate(context) {
   const tell = (text, code = "") => {
     form.hidden = !["no_key", "invalid_key"].includes(code);
     output.classList.toggle("stale", code === "lost");
-    fill(status, text);
+    if (status.textContent !== text) fill(status, text); // a reader says it once
   };
   const begin = () => load(context, { ways, input, tell, notice, loading });
   form.addEventListener("submit", (event) => {
@@ -146,7 +146,7 @@ function drawOutput(context, { input, output, sure, others, more }) {
     );
     fill(
       sure,
-      `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it`,
+      `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it, and dotted below 0.5`,
     );
   } else if (document.written) {
     fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);

@@ -3,9 +3,9 @@
 import { element, fill, keepFocus, vector } from "./dom.js";
 import { said, tokensOf } from "./hypotheses.js";
 
-const WIDTH = 112;
+const WIDTH = 128;
 const HEIGHT = 32;
-const EDGE = 88; // of a column its edges take, at the left of its nodes
+const EDGE = 104; // of a column its edges take, at the left of its nodes
 
 /** The view as an element. */
 export function createTree(context) {
