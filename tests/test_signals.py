@@ -127,6 +127,21 @@ def end_of(*lines: str) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
+def test_ctrl_c_while_the_command_line_is_imported_is_a_line_and_a_code() -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from limelight.__main__ import main\n"
+        "class Imports:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'limelight.cli':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Imports)\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "limelight: stopped by SIGINT\n")
+
+
 SECOND = "limelight: stopped by {} without a last save: this was the second signal; what was saved before is intact\n"
 LATE = SECOND.replace("this was the second signal", "the work had not come to a stop after {} s")
 

@@ -122,6 +122,18 @@ def _end(number: int, why: str) -> NoReturn:
     os._exit(128 + number)
 
 
+def end_on_interrupt() -> None:
+    """Let Ctrl-C end the process with a line instead of a traceback while nothing else handles it: before the work of a
+    command begins, and after it ends."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        with suppress(OSError):
+            os.write(2, f"limelight: {Stopped(number)}\n".encode())
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGINT, end)
+
+
 def ignore_hangup() -> None:
     """Ignore SIGHUP until a handler is installed: it must not end a process that has just started."""
     if hasattr(signal, "SIGHUP"):

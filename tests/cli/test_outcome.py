@@ -95,6 +95,18 @@ def test_signals_stop_the_work_on_the_spot(number: int, code: int, capsys: pytes
     assert signal.getsignal(number) is before
 
 
+def test_a_stop_that_a_library_turns_into_its_own_error_is_a_stop(capsys: pytest.CaptureFixture[str]) -> None:
+    """As pydantic does while it builds a class."""
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except BaseException as stopped:
+            raise ValueError("the default validator cannot be built") from stopped
+
+    assert end_of(work, capsys) == (130, "limelight: stopped by SIGINT\n")
+
+
 def test_notes_are_told_with_the_message(capsys: pytest.CaptureFixture[str]) -> None:
     error = UserError("line 7 is bad")
     error.add_note("6 lines are in x.partial")

@@ -59,6 +59,16 @@ def test_nothing_stays_where_nothing_was_done(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_text_is_on_the_disk_before_the_file_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut there is the whole file, or the former one."""
+    path, found = tmp_path / "out.txt", []
+    monkeypatch.setattr(os, "fsync", lambda handle: found.append((path.exists(), os.fstat(handle).st_size)))
+    with lines_to(path) as write:
+        write("Zwei Hunde")
+    assert found[0] == (False, 11)
+    assert [there for there, _ in found[1:]] == [True]  # the folder
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     link = tmp_path / "out.txt"

@@ -89,6 +89,7 @@ def test_a_model_of_the_other_direction_is_used(limelight: Limelight, trained: P
         (("a.txt", "b.txt", "-o", "p.tmx"), "its language cannot be told from so little text: give --from LANG"),
         (("a.txt", "b.txt", "--from", "en", "--to", "en", "-o", "p.tmx"), "both sides are in the language 'en'"),
         (("a.txt", "m.po", "-o", "p.tmx"), "holds texts with their translations already"),
+        (("a.txt", "b.txt", "-o", "nowhere/p.tmx"), "nowhere/p.tmx: cannot be written: no such file or directory"),
         (("a.txt", "b.txt", "--model", "x", "--no-model", "-o", "p.tmx"), "exclude each other"),
     ],
 )
@@ -101,6 +102,20 @@ def test_mistakes_are_named(
     ended = limelight("pair", *words)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_no_output_is_written_if_no_pair_is_found(
+    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("There is nobody in the garden today.")
+    Path("b.txt").write_text("Alles klar.")
+    ended = limelight(
+        "pair", "a.txt", "b.txt", "--from", "en", "--to", "de", "--no-model", "--threshold", 1, "-o", "p.tmx"
+    )
+    assert ended.code == 1
+    assert "no pair was found, for the reasons above; p.tmx: not written" in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt", "p-left-out.tsv"]
 
 
 def test_texts_that_do_not_belong_together_are_said_to_be(limelight: Limelight, tmp_path: Path) -> None:

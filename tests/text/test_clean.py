@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limelight.errors import RunError
+from limelight.signals import Stopped
 from limelight.text import CleanReport, Pair, clean
 from limelight.text.clean import REASONS, LeftOutList
 from limelight.text.marking import placeholder
@@ -161,6 +163,34 @@ def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(
         ["t.tsv", "5", "one side is empty", "d", ""],
     ]
     assert left_out.summary() == f"  the first 3 of the 4 are in {tmp_path / 'run/left-out.tsv'}"
+
+
+@pytest.mark.parametrize("error", [Stopped(2), RunError("no space left")])
+def test_a_list_of_a_stopped_run_does_not_replace_the_former_one(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "left-out.tsv"
+    path.write_text("of a former start\n", encoding="utf-8")
+
+    def stopped() -> None:
+        with LeftOutList(path) as left_out:
+            left_out.add(Pair("a", "b"), "one")
+            raise error
+
+    with pytest.raises(type(error)):
+        stopped()
+    assert path.read_text(encoding="utf-8") == "of a former start\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_list_on_a_full_disk_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "left-out.tsv"
+    path.write_text("of a former start\n", encoding="utf-8")
+    (tmp_path / "left-out.tsv.partial").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught, LeftOutList(path) as left_out:
+        left_out.add(Pair("a", "b"), "one")
+    assert caught.value.filename == str(path)
+    assert path.read_text(encoding="utf-8") == "of a former start\n"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_nothing_left_out_makes_no_list_and_removes_the_former_one(tmp_path: Path) -> None:

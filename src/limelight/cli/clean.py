@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from limelight.cli import options
 from limelight.cli.arguments import argument, corpora, option
 from limelight.cli.outcome import command, say
-from limelight.cli.output import lines_to
+from limelight.cli.output import Write, lines_to
 from limelight.errors import RunError, UserError
 
 if TYPE_CHECKING:
-    from limelight.text.pair import Pair
+    from limelight.text.pair import Pair, PairLines
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -52,26 +52,30 @@ def clean(
     given = corpora(files, source, target, "FILE")
     from limelight.preparation.examine import stretches_of, usable_pairs
     from limelight.text.clean import CleanReport, LeftOutList, SkipReport
+    from limelight.text.pair import PairLines
 
     base = output[0].with_suffix("")
-    with (
-        SkipReport(base.with_name(f"{base.name}-skipped.txt"), _say) as skipped,
-        LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
-    ):
-        checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
-        languages = next((each.languages for _, each in checked if all(each.languages)), ("", ""))
-        report = CleanReport(on_left_out=left_out.add)
-        pairs = usable_pairs(checked, report, keep or ())
-        kept = _write(pairs, output, (source or languages[0], target or languages[1]))
-    for line in report.summary().splitlines():
-        _say(line)
-    for each in (left_out, skipped):
-        if each.total:
-            _say(each.summary())
-    if kept.coded:
-        _say(f"{kept.coded:,} pairs had tags or other codes inside, which the output does not have")
-    if not kept.pairs:
-        raise RunError("no pair is left; the list above says why")
+    with ExitStack() as stack:
+        writes = [stack.enter_context(lines_to(path)) for path in output]
+        with (
+            SkipReport(base.with_name(f"{base.name}-skipped.txt"), _say) as skipped,
+            LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
+        ):
+            checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
+            languages = next((each.languages for _, each in checked if all(each.languages)), ("", ""))
+            report = CleanReport(on_left_out=left_out.add)
+            pairs = usable_pairs(checked, report, keep or ())
+            lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
+            kept = _write(pairs, writes, lines)
+        for line in report.summary().splitlines():
+            _say(line)
+        for each in (left_out, skipped):
+            if each.total:
+                _say(each.summary())
+        if kept.coded:
+            _say(f"{kept.coded:,} pairs had tags or other codes inside, which the output does not have")
+        if not kept.pairs:
+            raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 
 
 class Kept(NamedTuple):
@@ -108,25 +112,22 @@ def _say(line: str) -> None:
     say(line, 0)
 
 
-def _write(pairs: Iterator[Pair], output: list[Path], languages: tuple[str, str]) -> Kept:
-    """Write the pairs to one file, or each side to its own."""
+def _write(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> Kept:
+    """Write the pairs to one file, or, without `lines`, each side to its own; nothing if there are none."""
     from limelight.text.marking import without_marks
-    from limelight.text.pair import PairLines, one_line
+    from limelight.text.pair import one_line
 
     count = coded = 0
-    lines = PairLines(output[0], *languages) if len(output) == 1 else None
-    with ExitStack() as stack:
-        writes = [stack.enter_context(lines_to(path)) for path in output]
-        for line in lines.head() if lines else ():
+    for pair in pairs:
+        for line in lines.head() if lines and not count else ():
             writes[0](line)
-        for pair in pairs:
-            source, target = pair.source, pair.target
-            if pair.marked:
-                source, target = without_marks(source), without_marks(target)
-            count, coded = count + 1, coded + pair.marked
-            rows = [lines.pair(source, target)] if lines else [one_line(source), one_line(target)]
-            for write, row in zip(writes, rows, strict=True):
-                write(row)
-        for line in lines.tail() if lines else ():
-            writes[0](line)
+        source, target = pair.source, pair.target
+        if pair.marked:
+            source, target = without_marks(source), without_marks(target)
+        count, coded = count + 1, coded + pair.marked
+        rows = [lines.pair(source, target)] if lines else [one_line(source), one_line(target)]
+        for write, row in zip(writes, rows, strict=True):
+            write(row)
+    for line in lines.tail() if lines and count else ():
+        writes[0](line)
     return Kept(count, coded)

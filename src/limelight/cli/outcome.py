@@ -64,8 +64,9 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
 
     Signals stop it immediately, unless the work handles them itself, as training does.
     """
+    stop = StopRequest()
     try:
-        with warnings_in_lines(), StopRequest() as stop, stop.interruptible():
+        with warnings_in_lines(), stop, stop.interruptible():
             work()
     except Stopped as stopped:
         return say(stopped, stopped.exit_code)
@@ -80,7 +81,10 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
     except OSError as error:
         place = f"{error.filename}: " if error.filename else "reading or writing failed: "
         return say(f"{place}{error.strerror or error}", 1)
-    except (MemoryError, RuntimeError, ImportError) as error:
+    except Exception as error:
+        if stop.number:  # `Stopped` was raised in a library that makes another exception of it
+            stopped = Stopped(stop.number)
+            return say(stopped, stopped.exit_code)
         if not is_out_of_memory(error):
             raise
         return say(f"out of memory ({_first_line(error)}). {with_less_memory}", 1)
@@ -97,7 +101,10 @@ def warnings_in_lines() -> Iterator[None]:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception means that the machine is out of memory, on the CPU or on a GPU."""
-    return isinstance(error, MemoryError) or any(sign.lower() in str(error).lower() for sign in OUT_OF_MEMORY)
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError | ImportError)
+        and any(sign.lower() in str(error).lower() for sign in OUT_OF_MEMORY)
+    )
 
 
 def say(message: object, code: int) -> int:

@@ -4,6 +4,7 @@ standard output or in a file that is created when it is complete, and progress.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import typer
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL
+from limelight.files import PARTIAL, sync_folder
 from limelight.screen import FIRST_LINE, LATER_LINES, Screen, clock, live_bar
 
 
@@ -122,8 +123,9 @@ def text_to(path: Path | None) -> Iterator[Write]:
         try:
             yield _writer(file, str(path))
             with _named(file, str(path)):
+                file.flush()
+                os.fsync(file.fileno())
                 file.close()
-            partial.replace(path)
         except BaseException as error:
             with suppress(OSError):
                 file.close()
@@ -132,6 +134,8 @@ def text_to(path: Path | None) -> Iterator[Write]:
             else:
                 partial.unlink()
             raise
+    partial.replace(path)
+    sync_folder(path.parent)
 
 
 def show(text: str) -> None:

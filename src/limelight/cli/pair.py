@@ -10,8 +10,8 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, decimal, option
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command, say
-from limelight.cli.output import lines_to
-from limelight.errors import UserError, counted
+from limelight.cli.output import Write, lines_to
+from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
     from limelight.corpus.pairing.pair import Pairs, Translate
@@ -62,10 +62,11 @@ def pair(
     require_written(output)
     if model and no_model:
         raise UserError("--model and --no-model exclude each other: leave one out")
-    pairs, texts = read_texts(find_files(source, target), (source_lang, target_lang))
-    translate, turned = (None, False) if no_model else _translator(model, pairs, Machine(device, threads))
-    pair_texts(pairs, texts, threshold, _say, translate, turned=turned)
-    _write(pairs, output)
+    with lines_to(output) as write:
+        pairs, texts = read_texts(find_files(source, target), (source_lang, target_lang))
+        translate, turned = (None, False) if no_model else _translator(model, pairs, Machine(device, threads))
+        pair_texts(pairs, texts, threshold, _say, translate, turned=turned)
+        _write(pairs, output, write)
 
 
 def _say(line: str) -> None:
@@ -108,14 +109,15 @@ def _translator(model: str | None, pairs: Pairs, machine: Machine) -> tuple[Tran
     return translate, turned
 
 
-def _write(pairs: Pairs, output: Path) -> None:
-    """The pairs, the list of what was left out, and a summary of both."""
+def _write(pairs: Pairs, output: Path, write: Write) -> None:
+    """The pairs, the list of what was left out, and a summary of both. Raises `RunError`, and writes no pairs, if there
+    are none."""
     from limelight.corpus.pairing.pair import notes_of, reasons
     from limelight.text.clean import LeftOutList
     from limelight.text.pair import Pair, PairLines
 
     lines = PairLines(output, pairs.source, pairs.target)
-    with lines_to(output) as write:
+    if pairs.found:
         for line in lines.head():
             write(line)
         for each in pairs.found:
@@ -130,3 +132,5 @@ def _write(pairs: Pairs, output: Path) -> None:
         _say(line)
     if left_out.total:
         _say(left_out.summary())
+    if not pairs.found:
+        raise RunError(f"no pair was found, for the reasons above; {output}: not written")

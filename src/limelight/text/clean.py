@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TextIO
+from typing import Self, TextIO
 
-from limelight.errors import counted
+from limelight.errors import UserError, counted
+from limelight.files import PARTIAL, naming
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 
@@ -166,38 +168,59 @@ def _seen_before(source: str, target: str, seen: set[int]) -> bool:
     return before
 
 
-MAX_LEFT_OUT, MAX_LEFT_OUT_CHARACTERS = 100_000, 500
-"""Rows of a list of pairs that were left out, and characters of each text in it."""
+class Listing:
+    """A text file with a line for each `add`. Use it in a `with` block.
 
-
-class LeftOutList:
-    """Lists the pairs that were left out, in a .tsv file: file, line, reason, source, target.
-
-    `add` is the `on_left_out` of a `CleanReport`. The file is created only if needed. Use it in a `with` block.
+    The file is created only if needed. It appears when the block ends, in place of that of a former run; also after a
+    `UserError`, whose cause may be in it. Any other exception leaves what was there.
     """
 
     def __init__(self, path: Path) -> None:
         self.total = 0
-        self._path = path
+        self._path, self._partial = path, path.with_name(path.name + PARTIAL)
         self._file: TextIO | None = None
 
-    def __enter__(self) -> LeftOutList:
-        self._path.unlink(missing_ok=True)
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        complete = error is None or isinstance(error, UserError)
+        if self._file is None:
+            if complete:
+                self._path.unlink(missing_ok=True)
+            return
+        try:
+            with naming(self._path) if complete else suppress(OSError):
+                self._file.close()
+            if complete:
+                self._partial.replace(self._path)
+        finally:
+            self._partial.unlink(missing_ok=True)
+
+    def _write(self, line: str) -> None:
+        with naming(self._path):
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = open(self._partial, "w", encoding="utf-8", errors="replace")  # noqa: SIM115 - see `__exit__`
+            self._file.write(line + "\n")
+
+
+MAX_LEFT_OUT, MAX_LEFT_OUT_CHARACTERS = 100_000, 500
+"""Rows of a list of pairs that were left out, and characters of each text in it."""
+
+
+class LeftOutList(Listing):
+    """Lists the pairs that were left out, in a .tsv file: file, line, reason, source, target.
+
+    `add` is the `on_left_out` of a `CleanReport`.
+    """
 
     def add(self, pair: Pair, reason: str) -> None:
         """List a pair."""
         self.total += 1
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(self._path, "w", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed by the block
         if self.total <= MAX_LEFT_OUT:
             texts = (" ".join(text[:MAX_LEFT_OUT_CHARACTERS].split()) for text in (pair.source, pair.target))
-            self._file.write("\t".join([pair.file, str(pair.line), reason, *texts]) + "\n")
+            self._write("\t".join([pair.file, str(pair.line), reason, *texts]))
 
     def summary(self) -> str:
         """A line that names the file; empty if nothing was left out."""
@@ -211,28 +234,19 @@ LISTED = 1_000_000
 """Maximum number of lines in the listing: a small archive may have more bad lines than the disk can hold."""
 
 
-class SkipReport:
+class SkipReport(Listing):
     """Collects bad lines; `add` is the `on_bad_line` of `read_pairs`, and its `on_unused`.
 
     The first few unreadable lines are reported immediately. Each line is written as `file:line: reason` to the file
-    `listing`, which is created only if needed. Use it in a `with` block.
+    `listing`.
     """
 
     def __init__(self, listing: Path, say: Callable[[str], None]) -> None:
-        self.total = 0
-        self._listing, self._say = listing, say
-        self._file: TextIO | None = None
+        super().__init__(listing)
+        self._say = say
         self._unread = 0
         self._counts: dict[tuple[bool, str], int] = {}
         self._first: dict[tuple[bool, str], str] = {}
-
-    def __enter__(self) -> SkipReport:
-        self._listing.unlink(missing_ok=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
 
     def add(self, line: BadLine) -> None:
         """Report, count and list a line."""
@@ -244,16 +258,13 @@ class SkipReport:
             self._unread += 1
             if self._unread <= NAMED:
                 self._say(f"skipped {line}")
-        if self._file is None:
-            self._listing.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(self._listing, "w", encoding="utf-8")  # noqa: SIM115 - closed when the block is left
         if self.total <= LISTED:
-            self._file.write(f"{line}\n")
+            self._write(str(line))
 
     def summary(self) -> str:
         """A line of counts, and a line with an example for each reason; empty if nothing was skipped."""
         first = f"the first {LISTED:,} of them" if self.total > LISTED else "each of them"
-        where, lines = f"; {first} in {self._listing}", list[str]()
+        where, lines = f"; {first} in {self._path}", list[str]()
         if self._unread:
             lines.append(f"skipped {counted(self._unread, 'line')} that cannot be read{where}")
             lines += self._reasons("skipped", unused=False)
