@@ -154,6 +154,35 @@ def test_a_document_is_not_finished_by_another_model(
     assert run(9) == (0, 3)
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_memory_is_reused_by_processes(limelight: Limelight, trained: Path, tmp_path: Path, *, alone: bool) -> None:
+    """Of one file and of many; also if the index cannot be beside the file, whose folder nothing can be written to."""
+    (tmp_path / "old").mkdir()
+    memory = tmp_path / "old" / "memory.tsv"
+    memory.write_text("The old dog sees X-123.\tDas steht so im Speicher.\n", encoding="utf-8")
+    if not alone:
+        (tmp_path / "old" / "memory.tsv.en-lumi.index.partial").mkdir()  # where the index is written first
+    texts = []
+    for name in ("a.txt", "b.txt"):
+        texts.append(tmp_path / name)
+        texts[-1].write_text("A dog.\nThe old dog sees X-123.\n", encoding="utf-8")
+    given = ["translate", "--model", trained, "--memory", memory, "--workers", 2]
+    ended = limelight(*given, texts[0], "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out.splitlines()[1])
+    assert (found["text"], found["matches"][0]["origin"]) == ("Das steht so im Speicher.", f"{memory}:1")
+    assert ("the index is temporary" in ended.err) != alone
+    ended = limelight(*given, *texts, "-o", f"{tmp_path}/out/")
+    assert ended.code == 0, ended.err
+    for text in texts:
+        lines = (tmp_path / "out" / text.name).read_text(encoding="utf-8").splitlines()
+        assert (len(lines), lines[1]) == (2, "Das steht so im Speicher.")
+    memory.write_text("The old dog sees X-123.\tAnders.\n", encoding="utf-8")
+    ended = limelight(*given, *texts, "-o", f"{tmp_path}/out/")
+    assert ended.code == 2
+    assert "its results were made with other settings: memory" in ended.err
+
+
 def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory.tsv"
     memory.write_text("The old dog sees X-123.\tDas steht so im Speicher.\n", encoding="utf-8")
@@ -165,10 +194,6 @@ def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained
     ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--memory", memory)
     assert ended.code == 0
     assert (tmp_path / "b.md").read_text(encoding="utf-8").startswith("# Das steht so im Speicher.\n")
-    for more in (["--workers", 2, memory, memory, "-o", f"{tmp_path}/out/"], ["--workers", 2, memory]):
-        ended = limelight("translate", "--model", trained, "--memory", memory, *more)
-        assert (ended.code, ended.out) == (2, "")
-        assert f"--memory {memory}" in ended.err
     ended = limelight("translate", "--model", trained, "A dog.", "--memory", tmp_path / "none.tmx")
     assert (ended.code, ended.out) == (2, "")
     assert "none.tmx: there is no such file" in ended.err

@@ -19,12 +19,12 @@ from limelight.errors import RunError, UserError, counted
 from limelight.files import sha256
 
 if TYPE_CHECKING:
+    from limelight.config import RunConfig
     from limelight.documents.report import Report
     from limelight.pipelines.job import Text
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import Translator
     from limelight.text.translation_memory import TranslationMemory
-
 
 Everything = Annotated[
     bool, option("--all", "In bilingual documents, also translate segments that have a translation.")
@@ -78,20 +78,21 @@ def refuse_with(must_include: Sequence[str] | None, **others: Any) -> None:
             raise UserError(f"--must-include and {name} exclude each other: put the terms into a --glossary")
 
 
-def memory_of(path: Path | None, translator: Translator, asked: Mapping[str, Any]) -> TranslationMemory | None:
+def memory_of(path: Path | None, config: RunConfig, asked: Mapping[str, Any]) -> TranslationMemory | None:
     """The memory in the direction that is asked for, or in the only one of the model; None without a file.
 
     Raises `UserError` for a file that cannot be read, and if the direction is not known.
     """
     if path is None:
         return None
+    from limelight.config import directions_of
     from limelight.text.readers.pairs import names_languages
     from limelight.text.translation_memory import open_memory
 
-    source, target = asked["source_lang"], asked["target_lang"]
-    if len(translator.directions) == 1:
-        source, target = source or translator.directions[0].source, target or translator.directions[0].target
-    if translator.directions and not (source and target) and not names_languages([path]):
+    source, target, directions = asked["source_lang"], asked["target_lang"], directions_of(config.data)
+    if len(directions) == 1:
+        source, target = source or directions[0].source, target or directions[0].target
+    if directions and not (source and target) and not names_languages([path]):
         raise UserError(
             f"--memory {path}: its languages are not in the file, and the model has several: add --from and --to"
         )
@@ -129,7 +130,7 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
     return Job(path, output, everything, report)
 
 
-def _settings(given: Mapping[str, Any], translator: Translator, memory: Path | None) -> dict[str, Any]:
+def _settings(given: Mapping[str, Any], translator: Translator) -> dict[str, Any]:
     """The options of a translation as JSON takes them, with the content of files."""
     terms = json.dumps(given["glossary"].terms if given["glossary"] is not None else ())
     return {
@@ -137,14 +138,13 @@ def _settings(given: Mapping[str, Any], translator: Translator, memory: Path | N
         "sampling": repr(given["sampling"]),
         "protect": [each.name for each in translator.options(**given).protectors],
         "glossary": hashlib.sha256(terms.encode()).hexdigest(),
-        "memory": sha256(memory) if memory else "",
+        "memory": sha256(Path(given["memory"].name)) if given["memory"] is not None else "",
     }
 
 
 def translate_documents(
-    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_with: Mapping[str, Any],
-    memory: Path | None = None,
-) -> None:  # fmt: skip
+    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_with: Mapping[str, Any]
+) -> None:
     """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out.
 
     `asked` are options of `Translator.translate`. `made_with` is what the translations depend on besides these and the
@@ -157,7 +157,6 @@ def translate_documents(
 
     translator = new_translator()
     given = {name: value for name, value in asked.items() if name != "batch_tokens"}
-    given["memory"] = memory_of(memory, translator, asked)
     if given["protect"] is None:
         given["protect"] = True  # also with a model that was not trained with placeholders
     direction = asked["source_lang"], asked["target_lang"]
@@ -181,7 +180,7 @@ def translate_documents(
                 return chosen.direction.target
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
-    settings = _settings(given, translator, memory)
+    settings = _settings(given, translator)
     work = Work(
         translate,
         Options(*direction, job.everything),

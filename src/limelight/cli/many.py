@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from limelight.corpus.translate import Engine, Report
     from limelight.corpus.worker import Done, WorkerSettings
     from limelight.text.glossary import Glossary
+    from limelight.text.translation_memory import TranslationMemory
 
 ENOUGH = 4000
 """Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
@@ -145,9 +146,9 @@ class TranslateOptions(NamedTuple):
     precision: str | None
     shortlist: bool
     options: Mapping[str, Any]
-    """Options of `Translator.translate`, without the glossary."""
+    """Options of `Translator.translate`, without the glossary and the memory."""
     glossary: Path | None
-    memory: Path | None = None
+    memory: TranslationMemory | None
 
     def terms(self) -> Glossary | None:
         """The glossary. Raises `UserError` if it cannot be read."""
@@ -179,10 +180,6 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
         raise UserError(
             "--json and --n-best are for one file: of many the translations are written, in their own format"
         )
-    if asked.memory is not None:
-        raise UserError(
-            f"--memory {asked.memory} is for one file, or a folder of documents; translate one after another"
-        )
     sampling = asked.options["sampling"]
     if sampling is not None and sampling.seed is None:
         raise UserError("--sample over many files needs --seed N")
@@ -194,6 +191,7 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
         "options": {name: value for name, value in asdict(settings)["options"].items() if name != "batch_tokens"},
         "shortlist": asked.shortlist,
         "glossary": sha256(asked.glossary) if asked.glossary else "",
+        "memory": sha256(Path(asked.memory.name)) if asked.memory is not None else "",
     }
     job = CorpusJob(
         tuple(many.inputs), Path(many.output), made_of,
@@ -220,9 +218,7 @@ def by_processes(
 ) -> tuple[Iterator[str | None], Iterator[Done] | None]:
     """What each line became, translated by several processes; None if one process should do it: for
     short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
-    alone = asked.options["protect"] or asked.glossary or asked.memory or asked.options["sampling"]
-    if asked.memory is not None and (many.workers or 1) > 1:
-        raise UserError(f"--memory {asked.memory} is used by one process: leave out --workers")
+    alone = asked.options["protect"] or asked.glossary or asked.memory is not None or asked.options["sampling"]
     if many.workers == 1 or (many.workers is None and (file is None or not file.is_file() or alone)):
         return lines, None
     if many.workers is None:
@@ -251,7 +247,7 @@ def _settings(workers: int | None, asked: TranslateOptions, *, form: str) -> tup
     threads = asked.machine.threads or max(1, _cores() // workers)
     return workers, WorkerSettings(
         asked.folders, options, device, threads, asked.precision and str(asked.precision), asked.shortlist,
-        str(asked.glossary or ""), form,
+        str(asked.glossary or ""), form, (str(asked.memory.index), asked.memory.name) if asked.memory else (),
     )  # fmt: skip
 
 

@@ -93,8 +93,13 @@ def translate(
         "formality": formality, "domain": domain, "batch_tokens": batch_tokens,
         "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
-    folders, _ = find_models(model, source=source, target=target, translates=True, pivot=not no_pivot, bundled=True)
-    all_of_it = many.TranslateOptions(folders, Machine(device, threads), precision, shortlist, asked, glossary, memory)
+    folders, configs = find_models(
+        model, source=source, target=target, translates=True, pivot=not no_pivot, bundled=True
+    )
+    segments = documents.memory_of(memory, configs[0], asked)
+    all_of_it = many.TranslateOptions(
+        folders, Machine(device, threads), precision, shortlist, asked, glossary, segments
+    )
     _translate(given, (file, text), all_of_it, job, "json" if as_json else "n-best" if n_best > 1 else "text")
 
 
@@ -110,7 +115,7 @@ def _translate(
     documents.refuse_with(asked.options["must_include"], documents=job, **others)
     if given.is_corpus:
         return many.translate_corpus(given, asked, form)
-    options = {**asked.options, "glossary": asked.terms()}
+    options = {**asked.options, "glossary": asked.terms(), "memory": asked.memory}
     brief = what[1] is not None and len(what[1]) <= BRIEF
     new_translator = partial(
         open_translator, asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist, brief=brief
@@ -118,7 +123,7 @@ def _translate(
     if job is not None:
         of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
         made_of = made_with(asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
-        return documents.translate_documents(job, new_translator, of_documents, made_of, asked.memory)
+        return documents.translate_documents(job, new_translator, of_documents, made_of)
     texts = live_lines_of(*what)
     with lines_to(given.file) as write:
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])
@@ -126,7 +131,6 @@ def _translate(
             translator = new_translator(aside=True)
             if what[1] is not None and options["guards"] and not options["source_lang"]:
                 translator.require_language(what[1], options["target_lang"], pivot=options["pivot"])
-            options["memory"] = documents.memory_of(asked.memory, translator, options)
             greet(*what)
             found = _shown(translator.translate_stream(texts, **options), form)
         _write(found, write, form)

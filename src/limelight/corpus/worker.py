@@ -17,13 +17,16 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from limelight.child import Header, read_frame, write_frame
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
+    from limelight.pipelines.options import Options
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import TextJob, Translator
 
@@ -61,6 +64,8 @@ class WorkerSettings:
     glossary: str = ""
     form: str = "text"
     """Form of the lines: see `shown`."""
+    memory: Sequence[str] = ()
+    """The index of a translation memory and the name of its file."""
 
 
 def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
@@ -105,6 +110,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
 def _translating(settings: WorkerSettings, translator: Translator, asked: dict[str, Any]) -> Translate:
     from limelight.pipelines.job import Text
     from limelight.text.glossary import read_glossary
+    from limelight.text.translation_memory import TranslationMemory
 
     batch_tokens = asked.pop("batch_tokens")
     if settings.glossary:
@@ -112,7 +118,7 @@ def _translating(settings: WorkerSettings, translator: Translator, asked: dict[s
         asked["glossary"] = read_glossary(settings.glossary, *languages)
     options = translator.options(**asked)
 
-    def translate(texts: Sequence[str], first: int) -> list[Outcome]:
+    def translate(texts: Sequence[str], first: int, options: Options = options) -> list[Outcome]:
         given = (Text(text, number) for number, text in enumerate(texts, start=first))
         jobs = list(translator.jobs(given, options))
         translator.work(jobs, batch_tokens)
@@ -127,7 +133,16 @@ def _translating(settings: WorkerSettings, translator: Translator, asked: dict[s
         return Done(shown(found, number - 1, settings.form), sorted(set(found.warnings)), found.confidence)
 
     translate(["a"], 1)  # what is made at first use is made once, before the workers are forked
-    return translate
+    if not settings.memory:
+        return translate
+
+    @cache
+    def with_memory() -> Options:
+        index, name = settings.memory
+        return replace(options, memory=TranslationMemory(Path(index), name))
+
+    # Each worker opens the memory at its first task: a connection to a database must not be used after a fork.
+    return lambda texts, first: translate(texts, first, with_memory())
 
 
 def main(load: Callable[[WorkerSettings, int], Translate] = open_texts) -> None:
