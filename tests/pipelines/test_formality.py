@@ -91,6 +91,18 @@ def test_what_is_only_preferred_is_left_out() -> None:
     assert not translator().has_formality("de")
 
 
+@pytest.mark.parametrize("code", ["de@formal", "de-formal", "DE_formal", "de_DE@formal", "de-AT@Formal"])
+def test_a_variant_of_a_language_names_the_form(code: str) -> None:
+    """As Weblate names them."""
+    text = "can you help me"
+    assert {tuple(each) for each in tags(KNOWING, text, target_lang=code)} == {("<2de>", "<formal>")}
+    assert {tuple(each) for each in tags(translator(), text, target_lang=code)} == {("<2de>",)}
+    other = tags(KNOWING, text, target_lang=code, formality="informal")
+    assert {tuple(each) for each in other} == {("<2de>", "<informal>")}
+    english = tags(KNOWING, "kannst du mir helfen", source_lang="de", target_lang=code.lower().replace("de", "en"))
+    assert {tuple(each) for each in english} == {("<2en>",)}
+
+
 def test_a_model_trained_with_similar_translations_gets_that_of_the_memory(tmp_path: Path) -> None:
     path = tmp_path / "m.tsv"
     path.write_text("can you help us\tkannst du uns helfen\nabout something else\tanders\n", encoding="utf-8")

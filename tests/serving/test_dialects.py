@@ -86,6 +86,37 @@ def test_deepl_asks_for_the_form_of_address_that_a_model_knows() -> None:
     assert asked == [None, "formal", "informal", "prefer_formal", "prefer_informal", None, "formal"]
 
 
+def test_every_api_takes_the_form_of_address_from_a_variant_of_a_language() -> None:
+    """Weblate has languages such as `de@informal`; a glossary for one is a glossary for German."""
+    one = translator(table(1))
+    asked: list[str] = []
+
+    def options(**given: Any) -> Options:
+        asked.append((given["target_lang"], given.pop("formality", None)))
+        return Translator.options(one, **given)
+
+    one.options = options  # type: ignore[method-assign]
+    with running({"one": one}) as service:
+        strings = {"source_language": "en", "target_language": "de@formal", "strings": [{"source": "dab", "parts": []}]}
+        chat = {"model": "one", "messages": [{"role": "user", "content": json.dumps(strings)}]}
+        sent = {
+            "/v2/translate": {"text": ["dab"], "target_lang": "DE@INFORMAL"},
+            "/translate": {"q": "dab", "source": "en", "target": "de_formal"},
+            "/api/v1/translate": {"text": "dab", "target_lang": "de_DE@informal"},
+            "/v1/chat/completions": chat,
+        }
+        for path, body in sent.items():
+            assert service.post(path, body).status == 200, path
+        assert asked == [("de", f"prefer_{form}") for form in ("informal", "formal", "informal", "formal")]
+        said = service.post("/v2/translate", {"text": ["dab"], "target_lang": "de@formal", "formality": "prefer_less"})
+        assert (said.status, asked[-1]) == (200, ("de", "prefer_informal"))
+        entries = {"entries": "a\tb", "entries_format": "tsv"}
+        made = service.post("/v2/glossaries", {"name": "g", "source_lang": "EN", "target_lang": "DE@FORMAL", **entries})
+        assert made.status == 201
+        refused = service.post("/v2/translate", {"text": ["dab"], "target_lang": "de@polite"})
+        assert (refused.status, "de@polite is not supported" in refused.value["message"]) == (400, True)
+
+
 def test_deepl_lists_languages_of_version_3(service: Running) -> None:
     found = {each["lang"]: each for each in service.get("/v3/languages?resource=translate_text").value}
     uses = {code: (each["usable_as_source"], each["usable_as_target"]) for code, each in found.items()}

@@ -61,6 +61,8 @@ def test_what_only_looks_like_one_is_text(text: str) -> None:
         ("You are an English-to-German translator.", "en", ("de",)),
         ("Translate the user's message into German. Say nothing else.", "", ("de",)),
         ("You translate text\nfrom language 'en'\nto language 'pt_BR'\nwith precision.", "en", ("pt_BR",)),
+        ("You translate text\nfrom language 'en'\nto language 'de@formal'\nwith precision.", "en", ("de-formal",)),
+        ("You translate text\nfrom language 'en'\nto language 'de_AT@formal'\nwith care.", "en", ("de_AT-formal",)),
         ("Target language: de", "", ("de",)),
         ("Translate English to French and French to English.", "", ("fr", "en")),
         ("Translate from French (Canada) into Brazilian Portuguese.", "fr", ("pt",)),

@@ -4,6 +4,7 @@ A model of one direction uses no tags: training on pairs of another direction wo
 so such pairs are refused. A model of several directions reads the tag of the target language before each source.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -184,14 +185,25 @@ def _named(direction: Direction) -> bool:
     return direction.source != UNNAMED["source"] and direction.target != UNNAMED["target"]
 
 
+_FORM = re.compile(r"[@_-](formal|informal)$", re.IGNORECASE)
+
+
+def split_form(language: str) -> tuple[str, str]:
+    """A code and the form of address that it names: `de` and `formal` for `de@formal`, as Weblate writes it, and for
+    `de-formal`; an empty string for other codes."""
+    found = _FORM.search(language)
+    return (language[: found.start()], found[1].lower()) if found else (language, "")
+
+
 SYNONYMS = {"iw": "he", "in": "id", "ji": "yi", "nb": "no", "zt": "zh-hant"}
 """Codes that stand for a language beside the usual one: former ones, and those of some translation services."""
 
 
 @lru_cache(maxsize=256)
 def same_language(asked: str, there: str) -> bool:
-    """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case is ignored."""
-    one, other = (_usual(name.lower().replace("_", "-")) for name in (asked, there))
+    """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case and a form of
+    address (`split_form`) are ignored."""
+    one, other = (_usual(split_form(name)[0].lower().replace("_", "-")) for name in (asked, there))
     return one == other or one == other.partition("-")[0] or one.partition("-")[0] == other
 
 

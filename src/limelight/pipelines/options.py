@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from limelight.config import DecodingConfig
+from limelight.config.directions import split_form
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
@@ -38,7 +39,7 @@ class TextOptions(SearchOptions, total=False):
     pivot: go through another language of the model if it has no direct direction, such as de-en and en-fr for de-fr.
         Default: True. False refuses such a text.
     formality: `formal` or `informal`: the form of address, for a model that was trained with it, else an error;
-        `prefer_formal` or `prefer_informal`: as far as the model can.
+        `prefer_formal` or `prefer_informal`: as far as the model can, which `target_lang="de@formal"` means, too.
     domain: the domain of the text, for a model that was trained with its tag.
     detected: nobody has named `source_lang`. As without `source_lang`, a text that is clearly in the target language
         comes back unchanged, and one that is clearly in another language has a warning. Not without `guards`.
@@ -105,16 +106,17 @@ class Options:
             phrases = Phrases.of(include, exclude)
         if include and glossary is not None:
             raise UserError("must_include and a glossary exclude each other: name the phrases in the glossary")
+        target, form = split_form(asked.get("target_lang") or "")
         made = cls(
             search,
             draft=search if once == searched else search_settings(config, cast(SearchOptions, once)),
             beam_given=asked.get("beam_size") is not None,
             source_lang=asked.get("source_lang") or "",
-            target_lang=asked.get("target_lang") or "",
+            target_lang=target,
             lines=bool(asked.get("lines")),
             guards=bool(asked.get("guards", True)),
             pivot=bool(asked.get("pivot", True)),
-            formality=_formality(asked.get("formality")),
+            formality=_formality(asked.get("formality") or (form and f"prefer_{form}")),
             domain=asked.get("domain") or "",
             detected=bool(asked.get("detected")) or not asked.get("source_lang"),
             protectors=_protectors(asked.get("protect"), phrases, default=protects),

@@ -11,7 +11,7 @@ from functools import partial
 from html import unescape
 from typing import Any, NamedTuple
 
-from limelight.config.directions import Direction
+from limelight.config.directions import Direction, split_form
 from limelight.serving.catalog import Catalog, Model, Way
 from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys
@@ -548,10 +548,12 @@ def _require_room(client: Client, ways: Sequence[Way]) -> None:
 
 
 def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
-    languages: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+    own: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
     if not ask.source:
-        languages["detected"] = True
-    return {**languages, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
+        own["detected"] = True
+    if form := split_form(ask.target)[1]:
+        own["formality"] = f"prefer_{form}"
+    return {**own, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
 
 
 async def _apart(ask: Ask, text: str, way: Way) -> SegmentedText:

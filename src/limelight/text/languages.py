@@ -235,8 +235,8 @@ def _foreign_script(text: str, code: str) -> str:
 
 
 def normal_code(language: str) -> str:
-    """`de` for `de-AT`, `DE_at` and `deu`."""
-    code = re.split(r"[-_]", language.lower(), maxsplit=1)[0]
+    """`de` for `de-AT`, `DE_at`, `de@formal` and `deu`."""
+    code = re.split(r"[-_@]", language.lower(), maxsplit=1)[0]
     return _OTHER_CODES.get(code, code)
 
 

@@ -61,9 +61,9 @@ _QUOTED = re.compile(
 _BEFORE_NAME = re.compile(
     r"(?:the[ \t]+)?(?:(?:target|source)[ \t]+)?(?P<said>language[ \t]*:?[ \t]*)?(?P<quote>[\"'“‘`*]*)", re.IGNORECASE
 )
-_NAME_WORDS = re.compile(r"[^\W\d_][\w-]*(?:[ \t]+[^\W\d_][\w-]*){0,2}")
+_NAME_WORDS = re.compile(r"[^\W\d_][\w@-]*(?:[ \t]+[^\W\d_][\w@-]*){0,2}")
 _AFTER_NAME = re.compile(r"[\"'”’`*]*(?:[ \t]*\([^()\n]{1,60}\))?")
-_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_@][A-Za-z]{2,8})?")
+_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_@][A-Za-z]{2,8}){0,2}")
 _QUALIFIER = re.compile(
     r"(?:simplified|traditional|brazilian|european|british|american|canadian|swiss|austrian|mexican|formal|informal|"
     r"standard|modern|natural|fluent|idiomatic|correct)[ \t]+",
@@ -189,7 +189,7 @@ def _terms(rows: Any) -> Iterator[tuple[str, str]]:
 
 def language_of(name: str, *, codes: bool = False) -> str:
     """The code of a language named in a prompt: `German`, `Brazilian Portuguese`, `Deutsche`, and with `codes` also
-    `de_AT`; empty for anything else."""
+    `de_AT` and `de@formal`; empty for anything else."""
     name = name.strip()
     if codes and _CODE.fullmatch(name) and re.split("[-_@]", name)[0].lower() in NAMES:
         return name.replace("@", "-")
@@ -205,7 +205,7 @@ def _leading(text: str, *, codes: bool = False) -> tuple[str, int]:
     if head is None or words is None:
         return "", 0
     codes = codes or bool(head["said"] or head["quote"])
-    ends = [match.end() for match in re.finditer(r"[\w-]+", words[0])]
+    ends = [match.end() for match in re.finditer(r"[\w@-]+", words[0])]
     for end in reversed(ends):
         found = language_of(words[0][:end], codes=codes)
         if found:
