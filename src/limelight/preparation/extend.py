@@ -37,7 +37,7 @@ def require_extendable(config: RunConfig, tokenizers: Tokenizers) -> None:
         )
     if tokenizers.source is not tokenizers.target:
         raise UserError(
-            f"{config.begin_with}: it has a vocabulary for each side, and only a joint one can be extended; {remedy}"
+            f"{config.begin_with}: each side has a tokenizer of its own, and only a joint one can be extended; {remedy}"
         )
     try:
         extend_tokenizer(tokenizers.target, merges=1)
