@@ -34,7 +34,17 @@ def test_tikz_has_every_number_and_no_bare_special_character():
     assert [float(value) for *_, value in points[:6]] == NUMBERS.flatten().tolist()
     assert r"yticklabels={{x},{50 \%}}" in text
     assert r"xticklabels={{\_a},{b,c},{\textless{}/s\textgreater{}}}" in text
-    assert r"a\_b $\to$ c" in text
+    assert r"a\_b \textrightarrow{} c \\ \textit{one}" in text
+
+
+def test_tikz_is_what_latex_accepts():
+    """As pdflatex has found it: no matrix plot of one row, lines of a title, characters that its fonts lack."""
+    labels = ["→", "−", "a\nb", "`"]
+    text = View("own", "first\nsecond", [Panel("one", np.ones((1, 4)), ["x"], labels)]).to_tikz()
+    assert "matrix plot" not in text
+    assert r"title={first \\ second}" in text
+    assert r"{{\textrightarrow{}},{\textminus{}},{a?b},{\textasciigrave{}}}" in text
+    assert "xmax=3.5" in text and "ymax=0.5" in text
 
 
 def test_tikz_of_curves():

@@ -79,10 +79,12 @@ def _axis(panel: Panel, number: int, title: str, *, alone: bool) -> list[str]:
     place = (
         "" if number == 0 else f"  at={{(panel{number - 1}.below south west)}}, anchor=above north west, yshift=-4mm,\n"
     )
-    heading = " ".join(filter(None, [_tex(title), "" if alone else rf"\textit{{{_tex(panel.name)}}}"]))
+    heading = r" \\ ".join([*map(_tex, title.splitlines()), *([] if alone else [rf"\textit{{{_tex(panel.name)}}}"])])
     options = (
-        f"  name=panel{number}, title={{{heading}}}, title style={{align=left, font=\\small}},\n{place}"
-        f"  scale only axis, width={4 * columns}mm, height={4 * rows}mm, enlargelimits=false, axis on top,\n"
+        f"  name=panel{number}, title={{{heading}}},\n{place}"
+        "  title style={at={(xticklabel cs:0.5)}, anchor=south, align=center, text width=12cm, font=\\small},\n"
+        f"  scale only axis, width={4 * columns}mm, height={4 * rows}mm, axis on top,\n"
+        f"  xmin=-0.5, xmax={columns - 0.5}, ymin=-0.5, ymax={rows - 0.5},\n"
         "  y dir=reverse, tick style={draw=none}, xticklabel pos=upper,\n"
         "  xticklabel style={rotate=90, anchor=west, font=\\footnotesize}, yticklabel style={font=\\footnotesize},\n"
         f"  xtick={{0,...,{columns - 1}}}, xticklabels={{{_labels(panel.columns)}}},\n"
@@ -90,8 +92,9 @@ def _axis(panel: Panel, number: int, title: str, *, alone: bool) -> list[str]:
         "  colormap={ink}{gray(0)=(1) gray(1)=(0)}, point meta min=0, point meta max=1]"
     )
     numbers = [f"{column} {row} {value:.4g}" for (row, column), value in np.ndenumerate(panel.values)]
-    plot = rf"\addplot[matrix plot*, point meta=explicit, mesh/cols={columns}] table[meta index=2] {{"
-    return [r"\begin{axis}[", options, plot, *numbers, "};", r"\end{axis}"]
+    # No matrix plot: that has at least two rows and columns.
+    plot = r"\addplot[scatter, scatter src=explicit, only marks, mark=square*, mark size=2mm, line width=0.1pt]"
+    return [r"\begin{axis}[", options, plot, "  table[meta index=2] {", *numbers, "};", r"\end{axis}"]
 
 
 def curves_tikz(panels: Mapping[str, Mapping[str, Sequence[float]]], *, across: str) -> str:
@@ -116,7 +119,8 @@ def _labels(texts: Sequence[str]) -> str:
 
 SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", "▁": r"\_", "\n": " ", "→": r"$\to$",
+    ">": r"\textgreater{}", "|": r"\textbar{}", "▁": r"\_", "\n": " ", "→": r"\textrightarrow{}",
+    "−": r"\textminus{}", "`": r"\textasciigrave{}", "\ufffd": "?",
     **{each: f"\\{each}" for each in "#$%&_{}"},
 }  # fmt: skip
 
