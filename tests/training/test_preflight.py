@@ -50,7 +50,7 @@ IMPOSSIBLE = [
     ("training.device=cuda", r"training\.device=cuda, but torch finds no CUDA device here"),
     (
         "tokens.kind=wordpiece",
-        r"tokens\.sampling is 0\.2, but WordPiece cannot sample; set it to 0, or tokens\.kind to",
+        r"tokens\.sampling is 0\.2, but WordPiece has only one segmentation; set it to 0, or tokens\.kind to",
     ),
     ("tokens.kind=characters", r"tokens\.sampling is 0\.2, but characters have only one segmentation"),
     ("tokens.joint=false", r"model\.tie=three-way .* set tokens\.joint=true, or model\.tie=two-way"),

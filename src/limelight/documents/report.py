@@ -26,7 +26,7 @@ _SIGN_OF_AMOUNT = re.compile(r"[$%]\s?\d|\d\s?[$%]|(?<=\d)\u00a0|\u00a0(?=\d)")
 _CODE_SIGN = re.compile(r"[{}<>\[\]\\|@#~^_`=&*$%\u00a0]")
 
 
-def changed_signs(source: str, output: str) -> tuple[str, ...]:
+def unequal_signs(source: str, output: str) -> tuple[str, ...]:
     """The signs that occur more or less often in the output than in the source. An amount may be
     written in words, and languages have other spaces beside its unit."""
     if not (_CODE_SIGN.search(source) or _CODE_SIGN.search(output)):
@@ -286,7 +286,7 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield f"other unit {', '.join(units)}"
     if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, kept.text))):
         yield f"lost address {', '.join(addresses)}"
-    if signs := changed_signs(source, output):
+    if signs := unequal_signs(source, output):
         yield f"sign changed {' '.join(signs)}".replace("\u00a0", "&nbsp;")
     if source.count("(") == source.count(")") and output.count("(") != output.count(")"):
         yield "bracket without its partner"

@@ -24,6 +24,7 @@ from limelight.tokens.tokenizer import (
     is_control,
     require_count,
     require_ids,
+    require_no_sampling,
 )
 from limelight.tokens.vocabulary import no_text, require_size
 
@@ -94,11 +95,7 @@ class CharacterTokenizer(Pieces):
         Raises:
             UserError: `amount` is not 0.
         """
-        if amount != 0:
-            raise UserError(
-                f"tokens.sampling is {amount}, but characters have only one segmentation; set it to 0, "
-                "or tokens.kind to bpe or unigram"
-            )
+        require_no_sampling(amount, "characters have")
         return self.encode_batch(texts)
 
     def decode(self, ids: Sequence[int]) -> str:

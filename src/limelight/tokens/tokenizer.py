@@ -281,6 +281,15 @@ class Pieces:
         return group_words(self.pieces(ids), [self._alone[number] for number in ids])
 
 
+def require_no_sampling(amount: float, what: str) -> None:
+    """Raises `UserError` unless `amount` is 0, for a tokenizer that has one segmentation of a text."""
+    if amount != 0:
+        raise UserError(
+            f"tokens.sampling is {amount}, but {what} only one segmentation; set it to 0, "
+            "or tokens.kind to bpe or unigram"
+        )
+
+
 def require_count(count: int) -> None:
     """Raises `UserError` for fewer tokens than the special ones, or more than `MAX_PIECES`."""
     if not 2 <= count <= MAX_PIECES:

@@ -27,6 +27,7 @@ from limelight.tokens.tokenizer import (
     normalize,
     require_count,
     require_ids,
+    require_no_sampling,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
 
@@ -83,11 +84,7 @@ class WordPieceTokenizer(Pieces):
         Raises:
             UserError: `amount` is not 0.
         """
-        if amount != 0:
-            raise UserError(
-                f"tokens.sampling is {amount}, but WordPiece cannot sample; set it to 0, "
-                "or tokens.kind to bpe or unigram"
-            )
+        require_no_sampling(amount, "WordPiece has")
         return self.encode_batch(texts)
 
     def decode(self, ids: Sequence[int]) -> str:

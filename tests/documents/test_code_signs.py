@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.documents.report import changed_signs
+from limelight.documents.report import unequal_signs
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from limelight.documents.report import changed_signs
         ("[a] {b}", "{A} [B]", ()),
     ],
 )
-def test_changed_signs(source: str, output: str, signs: tuple[str, ...]) -> None:
-    assert changed_signs(source, output) == signs
+def test_unequal_signs(source: str, output: str, signs: tuple[str, ...]) -> None:
+    assert unequal_signs(source, output) == signs
