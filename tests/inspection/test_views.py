@@ -44,7 +44,8 @@ def test_tikz_is_what_latex_accepts():
     assert "matrix plot" not in text
     assert r"title={first \\ second}" in text
     assert r"{{\textrightarrow{}},{\textminus{}},{a?b},{\textasciigrave{}}}" in text
-    assert "xmax=3.5" in text and "ymax=0.5" in text
+    assert "xmax=3.5" in text
+    assert "ymax=0.5" in text
 
 
 def test_tikz_of_curves():
