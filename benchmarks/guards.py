@@ -4,11 +4,13 @@
     python -m benchmarks.guards --data DATA --model RUN --name captions
     python -m benchmarks.guards --data DATA --most 500      (quick)
     python -m benchmarks.guards --data DATA --only tatoeba --only multi30k
+    python -m benchmarks.guards --data DATA --only dates --only placeholders
 
 A change counts as better or worse from half a point of chrF of its text on, and belongs to each guard that found a
-fault in the first translation. Text that is in the target language already (`kept`) should come back as it is. The
-warning `negation` is measured on references, and on references of which the negation was removed (`planted`). With
-`--dev`, everything is measured on the development parts, or parts of the training text, that decisions are made on.
+fault in the first translation. `dates` and `placeholders` are sentences of Tatoeba with these. Text that is in the
+target language already (`kept`) should come back as it is. The warning `negation` is measured on references, and on
+references of which the negation was removed (`planted`). With `--dev`, everything is measured on the development parts,
+or parts of the training text, that decisions are made on.
 """
 
 import random
@@ -23,6 +25,7 @@ from typing import Annotated, Any, NamedTuple
 import sacrebleu
 import typer
 
+from benchmarks.guard_cases import with_dates, with_placeholders
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from limelight.config import Direction
@@ -150,6 +153,9 @@ def _corpora(data: Path, directions: Sequence[Direction], *, dev: bool) -> Itera
                 if dev and name in TECHNICAL:
                     pairs = random.Random(name).sample(pairs, min(TRAIN_SAMPLE, len(pairs)))
                 yield Corpus(name, direction, pairs)
+                if name == "tatoeba":
+                    yield Corpus("dates", direction, [*with_dates(pairs, direction)])
+                    yield Corpus("placeholders", direction, [*with_placeholders(pairs)])
 
 
 def _cut(corpus: Corpus, most: int | None) -> Corpus:

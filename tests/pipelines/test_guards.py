@@ -18,7 +18,7 @@ from limelight.pipelines import guards
 from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation, Word
-from limelight.text import measures, number_changes
+from limelight.text import checks, number_changes
 from limelight.text.checks import recased
 from limelight.text.marking import annotated, has_marks, show_marks
 
@@ -413,7 +413,7 @@ def test_a_translation_without_faults_is_checked_once_and_left_as_it_was(monkeyp
         counted(module, name)
     for name in ("find_numbers", "word_values"):
         counted(number_changes, name)
-    counted(measures, "units_of")
+    counted(checks, "lost_units")
     found, asked = translated("the dog sees birds", lambda *_: ["der Hund sieht Vögel"])
     assert (found.text, len(asked)) == ("der Hund sieht Vögel", 1)
     assert counts == {"checked": 1, "faults": 1}
