@@ -2,8 +2,10 @@
 
 import pytest
 
-from benchmarks.guard_cases import with_dates, with_placeholders
+from benchmarks.guard_cases import NEW_UNITS, with_addresses, with_amounts, with_dates, with_placeholders
 from limelight.config import Direction
+from limelight.text.checks import find_addresses
+from limelight.text.measures import units_of
 from limelight.text.number_notation import find_dates
 
 
@@ -34,4 +36,20 @@ def test_names_become_the_same_placeholders() -> None:
         ("Tom knows Tom.", "Tom kennt Tom."),
         ("He saw her.", "Er sah sie."),
     ]
-    assert [*with_placeholders(pairs)] == [("{name} saw {other}.", "{other} wurde von {name} gesehen.")]
+    assert [*with_placeholders(pairs, Direction("en", "de"))] == [
+        ("{name} saw {other}.", "{other} wurde von {name} gesehen.")
+    ]
+
+
+def test_both_sides_get_the_same_address() -> None:
+    pairs = [("Tom saw her.", "Tom sah sie."), ("Tom saw Mary.", "Tom sah Mary.")]
+    [(source, target)] = with_addresses(pairs, Direction("en", "de"))
+    assert find_addresses(source) == find_addresses(target) != []
+
+
+def test_both_sides_get_the_same_amount() -> None:
+    pairs = [("I stayed 5 days.", "Ich blieb fünf Tage."), ("I stayed three days.", "Ich blieb kurz.")]
+    found = [*with_amounts(pairs, Direction("en", "de"))]
+    assert len(found) == len(NEW_UNITS["en"])
+    assert all(units_of(source) == units_of(target) != [] for source, target in found)
+    assert len({units_of(source)[0] for source, _ in found}) > 5

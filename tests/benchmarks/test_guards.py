@@ -62,6 +62,6 @@ def test_pairs_have_the_sides_of_their_direction(tmp_path: Path) -> None:
         (Direction("en", "de"), ("a dog", "ein Hund")),
         (Direction("de", "en"), ("ein Hund", "a dog")),
     ):
-        found = list(_corpora(tmp_path, [direction], dev=True))
+        found = [each for each in _corpora(tmp_path, [direction], dev=True) if each.pairs]
         assert {each.name for each in found} == {"tatoeba", "multi30k val"}
         assert [each.pairs for each in found] == [[pair]] * 2
