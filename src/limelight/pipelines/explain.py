@@ -93,7 +93,7 @@ def _explained(
         target = hypotheses[0].ids
     source = request.source[:-1]
     seen = _map(translator, tokenizers, question.text, source, target, keep_heads)
-    needed = _needed(translator, seen, target, source)
+    needed = _needed(translator, seen, target, source, words_of(tokenizers.source, source))
     document = page_document(seen, every_head=every_head, needed=needed, off=question.off)
     if needed is not None:
         document["alignment"] = [list(tokens) for tokens in needed]
@@ -145,10 +145,15 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
     return document
 
 
-def _needed(translator: Translator, seen: AttentionMap, target: Sequence[int], source: Sequence[int]) -> Needed | None:
+def _needed(
+    translator: Translator,
+    seen: AttentionMap,
+    target: Sequence[int],
+    source: Sequence[int],
+    own: Sequence[Sequence[int]],
+) -> Needed | None:
     """The source tokens that each target token needs: those of the word with which the model's alignment heads link it,
-    or, without such heads, those found by erasure. None for a long sentence. Tags are no words of a text."""
-    own = words_of(seen)
+    or, without such heads, those found by erasure. None for a long sentence. `own` is the word of each source token."""
     count = max(seen.source_words, default=0)
     if not seen.cross.size:
         return None
@@ -162,10 +167,10 @@ def _needed(translator: Translator, seen: AttentionMap, target: Sequence[int], s
     return needed_words(translator.model, Rows(source, target, own, count))
 
 
-def words_of(seen: AttentionMap) -> list[list[int]]:
-    """The word of each source token, none for a tag; without the end."""
-    named = zip(seen.source_pieces, seen.source_words, strict=True)
-    return [[] if is_control(piece) else [word] for piece, word in named][:-1]
+def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
+    """The word of each token, none for a tag: tags are no words of a text."""
+    named = zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True)
+    return [[] if is_control(piece) else [word] for piece, word in named]
 
 
 def measured(translator: Translator, question: Question) -> dict[str, Any]:
@@ -175,15 +180,15 @@ def measured(translator: Translator, question: Question) -> dict[str, Any]:
     the word (`inspection.erasure`); it is missing for a long sentence. `contributions` and `shares` are those of
     Transformers (`inspection.contributions`). Raises `UserError` as `explain` does.
     """
-    _, request = _asked(translator, question)
+    tokenizers, request = _asked(translator, question)
     source, target = request.source[:-1], question.target or ()
-    keep_heads, seen = changed_heads(translator, question), _seen(translator, question)
+    keep_heads = changed_heads(translator, question)
     found: dict[str, Any] = {}
-    count = len(set(seen.source_words)) - 1
+    count = len(set(tokenizers.source.word_of(source)))
     if count * (len(target) + 1) <= MAX_MEASURED:
-        rows = Rows(source, target, words_of(seen), count)
+        rows = Rows(source, target, words_of(tokenizers.source, source), count)
         found["erasure"] = packed(erasures(translator.model, rows, keep_heads=keep_heads).T)
-    if "decoder_self" in seen.kinds and "cross" in seen.kinds:
+    if isinstance(translator.model, Transformer):
         parts = attention_parts(translator.model, source, target, keep_heads)
         found["contributions"] = {
             kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}

@@ -47,7 +47,7 @@ def view_of(
     read, predicted, source = seen.read_pieces, seen.target_pieces, seen.source_pieces
     if measure == "erasure":
         labels = group_pieces(source, seen.source_words)[:-1]
-        drops = erasures(model, Rows(source_ids, target_ids, words_of(seen), len(labels)))
+        drops = erasures(model, Rows(source_ids, target_ids, words_of(tokenizers.source, source_ids), len(labels)))
         return View(measure, title, [Panel("source", 1 - np.exp(-drops.T), predicted[:-1], labels)])
     if measure == "layers":
         return _layers(translator, source_ids, target_ids, title, predicted)
