@@ -98,7 +98,7 @@ def test_codes_in_a_memory_are_reported(limelight: Limelight, tmp_path: Path) ->
     (tmp_path / "m.tmx").write_text(memory, encoding="utf-8")
     ended = limelight("clean", tmp_path / "m.tmx", "--source", "en", "--target", "de", "-o", tmp_path / "c.tsv")
     assert ended.code == 0, ended.err
-    assert "1 pairs had tags or other codes inside" in ended.err
+    assert "1 pair had tags or other codes inside" in ended.err
 
 
 @pytest.mark.parametrize("outputs", [("c.tmx",), ("c.en", "c.de")])

@@ -26,7 +26,7 @@ def test_each_fault_is_named_with_an_example_and_the_command(limelight: Limeligh
     text = write(tmp_path / "text.tsv", [*GOOD, *FAULTY.values()])
     ended = limelight("doctor", text, "--source", "en", "--target", "de", "--no-timing")
     for number, reason in enumerate(FAULTY, start=31):
-        assert f"1 pairs: {reason}" in ended.out
+        assert f"1 pair: {reason}" in ended.out
         assert f"{text}:{number}: " in ended.out
     assert f"limelight clean {text} --source en --target de -o clean.tsv" in ended.out
     assert "usable: 30 of 38 pairs" in ended.out
@@ -43,7 +43,7 @@ def test_boilerplate_and_tags(limelight: Limelight, tmp_path: Path) -> None:
     rows = [*GOOD, *[(f"Page {number} of 90", f"Seite {number} von 90") for number in range(40)], ("<b>A</b> x", "A x")]
     ended = limelight("doctor", write(tmp_path / "a.tsv", rows), "--no-timing")
     assert "one source is 40 of 71 pairs, apart from its numbers" in ended.out
-    assert "1 pairs have other tags in the target than in the source" in ended.out
+    assert "1 pair has other tags in the target than in the source" in ended.out
 
 
 def test_a_run_is_examined(limelight: Limelight, trained: Path) -> None:

@@ -111,8 +111,8 @@ def test_the_pace_is_not_moved_by_slow_updates() -> None:
     assert pace.total == pytest.approx(83)
 
 
-def said(training: TrainingConfig, **state: float) -> str:
-    config = RunConfig(training=training, batching=BatchingConfig(tokens=4000))
+def said(training: TrainingConfig, parent: str = "", **state: float) -> str:
+    config = RunConfig(training=training, batching=BatchingConfig(tokens=4000), begin_with=parent)
     values = {"step": 60, "seconds": 60.0, "pace": 1.0, "epoch": 175.0, "reserve": 10.0, **state}
     return expectation(config, amount="29,000 pairs", **values)
 
@@ -123,6 +123,7 @@ def test_what_is_to_be_expected() -> None:
         "about 590 updates in 10 minutes: 3.4 epochs of 29,000 pairs; for so much text 23 minutes (8 epochs) are "
         "reasonable"
     )
+    assert said(fit, "runs/parent") == "about 590 updates in 10 minutes: 3.4 epochs of 29,000 pairs"
     assert said(fit, pace=0.1) == "about 5,360 updates in 10 minutes: 31 epochs of 29,000 pairs"
     assert said(fit.model_copy(update={"max_steps": 1500, "max_minutes": None})) == (
         "about 1,500 updates in 25 minutes: 8.6 epochs of 29,000 pairs"

@@ -12,9 +12,11 @@ from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 from limelight.preparation.replay import GENERAL, _find, plan_replay, read_general
+from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.text.readers import read_pairs
+from limelight.training import confidence
 from limelight.training import mix as mixing
 from limelight.training.mix import BEFORE_AFTER, read_before_after
 from limelight.training.run import train
@@ -184,6 +186,7 @@ def test_what_was_interrupted_is_done_when_the_run_is_resumed(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(mixing, "_change", fail)
+    monkeypatch.setattr(confidence, "MIN_ALIGNED", 1)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run" / BEFORE_AFTER).exists()
@@ -197,6 +200,9 @@ def test_what_was_interrupted_is_done_when_the_run_is_resumed(
     )
     again = read_weights(tmp_path / "run/best/model.safetensors")
     assert all(torch.equal(again[0][name], tensor) for name, tensor in chosen[0].items())
+    aligned = (tmp_path / "run/best" / ALIGNMENT).stat().st_mtime_ns
+    train(load_config(tmp_path / "run/config.yaml"), tmp_path / "run", quiet=True)
+    assert (tmp_path / "run/best" / ALIGNMENT).stat().st_mtime_ns == aligned, "what is there is not made again"
 
 
 def test_a_fine_tuned_model_of_a_fine_tuned_model_keeps_its_general_text(parent: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, corpora, option
 from limelight.cli.outcome import command, say
 from limelight.cli.output import Write, lines_to
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
     from limelight.text.pair import Pair, PairLines
@@ -73,7 +73,7 @@ def clean(
             if each.total:
                 _say(each.summary())
         if kept.coded:
-            _say(f"{kept.coded:,} pairs had tags or other codes inside, which the output does not have")
+            _say(f"{counted(kept.coded, 'pair')} had tags or other codes inside, which the output does not have")
         if not kept.pairs:
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 

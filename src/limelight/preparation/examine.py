@@ -210,7 +210,8 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> Report:
     report.lines += _of_faults(clean, examples)
     report.lines += _boilerplate(repeated, clean.kept)
     if unbalanced:
-        report.lines.append(f"{len(unbalanced):,} pairs have other tags in the target than in the source:")
+        have = f"{counted(len(unbalanced), 'pair')} {'has' if len(unbalanced) == 1 else 'have'}"
+        report.lines.append(f"{have} other tags in the target than in the source:")
         report.lines += map(_example, unbalanced[:EXAMPLES])
     report.leaked = looked_for.count()
     report.lines += looked_for.lines()

@@ -16,7 +16,7 @@ from limelight.preparation.replay import GENERAL, plan_replay
 from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.resumable import describe_differences, differences
 from limelight.signals import StopRequest
-from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS
+from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, CONFIG, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -168,8 +168,7 @@ def _trained(run: Run) -> Progress:
     run.group.equalize(list(run.model.parameters()))
     reason = why_over(config.training, run.progress, epoch=run.epoch)
     if reason and run.progress.finished:
-        if run.group.is_first and isinstance(run.task, Translation):
-            mix_with_parent(run, run.task)  # it may have been interrupted
+        _complete(run)  # it may have been interrupted
         report.say(f"nothing left to do: {reason}. Give a larger bound to continue {folder}.")
         return run.progress
     if run.group.is_first:
@@ -177,10 +176,8 @@ def _trained(run: Run) -> Progress:
     run.progress.finished = ""
     with fp32_products(run.precision):
         reason = run_training(run)
-        if run.group.is_first and run.progress.finished and isinstance(run.task, Translation):
-            mix_with_parent(run, run.task)
-            keep_confidence(folder, run.task.valid_pairs, report.say, device=run.device)
-            keep_alignment(folder, run.task.valid_pairs, report.say, device=run.device)
+        if run.progress.finished:
+            _complete(run)
     run.group.wait()
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
     if not run.task.validates:
@@ -188,6 +185,19 @@ def _trained(run: Run) -> Progress:
             "nothing was measured: there was no text for validation (--valid); `limelight evaluate` measures the model"
         )
     return run.progress
+
+
+def _complete(run: Run) -> None:
+    """What a translation model gets after the last update, except what it has already."""
+    if not run.group.is_first or not isinstance(run.task, Translation):
+        return
+    folder, pairs, say = run.folder, run.task.valid_pairs, run.report.say
+    mix_with_parent(run, run.task)
+    with run.interruptible():
+        if not (folder / BEST / CONFIDENCE).exists():
+            keep_confidence(folder, pairs, say, device=run.device)
+        if not (folder / BEST / ALIGNMENT).exists():
+            keep_alignment(folder, pairs, say, device=run.device)
 
 
 def _require_end(config: RunConfig) -> None:

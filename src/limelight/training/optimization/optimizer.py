@@ -330,7 +330,7 @@ def expectation(
     whole = seconds + (updates - step) * pace + reserve
     text = f"about {updates:,} updates in {_minutes(whole)}: {updates / epoch:.2g} epochs of {amount}"
     wanted = reasonable_epochs(epoch * training.accumulate * config.batching.tokens)
-    if updates < 0.8 * wanted * epoch:
+    if updates < 0.8 * wanted * epoch and not config.begin_with:  # a model that has learned needs few
         text += f"; for so much text {_minutes(wanted * epoch * pace)} ({wanted:.2g} epochs) are reasonable"
     if not is_fitted(training) and training.warmup > 0.5 * updates:
         text += (
