@@ -83,8 +83,8 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
         return say(f"{place}{error.strerror or error}", 1)
     except Exception as error:
         if stop.number:  # `Stopped` was raised in a library that makes another exception of it
-            stopped = Stopped(stop.number)
-            return say(stopped, stopped.exit_code)
+            ended = Stopped(stop.number)
+            return say(ended, ended.exit_code)
         if not is_out_of_memory(error):
             raise
         return say(f"out of memory ({_first_line(error)}). {with_less_memory}", 1)
