@@ -48,7 +48,7 @@ def test_a_model_of_several_directions_needs_one(
     assert ended.code == 0, ended.err
     [(config, _)] = asked
     assert [(each.source, each.target) for each in (*config.data.train, *config.data.general)] == [("en", "de")] * 2
-    assert config.training.max_minutes == 5
+    assert (config.training.max_minutes, config.training.fit_to_budget) == (5, True)
 
 
 @pytest.mark.parametrize(

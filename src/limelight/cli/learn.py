@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import corpora, option
+from limelight.cli.arguments import corpora, option, with_budget
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command
 from limelight.errors import UserError
@@ -66,7 +66,8 @@ def learn(
         update={"begin_with": begin_with, "data": config.data.model_copy(update={**data, "on_bad_line": "skip"})}
     )
     bounds = {"max_minutes": max_minutes, "device": device, "threads": threads}
-    config = override(config, [f"training.{name}={value}" for name, value in bounds.items() if value is not None])
+    given = [f"training.{name}={value}" for name, value in bounds.items() if value is not None]
+    config = override(config, with_budget(given, fit=True))
     hold_memory_for_work()
     from limelight.training.learn import learn as run
 
