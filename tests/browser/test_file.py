@@ -238,6 +238,16 @@ def test_motion_stops_where_it_is_not_wanted(open_page, address):
     assert tokens(page, 0).first.evaluate("node => getComputedStyle(node).transitionDuration") == "0s"
 
 
+FLIPS = """() => {
+  globalThis.flips = [];
+  const board = document.querySelector(".board");
+  new MutationObserver((changes) => {
+    globalThis.flips.push(...changes.map(({ oldValue }) => oldValue).filter((was) => was !== board.className));
+  }).observe(board, { attributeFilter: ["class"], attributeOldValue: true });
+}"""
+"""Notes in `flips` each arrangement of the tokens that was tried and given up."""
+
+
 def test_a_hundred_tokens_are_drawn_as_far_as_they_are_looked_at(open_page, tmp_path):
     """Counted: lines on the stage and canvases; a time would depend on the machine."""
     random, size = np.random.default_rng(SEED), 100
@@ -270,8 +280,10 @@ def test_a_hundred_tokens_are_drawn_as_far_as_they_are_looked_at(open_page, tmp_
       await new Promise((done) => setTimeout(done, 0));
       return document.querySelectorAll(".thumbnail canvas[data-drawn]").length;
     }"""
+    page.evaluate(FLIPS)
     assert page.evaluate(at_once, "encoder_self") <= 16
     assert page.evaluate("node => node === document.querySelector('.token')", first), "the same source, the same line"
+    assert page.evaluate("globalThis.flips") == [], "where 100 words cannot fit, side by side is not tried"
     until(page, "() => document.querySelectorAll('.thumbnail canvas[data-drawn]').length === 48")
     assert page.evaluate(at_once, "cross") == 48, "what was drawn once is there again"
     assert page.evaluate("node => node === document.querySelector('.thumbnail canvas')", kept)

@@ -193,14 +193,14 @@ const sizeOf = ({ clientWidth, clientHeight }) => `${clientWidth} x ${clientHeig
 /** Whether the lines fit is found out once for the same tokens and width: each try is a layout of all of them. */
 function place(stage) {
   const { board, top, bottom, picture } = stage;
-  const now = [picture.rows, picture.columns, board.clientWidth, document.fonts?.status];
+  const room = board.parentElement.clientWidth; // the board itself is narrower with two columns
+  const now = [picture.rows, picture.columns, room, document.fonts?.status];
   if (stage.placed?.every((each, number) => each === now[number])) return;
   stage.placed = now;
-  board.classList.remove("across", "dense");
   const tooLong = () => top.scrollWidth > top.clientWidth + 1 || bottom.scrollWidth > bottom.clientWidth + 1;
   const least = (labels) => labels.reduce((sum, { text }) => sum + LETTER * text.length + AROUND, 0);
-  if (Math.max(least(picture.rows), least(picture.columns)) > board.clientWidth)
-    return board.classList.add("dense", "across");
+  if (Math.max(least(picture.rows), least(picture.columns)) > room) return board.classList.add("dense", "across");
+  board.classList.remove("across", "dense");
   if (tooLong()) board.classList.add("dense");
   if (tooLong()) board.classList.add("across");
 }
