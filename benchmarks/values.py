@@ -94,7 +94,7 @@ def form_of(value: str, target: str) -> str:
     if not unit:
         return forms
     before = f"(?:{CURRENCIES[unit]}){SPACE}?{forms}|" if unit in CURRENCIES else ""
-    return rf"(?:{before}{forms}{SPACE}?-?(?:{UNITS[unit]})(?!\w))"
+    return rf"(?:{before}{forms}{SPACE}{{0,2}}-?(?:{UNITS[unit]})(?!\w))"
 
 
 def _alone(forms: str) -> str:

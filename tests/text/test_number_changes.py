@@ -66,6 +66,9 @@ def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) ->
         ("24/7", "24/7"),
         ("3 to 2", "3:2"),
         ("50%", "50 %"),
+        ("12 years old", "12jährig"),
+        ("25th", "25ste"),
+        ("the 3rd floor in 24h", "der 3te Stock in 24h"),
     ],
 )
 def test_right_conversions_are_no_changes(source: str, output: str) -> None:
@@ -113,6 +116,8 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("call +49 443 537672", "+49,443 537672 anrufen", ["+49 443 537672"]),
         ("call 030 1234 5678", "030 12345678 anrufen", []),
         ("your room is 22a", "Ihr Zimmer ist die 22", ["22a"]),
+        ("He finished 2nd.", "Er war 2tou.", ["2"]),
+        ("30 people", "30leute", ["30"]),
     ],
 )
 def test_a_changed_number_is_lost(source: str, output: str, missing: list[str]) -> None:
@@ -164,6 +169,9 @@ def test_a_date_gets_the_full_stop_of_german_and_the_capital_of_its_month() -> N
         ("on the 2nd of May", "le 2nd mai", ("en", "fr"), "le 2 mai"),
         ("the 3rd floor", "le 3rd étage", ("en", "fr"), "le 3e étage"),
         ("on 21st September", "am 21st September", ("en", "de"), "am 21. September"),
+        ("born in the 80s", "in den 80s geboren", ("en", "de"), "in den 80ern geboren"),
+        ("I like the 1980s.", "Ich mag die 1980s.", ("en", "de"), "Ich mag die 1980er."),
+        ("born in the 80's", "né dans les 80's", ("en", "fr"), "né dans les années 80"),
     ],
 )
 def test_an_ordinal_does_not_keep_its_english_ending(
@@ -173,6 +181,11 @@ def test_an_ordinal_does_not_keep_its_english_ending(
     assert put_back_numbers(source, output, languages) == right
     assert not keeps_ordinals(source, right, languages)
     assert compare_numbers(source, right, languages) == ((), ())
+
+
+def test_an_ordinal_that_is_french_too_is_kept() -> None:
+    assert not keeps_ordinals("the 2nd quarter", "le 2nd trimestre", ("en", "fr"))
+    assert keeps_ordinals("the 3rd quarter", "le 3rd trimestre", ("en", "fr"))
 
 
 def test_an_ordinal_in_a_name_is_kept() -> None:

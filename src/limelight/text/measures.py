@@ -108,6 +108,7 @@ _OTHERS = """
 mi: meile
 in:
 st: stein
+pence: p penn pfenn
 s: sekund *sekünd
 hour: h hour heure stund *stünd
 day: *day dai tag täg *tägig jour quotid
@@ -118,7 +119,10 @@ month: month monat mois mensu
 _SPELLED = {
     "mg": "milligram(?:me?s?|s?)", "kg": "kilogram(?:me?s?|s?)|kilos?", "g": "gram(?:me?s?|s?)",
     "km": "kilom[eè]t(?:ern?|re)s?", "cm": "[cz]entim[eè]t(?:ern?|re)s?", "mm": "millim[eè]t(?:ern?|re)s?",
-    "m": "m[eè]t(?:ern?|re)s?", "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?", "t": "ton(?:s|nen?|nes)?",
+    "m": "m[eè]t(?:ern?|re)s?(?! carré| cube)",
+    "m²": "square met(?:er|re)s?|quadratmetern?|m[eè]tres? carrés?", "pence": "pence",
+    "m³": "cubic met(?:er|re)s?|kubikmetern?|m[eè]tres? cubes?",
+    "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?", "t": "ton(?:s|nen?|nes)?",
     "ft": "feet|foot|fuß|pieds?", "mi": "miles?|meilen?|milles?", "in": "inch(?:es)?|zoll|pouces?",
     "lb": "pounds?", "st": "stones?", "oz": "ounces?|unzen?|onces?",
     "%": "per[ \u00a0]?cent|prozent|pour[ \u00a0]cent",

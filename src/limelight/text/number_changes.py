@@ -10,6 +10,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
+from limelight.text.measures import SYMBOL
 from limelight.text.number_notation import WrittenDate, find_dates, find_reversed, localized, months_of, written_date
 from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
 from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, half_hours, has_digits, integers, is_decade
@@ -42,6 +43,13 @@ _OF_DECADES = re.compile(r"decade|jahrzehnt|décennie", re.IGNORECASE)
 _LONG_WORD = re.compile(rf"[{LETTERS}]{{4}}")
 _PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉,", "0123456789.")
 _ORDINAL = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:st|nd|rd|th)(?!\w))(?P<after>(?:[ \u00a0][{LETTERS}]+)?)")
+_ENGLISH_DECADE = re.compile(r"(?P<the>\b(?:den|les|des) )?(?<![\w.,])(?P<decade>(?:1\d|20)?\d0)['’]?s(?!\w)")
+_GLUED = re.compile(r"(?<![\w.,:/'’-])(\d+)[a-z\u00df-\u00ff]+(?!\w)")
+_ENDINGS = re.compile(
+    rf"\d+(?:{SYMBOL}|st|nd|rd|th|s|er|ers|ern|ère|e|es|ème|ième|s?te[nrs]?|mal|fach\w*|h|min|x|am|pm|d|pp?|ff?|k|pt|bit|re"
+    r"|\w*(?:jährig|tägig|stündig|minütig|wöchig|monatig|prozentig|stellig|köpfig|teilig)\w*)"
+)
+"""A number with an ending that numbers have."""
 MIN_DIGITS = 4
 """Numbers with fewer digits are alike only if all of these are the same."""
 
@@ -80,7 +88,8 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
     known = second in LANGUAGES
     if not (known or theirs):
         ours = [each for each in ours if not any(isinstance(one, int) and one <= SMALL for one in each.readings)]
-    return Changes((*ours, *dates, *_lost_decades(source, output, of_output, (first, second))), tuple(theirs))
+    others = *_lost_decades(source, output, of_output, (first, second)), *_with_letters(source, output, first)
+    return Changes((*ours, *dates, *others), tuple(theirs))
 
 
 def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> str:
@@ -151,8 +160,22 @@ def _lost_decades(source: str, output: str, there: Sequence[Number], languages: 
     return [each for each in find_numbers(source, languages[0]) if each.text in years and is_decade(source, each)]
 
 
+def _with_letters(source: str, output: str, language: str) -> list[Number]:
+    """Numbers of the source that have letters behind them in the output which are no ending of a number: 2tou."""
+    glued = [match for match in _GLUED.finditer(output) if not _ENDINGS.fullmatch(match[0])]
+    kept = source.casefold()
+    digits = {match[1] for match in glued if match[0].casefold() not in kept}
+    numbers = find_numbers(source, language) if digits else []
+    return [
+        each
+        for each in numbers
+        if each.text in digits
+        if not (there := _GLUED.match(source, each.begin)) or _ENDINGS.fullmatch(there[0])
+    ]
+
+
 def keeps_ordinals(source: str, output: str, languages: tuple[str, str]) -> bool:
-    """Whether English ordinals of the source are in German or French text as they are, outside of names."""
+    """Whether English ordinals or decades of the source are in German or French text as they are, outside of names."""
     return output != _with_ordinals(source, output, languages)
 
 
@@ -162,8 +185,8 @@ def _is_name(match: re.Match[str], source: str, language: str) -> bool:
 
 
 def _with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
-    """A text in German or French with the English ordinals of its source as these languages write them: "der 21.", "le
-    21" of a month, "le 21e"."""
+    """A text in German or French with the English ordinals and decades of its source as these languages write them:
+    "der 21.", "le 21" of a month, "le 21e", "die 80er", "les années 80"."""
     first, language = map(normal_code, languages)
     if first != "en" or language not in ("de", "fr"):
         return output
@@ -175,8 +198,17 @@ def _with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
         if language == "de":
             return number + ("" if not after and output.startswith(".", match.end()) else ".") + after
         is_day = not after or bool(months_of(after, language))
+        if match[1] == "2nd" and not is_day:  # second, in French as well
+            return match[0]
         return number + ("er" if number == "1" else "" if is_day else "e") + after
 
+    def decade(match: re.Match[str]) -> str:
+        the, years = match["the"] or "", match["decade"]
+        if not re.search(rf"(?<!\d){years}['’]?s(?!\w)", source):
+            return match[0]
+        return the + (f"années {years}" if language == "fr" else years + ("ern" if the else "er"))
+
+    output = _ENGLISH_DECADE.sub(decade, output)
     return _ORDINAL.sub(written, output)
 
 

@@ -18,7 +18,7 @@ from unicodedata import numeric
 
 from limelight.text.languages import normal_code
 from limelight.text.measures import CURRENCIES, SYMBOL
-from limelight.text.number_words import HALVES, LANGUAGES, has_fraction, number_runs, scale_of, word_values
+from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, number_runs, scale_of, word_values
 
 Reading = int | Fraction | tuple[int, ...]
 """What a number may mean: a quantity, or the parts of a time, a date or a score."""
@@ -346,6 +346,16 @@ _HALF_PAST = {
     "fr": re.compile(r"\b(\w+) heures? et demie", re.IGNORECASE),
 }
 """Half an hour after an hour; German names the next one."""
+_CLOCK_HOURS = {
+    "en": rf"(?:\d+|one|two|{_SMALL['en'].replace(' ', '|')}|noon|midnight)\b",
+    "de": rf"(?:\d+|eins|zwei|{_SMALL['de'].replace(' ', '|')}|Mitternacht)\b",
+}
+_QUARTER_OF_HOUR = {
+    "en": re.compile(rf"\bquarter (?:(?P<to>to|of|before|till)|past|after) {_CLOCK_HOURS['en']}", re.IGNORECASE),
+    "de": re.compile(rf"\bviertel (?:(?P<to>vor)|nach) {_CLOCK_HOURS['de']}", re.IGNORECASE),
+    "fr": re.compile(r"\b(?:\w+ heures?|midi|minuit) (?:(?P<to>moins (?:le |un )?)|et )quart\b", re.IGNORECASE),
+}
+"""A quarter before or after an hour."""
 _THIRTY = {
     "en": re.compile(r"\b(\w+)[- ]thirty\b", re.IGNORECASE),
     "de": re.compile(r"\b(\w+) Uhr dreißig\b", re.IGNORECASE),
@@ -361,8 +371,12 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         return ()
     lost = _lost_half_hours(source, output, (first, second))
     lower = source.casefold()
+    if "quart" in lower or "viertel" in lower:
+        lost |= _lost_quarters(source, output, (first, second))
     if any(stem in lower for stem in _STEMS[first]) or not _SMALL_WORDS[first].isdisjoint(_ANY_WORD.findall(lower)):
         text = _HALF_PAST[first].sub(" ", source)
+        if _has(45, output, second):  # nine is 8:45 then
+            text = _QUARTER_OF_HOUR[first].sub(lambda match: " " if match["to"] else match[0], text)
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
         lost |= {each for each in wanted if not _has(each, output, second)}
     return tuple(sorted(lost))
@@ -375,6 +389,14 @@ def _lost_half_hours(source: str, output: str, languages: tuple[str, str]) -> se
     if not there and languages[0] == "fr" and HALVES.search(output):  # they may last: "deux heures et demie"
         return set()
     return hours - there
+
+
+def _lost_quarters(source: str, output: str, languages: tuple[str, str]) -> set[int]:
+    """The minutes of times such as a quarter to five for which the output has no word and no number."""
+    if QUARTERS.search(output):
+        return set()
+    found = _QUARTER_OF_HOUR[languages[0]].finditer(source)
+    return {each for each in (45 if match["to"] else 15 for match in found) if not _has(each, output, languages[1])}
 
 
 def _hours_and_half(text: str, language: str) -> set[int]:
