@@ -211,6 +211,19 @@ def test_a_watched_file_is_read_again_and_a_damaged_one_is_told(tmp_path: Path) 
     assert target("one cat", "en", "de") == "ein Kater"
 
 
+def test_the_first_look_up_after_a_change_finds_new_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A translator who saves a correction asks once, not twice."""
+    monkeypatch.setattr("limelight.text.translation_memory.WAIT", 60.0)
+    path = tmp_path / "m.tmx"
+    path.write_text(TMX, encoding="utf-8")
+    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.0)
+    for target in ("ein Kater", "die Miezekatze"):
+        path.write_text(TMX.replace("eine Katze", target), encoding="utf-8")
+        memory = watched.of("en", "de")
+        assert memory is not None
+        assert [match.target for match in memory.find("one cat")] == [target]
+
+
 def test_columns_without_languages_are_refused_for_several_directions(tmp_path: Path) -> None:
     path = written(tmp_path / "m.tsv", PAIRS)
     with pytest.raises(UserError, match="its languages are not in the file"):

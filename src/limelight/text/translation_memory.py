@@ -45,6 +45,8 @@ COMMON = 300
 """Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
 CANDIDATES = 100
 """Maximum number of segments whose distance is computed for a text."""
+WAIT = 0.3
+"""Maximum seconds that a look-up waits for the new index of a changed file: enough for some thousand segments."""
 MAX_TOKENS = 200
 """Distinct words and pairs of words of a text that are looked up."""
 _AT_ONCE = 10_000
@@ -294,7 +296,7 @@ class WatchedMemory:
         return opened
 
     def _look(self) -> None:
-        """Begin to index the file again if it has changed."""
+        """Index the file again if it has changed; what takes longer than `WAIT` goes on in the background."""
         now = time.monotonic()
         if now - self._looked < self._seconds or not self._lock.acquire(blocking=False):
             return
@@ -307,7 +309,9 @@ class WatchedMemory:
             self._lock.release()
             return
         self._state = state
-        Thread(target=self._reopen, daemon=True).start()
+        reading = Thread(target=self._reopen, daemon=True)
+        reading.start()
+        reading.join(WAIT)
 
     def _reopen(self) -> None:
         try:
