@@ -45,8 +45,8 @@ COMMON = 300
 """Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
 CANDIDATES = 100
 """Maximum number of segments whose distance is computed for a text."""
-WAIT = 0.3
-"""Maximum seconds that a look-up waits for the new index of a changed file: enough for some thousand segments."""
+WAIT = 1.0
+"""Maximum seconds that a look-up waits for the new indices of a changed file, one for each direction of the model."""
 MAX_TOKENS = 200
 """Distinct words and pairs of words of a text that are looked up."""
 _AT_ONCE = 10_000
