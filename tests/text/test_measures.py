@@ -96,6 +96,8 @@ def test_units_in_words_are_units_too() -> None:
         ("for 72 hours", "pendant 72 ans", ("en", "fr"), ("year",)),
         ("on the 21st", "sur le 21 heures", ("en", "fr"), ("hour",)),
         ("on the 21st", "le 21", ("en", "fr"), ()),
+        ("He finished 2nd.", "Il a fini deux heures.", ("en", "fr"), ("hour",)),
+        ("He came 2nd at two o'clock.", "Il est arrivé deuxième à deux heures.", ("en", "fr"), ()),
         ("at 8 on the 21st", "le 21 à 8 heures", ("en", "fr"), ()),
         ("2.3 million inhabitants", "2,3 millions d'euros", ("en", "fr"), ("€",)),
         ("at 8", "à 8 heures", ("en", "fr"), ()),

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from limelight.text.languages import normal_code
+from limelight.text.number_words import word_values
 
 LANGUAGES = ("en", "de", "fr")
 """The languages whose words for units are known; in others units are not compared."""
@@ -194,13 +195,19 @@ _CHAINED = re.compile(
 )
 """A number whose unit may be that of the next one: 5 and 10 kg."""
 _AGE_OR_CLOCK = re.compile(
-    rf"(?<![\d.,])(\d+){_JOINT}?(?:(?P<year>years?|jahre?n?|ans)|(?P<hour>heures?|uhr|o['’]clock))(?!\w)", re.IGNORECASE
+    rf"(?<![\d.,])\b(\d+|[^\W\d_]+){_JOINT}?(?:(?P<year>years?|jahre?n?|ans)|(?P<hour>heures?|uhr|o['’]clock))(?!\w)",
+    re.IGNORECASE,
 )
 _TIMES = "|".join(
     [*(_SPELLED[each] for each in ("s", "min", "hour", "day", "week", "month")), "years?|jahre?n?|ans|heures"]
 )
-_YEAR = re.compile(r"year|jahr|jähr|(?<!\w)ann?(?:s|ées?)(?!\w)", re.IGNORECASE)
-_CLOCK = re.compile(r"hour|stund|heure|(?<!\w)uhr(?!\w)|clock|\d ?(?:h|[ap]\.?m)(?!\w)|\d:\d", re.IGNORECASE)
+_DATED = re.compile(rf"(?<![\d.,])(\d+)(?:(?:st|nd|rd|th)(?!\w)|{_JOINT}?(?i:{_TIMES})(?!\w))")
+"""An ordinal, or a number with a unit of time."""
+_OF_UNIT = {
+    "year": re.compile(r"year|jahr|jähr|(?<!\w)ann?(?:s|ées?)(?!\w)", re.IGNORECASE),
+    "hour": re.compile(r"hour|stund|heure|(?<!\w)uhr(?!\w)|clock|\d ?(?:h|[ap]\.?m)(?!\w)|\d:\d", re.IGNORECASE),
+}
+"""All that says years, or hours and times of day."""
 
 
 def units_of(text: str) -> list[str]:
@@ -239,9 +246,10 @@ def other_units(source: str, output: str, languages: tuple[str, str]) -> tuple[s
     if not {*map(normal_code, languages)} <= {*LANGUAGES}:
         return ()
     found = [unit for unit in units_of(output) if not _FORMS[unit].search(source)]
-    for match in _AGE_OR_CLOCK.finditer(output):
-        unit = "year" if match["year"] else "hour"
-        there = re.compile(rf"(?<![\d.,]){match[1]}(?:(?:st|nd|rd|th)(?!\w)|{_JOINT}?(?i:{_TIMES})(?!\w))")
-        if not (_YEAR if match["year"] else _CLOCK).search(source) and there.search(source):
-            found.append(unit)
+    dated = {int(each) for each in _DATED.findall(source)}
+    added = dict[str, set[int]]()
+    for match in _AGE_OR_CLOCK.finditer(output) if dated else ():
+        values = {int(match[1])} if match[1].isdigit() else {*word_values(match[1], normal_code(languages[1]))}
+        added.setdefault("year" if match["year"] else "hour", set()).update(values & dated)
+    found += [unit for unit, values in added.items() if values and not _OF_UNIT[unit].search(source)]
     return tuple(dict.fromkeys(found))

@@ -163,8 +163,8 @@ def _lost_decades(source: str, output: str, there: Sequence[Number], languages: 
 def _with_letters(source: str, output: str, language: str) -> list[Number]:
     """Numbers of the source that have letters behind them in the output which are no ending of a number: 2tou."""
     glued = [match for match in _GLUED.finditer(output) if not _ENDINGS.fullmatch(match[0])]
-    kept = source.casefold()
-    digits = {match[1] for match in glued if match[0].casefold() not in kept}
+    kept = {match[0] for match in _GLUED.finditer(source)} if glued else set()
+    digits = {match[1] for match in glued if match[0] not in kept}
     numbers = find_numbers(source, language) if digits else []
     return [
         each
@@ -179,11 +179,6 @@ def keeps_ordinals(source: str, output: str, languages: tuple[str, str]) -> bool
     return output != _with_ordinals(source, output, languages)
 
 
-def _is_name(match: re.Match[str], source: str, language: str) -> bool:
-    """Whether an ordinal and the next word are in the source, as in "21st Century Fox"."""
-    return bool(match["after"]) and not months_of(match["after"], language) and match[0] in source
-
-
 def _with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
     """A text in German or French with the English ordinals and decades of its source as these languages write them:
     "der 21.", "le 21" of a month, "le 21e", "die 80er", "les années 80"."""
@@ -191,25 +186,29 @@ def _with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
     if first != "en" or language not in ("de", "fr"):
         return output
 
+    found = [*_ORDINAL.finditer(source)]
+    ordinals, named = {match[1] for match in found}, {match[0] for match in found if match["after"]}
+    decades = {match["decade"] for match in _ENGLISH_DECADE.finditer(source)}
+
     def written(match: re.Match[str]) -> str:
         number, after = match["number"], match["after"]
-        if match[1] not in source or _is_name(match, source, language):
+        is_day = not after or bool(months_of(after, language))
+        is_kept = match[0] in named or (match[1] == "2nd" and language == "fr")  # a name; second, in French as well
+        if match[1] not in ordinals or (is_kept and not is_day):
             return match[0]
         if language == "de":
             return number + ("" if not after and output.startswith(".", match.end()) else ".") + after
-        is_day = not after or bool(months_of(after, language))
-        if match[1] == "2nd" and not is_day:  # second, in French as well
-            return match[0]
         return number + ("er" if number == "1" else "" if is_day else "e") + after
 
     def decade(match: re.Match[str]) -> str:
         the, years = match["the"] or "", match["decade"]
-        if not re.search(rf"(?<!\d){years}['’]?s(?!\w)", source):
+        if years not in decades:
             return match[0]
         return the + (f"années {years}" if language == "fr" else years + ("ern" if the else "er"))
 
-    output = _ENGLISH_DECADE.sub(decade, output)
-    return _ORDINAL.sub(written, output)
+    if decades:
+        output = _ENGLISH_DECADE.sub(decade, output)
+    return _ORDINAL.sub(written, output) if ordinals else output
 
 
 def _whole_parts(number: Number) -> set[int]:
