@@ -293,7 +293,7 @@ def test_a_bad_line_stops_with_its_place_or_is_told_once(tmp_path: Path) -> None
         prepared(configured(tmp_path, text=(path,)), tmp_path / "run")
     found, said = prepared(configured(tmp_path, text=(path,), on_bad_line="skip"), tmp_path / "run")
     assert found.train.characters + found.valid.characters == len(TEXT)
-    assert sum(line.startswith("skipped ") for line in said) == 1
+    assert sum(line.startswith(f"skipped {path}:212: ") for line in said) == 1
     assert said[-1].startswith("skipped 1 line that cannot be read")
     assert (tmp_path / "run" / "data" / "text-skipped.txt").read_text().startswith(f"{path}:212: ")
 

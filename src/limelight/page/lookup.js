@@ -10,7 +10,7 @@ import { strips } from "./strips.js";
 /** The panel as an element, for the token of the store's step. */
 export function createLookUp(context) {
   const { store } = context;
-  const title = element("h2", { class: "opened" });
+  const title = element("h2", { class: "opened" }, "One look-up in numbers"); // until it is drawn
   const heads = element("select", {
     "aria-label": "Attention, layer and head",
     change: () => {
