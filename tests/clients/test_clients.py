@@ -231,7 +231,9 @@ def test_openai_parses_what_a_class_describes(place: Place) -> None:
     assert answer.choices[0].message.parsed == Translated(translation=expected(place)[0])
 
 
-@pytest.mark.filterwarnings("ignore")  # pydantic warns of types and of uses that are litellm's
+# Warnings of pydantic about types and calls of litellm's own.
+@pytest.mark.filterwarnings("ignore:.*using the `ReadOnly` qualifier:UserWarning")
+@pytest.mark.filterwarnings("ignore:Accessing the 'model_(computed_)?fields':DeprecationWarning")
 def test_litellm(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches a list of prices
     litellm = pytest.importorskip("litellm", reason="make test-clients installs the clients")
