@@ -9,6 +9,7 @@ one. A pair is read, cleaned, tokenized, stored, drawn into a batch, and its los
 (`attention`, `layers`, `models`) are left out of that count.
 """
 
+import ast
 import contextlib
 import io
 import re
@@ -52,11 +53,21 @@ def replaced(text: str, found: str) -> str:
 
 
 def counts(source: Path = SOURCE) -> list[tuple[str, int]]:
-    """Source lines, files and packages."""
-    files = sorted(source.rglob("*.py"))
-    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+    """Source lines, those of them that are blank or in docstrings, files and packages."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(source.rglob("*.py"))]
+    lines = sum(len(text.splitlines()) for text in texts)
     packages = [path for path in source.iterdir() if (path / "__init__.py").exists()]
-    return [("source lines", lines), ("files", len(files)), ("packages", len(packages))]
+    rows = [("source lines", lines), ("blank lines and docstrings among them", sum(map(without_code, texts)))]
+    return [*rows, ("files", len(texts)), ("packages", len(packages))]
+
+
+def without_code(text: str) -> int:
+    """The number of lines of a module that are blank or in a docstring."""
+    found = {number for number, line in enumerate(text.splitlines(), start=1) if not line.strip()}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(found)
 
 
 def crossings() -> list[tuple[str, int]]:

@@ -8,9 +8,11 @@ from benchmarks import house
 def test_lines_files_and_packages_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "data").mkdir()
-    for name, text in (("a/__init__.py", ""), ("a/b/__init__.py", "x = 1\n"), ("c.py", "\n\ny = 2")):
+    for name, text in (("a/__init__.py", ""), ("a/b/__init__.py", '"""A\n\nb."""\nx = 1\n'), ("c.py", "\n\ny = 2")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert house.counts(tmp_path) == [("source lines", 4), ("files", 3), ("packages", 1)]
+    assert house.counts(tmp_path) == [
+        ("source lines", 7), ("blank lines and docstrings among them", 5), ("files", 3), ("packages", 1),
+    ]  # fmt: skip
 
 
 def test_a_file_is_crossed_when_one_of_its_functions_runs() -> None:
