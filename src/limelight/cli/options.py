@@ -125,7 +125,8 @@ Tag = Annotated[
     list[str] | None,
     option(
         "--tag",
-        "A file of --train and what is said of it: formal, informal or domain:NAME. Can be repeated.",
+        "A file of --train and what is said of it: formal, informal or domain:NAME; or column:NAME, a column of the "
+        "file that says it of each pair (in .tsv its number). Can be repeated.",
         "FILE=NAME",
         panel=TEXT,
     ),

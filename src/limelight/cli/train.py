@@ -15,6 +15,7 @@ from limelight.signals import Stopped
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, RunConfig
+    from limelight.text.pair import BadLine
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -27,6 +28,8 @@ EXAMPLES = """
   limelight train --out runs/en-de --max-minutes 60
   limelight train --train memory.tsv --source en --target fr \\
       --set augmentation.placeholders=0.3 --preview 20
+  limelight train --train pairs.csv --tag pairs.csv=column:register \\
+      --hold-out 500 --out runs/register
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
   limelight train --from runs/en-de --train terms.tsv --out runs/terms
   limelight train --from runs/en-de --extend-vocabulary \\
@@ -34,6 +37,8 @@ EXAMPLES = """
 """
 LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})?"
 """Pattern of language tags: `de`, `pt-BR`."""
+MAX_CONSTRAINTS = 20
+"""Maximum number of side constraints in a column: each is a corpus, and all of the file is read for each."""
 FINETUNE = "finetune"
 """The default recipe of a run that begins with another model."""
 WITH_LESS_MEMORY = (
@@ -163,20 +168,63 @@ def _require_parent(begin_with: str | None, options: dict[str, Any]) -> None:
 
 
 def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, ...]:
-    """The corpora with the side constraints of `--tag FILE=NAME`."""
+    """The corpora with the side constraints of `--tag FILE=NAME`, where `column:` is before the name of a column that
+    says those of each pair."""
     from limelight.tokens import side_constraint_tag
 
     for given in tags:
         file, _, name = given.rpartition("=")
         if not any(file in corpus.files for corpus in corpora):
-            files = ", ".join(each for corpus in corpora for each in corpus.files) or "none"
+            files = ", ".join(dict.fromkeys(each for corpus in corpora for each in corpus.files)) or "none"
             raise UserError(f"--tag {given}: write FILE=NAME with a file of --train ({files})")
-        side_constraint_tag(name)
-        corpora = tuple(
-            corpus.model_copy(update={"side_constraint": name}) if file in corpus.files else corpus
-            for corpus in corpora
-        )
+        if any(file in corpus.files and (corpus.side_constraint or corpus.column) for corpus in corpora):
+            raise UserError(f"--tag {given}: {file} has a tag already; give one --tag for a file")
+        column = name.removeprefix("column:") if name.startswith("column:") else ""
+        if not column:
+            side_constraint_tag(name)
+        found: list[Corpus] = []
+        for corpus in corpora:
+            if file not in corpus.files:
+                found.append(corpus)
+            elif column:
+                found += _divided(corpus, column)
+            else:
+                found.append(corpus.model_copy(update={"side_constraint": name}))
+        corpora = tuple(found)
     return corpora
+
+
+def _divided(corpus: Corpus, column: str) -> list[Corpus]:
+    """A corpus for each side constraint in a column. Raises `UserError` for a cell with another content, and for a file
+    without this column."""
+    from limelight.config import known_languages
+    from limelight.preparation.pairs import NO_CONSTRAINT
+    from limelight.text.readers import read_pairs
+    from limelight.tokens import side_constraint_tag
+
+    found, bad = set[str](), list["BadLine"]()  # the run reports bad lines, or stops at one
+    pairs = read_pairs(
+        corpus.files,
+        *known_languages(corpus),
+        column=column,
+        on_bad_line=lambda line: bad.append(line) if not bad else None,
+    )
+    for pair in pairs:
+        if pair.cell in found or not (pair.cell or pair.source.strip() or pair.target.strip()):
+            continue
+        try:
+            if pair.cell != NO_CONSTRAINT:
+                side_constraint_tag(pair.cell)
+        except UserError as error:
+            what = f"column {column} is empty" if not pair.cell else f"column {column}: {error}"
+            raise UserError(f"{pair.place}: {what}; a pair without a side constraint has {NO_CONSTRAINT}") from None
+        found.add(pair.cell)
+        if len(found) > MAX_CONSTRAINTS:
+            raise UserError(f"{pair.place}: column {column} has more than {MAX_CONSTRAINTS} different side constraints")
+    if not found:
+        raise UserError(str(bad[0]) if bad else f"{corpus.files[0]}: there are no pairs")
+    constraints = ["" if cell == NO_CONSTRAINT else cell for cell in sorted(found)]
+    return [corpus.model_copy(update={"column": column, "side_constraint": each}) for each in constraints]
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:

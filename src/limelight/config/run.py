@@ -96,10 +96,18 @@ class Corpus(Section):
     side_constraint: str = Field("", pattern=r"^(formal|informal|domain:[A-Za-z0-9][A-Za-z0-9_-]{0,31})?$")
     """`formal`, `informal` or `domain:NAME`: the token `<formal>` and so on goes before half of the sources, drawn
     again in every epoch (Sennrich et al. 2016), so that the model translates with the constraint and without it."""
+    column: str = ""
+    """A further column that says the constraint of each pair: its number in .tsv, its name in .csv, a key in .jsonl. Of
+    such a file this corpus has only the pairs with `side_constraint` in that column, or with `-` if it is empty."""
     tag: Literal["", "bt", "replay"] = ""
     """`bt` if the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell et
     al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation. `replay` for text of
     the parent model, which a fine-tuned one should not forget (`data.replay`); it has no token."""
+
+    def shares_file_with(self, other: "Corpus") -> bool:
+        """Whether both are parts of one file, by its `column`."""
+        part = {"side_constraint": ""}
+        return bool(self.column) and self.model_copy(update=part) == other.model_copy(update=part)
 
 
 class DataConfig(Section):

@@ -73,8 +73,9 @@ def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None
             say(f"{first.place}: {corpus.source}: {_short(first.source)} -> {corpus.target}: {_short(first.target)}")
     translates = config.learns == "pairs"
     checks: list[tuple[Corpus, SideCheck]] = []
-    for corpus in (*new, *config.data.valid):
-        for line in doubts(corpus.files, *known_languages(corpus), languages=not translates):
+    undivided = [corpus for place, corpus in enumerate(new) if not any(map(corpus.shares_file_with, new[:place]))]
+    for corpus in (*undivided, *config.data.valid):
+        for line in doubts(corpus.files, *known_languages(corpus), languages=not translates, column=corpus.column):
             say(f"warning: {line}")
         if translates:
             check = _checked(config, corpus)
@@ -133,6 +134,8 @@ NO_CLEANING = {
 """Settings of `data` that do not affect which pairs of a corpus are kept."""
 MISSING = "characters-without-tokens.tsv"
 """A file in the data of a run with character, code point, count and first position."""
+NO_CONSTRAINT = "-"
+"""The content of a column of side constraints for a pair without one."""
 GROUP = 10_000  # pairs tokenized at once: a balance of speed and memory
 
 
@@ -319,6 +322,7 @@ def _store(
     config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int, marks: bool
 ) -> TokenStore:
     """The tokenized corpus on disk, created again only if text, cleaning or vocabulary changed."""
+    name = _name(corpus)
     elsewhere = store_elsewhere(folder.parent.parent, folder.name, corpus.files)
     if elsewhere:
         say(elsewhere)
@@ -327,7 +331,7 @@ def _store(
     if store_matches(folder, fingerprint):
         return open_store(folder)
     if (folder / "store.json").exists():
-        say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; tokenizing it again")
+        say(f"{name}: text, cleaning or vocabulary has changed; tokenizing it again")
     with (
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
         LeftOutList(folder.with_name(f"{folder.name}-left-out.tsv")) as left_out,
@@ -348,10 +352,16 @@ def _store(
         if skipped.total:
             said += f"\n{skipped.summary()}"
         if not kept:
-            raise UserError(f"{', '.join(corpus.files)}: no pair is left to train on: {said}")
+            raise UserError(f"{name}: no pair is left to train on: {said}")
         store = writer.close(fingerprint, places_of(corpus.files))
-    say(f"{' + '.join(corpus.files)}: {said}")
+    say(f"{name}: {said}")
     return store
+
+
+def _name(corpus: Corpus) -> str:
+    """The files of a corpus, and which of their pairs it has."""
+    part = f" ({corpus.side_constraint or NO_CONSTRAINT})" if corpus.column else ""
+    return f"{' + '.join(corpus.files)}{part}"
 
 
 def _max_length(config: RunConfig, corpus: Corpus) -> int:
@@ -402,6 +412,7 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     cleaning = config.data.model_dump(mode="json", exclude=NO_CLEANING)
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
     parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary, *_languages(corpus)]
+    parts += [corpus.column, corpus.side_constraint] if corpus.column else []
     parts += held_out_sums(config.data)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -435,11 +446,15 @@ def cleaned(
 
 def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bool = False) -> Iterator[Pair]:
     """The pairs of a corpus. Unused segments are always reported."""
-    return read_pairs(
+    pairs = read_pairs(
         corpus.files,
         *known_languages(corpus),
         marks=marks,
         states=data.states,
+        column=corpus.column,
         on_bad_line=on_bad_line if data.on_bad_line == "skip" else None,
         on_unused=on_bad_line,
+    )
+    return (
+        (pair for pair in pairs if pair.cell == (corpus.side_constraint or NO_CONSTRAINT)) if corpus.column else pairs
     )

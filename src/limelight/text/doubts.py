@@ -30,16 +30,18 @@ _HEADERS = (
 """Words that are common as column names, and rare as a whole line of text."""
 
 
-def doubts(files: Sequence[str | Path], source: str, target: str, *, languages: bool = True) -> Iterator[str]:
+def doubts(
+    files: Sequence[str | Path], source: str, target: str, *, languages: bool = True, column: str = ""
+) -> Iterator[str]:
     """A line for each finding about a corpus: `file: finding; remedy`. Languages are compared with the declared ones
-    unless `languages` is false.
+    unless `languages` is false. A further `column` is one that is used.
 
     `source` and `target` are the declared languages; empty texts and words that are not language codes are not checked.
     Raises `UserError` as `read_pairs` does if a file cannot be read at all.
     """
     pairs = list(islice(read_pairs(files, source, target, on_bad_line=_pass_over), SAMPLE))
     name = " + ".join(map(str, files))
-    if len(files) == 1 and text_suffix(files[0]) == ".tsv":
+    if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not column:
         yield from _of_columns(Path(files[0]))
     if pairs and not names_languages(files) and _is_header(pairs[0], (source, target)):
         first = pairs[0]

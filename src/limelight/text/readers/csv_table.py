@@ -27,8 +27,9 @@ _NO_LANGUAGES = ("id", "key", "no", "nr", "num", "src", "tgt", "trg", "ref", "ur
 """Names of columns that look like language codes but are not."""
 
 
-def scan_csv(path: str | Path) -> Iterator[Segment | BadLine]:
-    """One item for each row after the first that is not blank: its texts, or its fault.
+def scan_csv(path: str | Path, column: str = "") -> Iterator[Segment | BadLine]:
+    """One item for each row after the first that is not blank: its texts, with its cell of the further `column`, or its
+    fault.
 
     Quoted cells may contain line ends and doubled quotes. All rows have as many cells as the first. The delimiter
     (comma, semicolon or tab) is the one that is most frequent in the first line.
@@ -43,12 +44,16 @@ def scan_csv(path: str | Path) -> Iterator[Segment | BadLine]:
         columns = _columns(header)
         if not columns and first:
             yield BadLine(file, lines.number, _unnamed(header), fatal=True)
+        elif columns and column and header.count(column) != 1:
+            fault = f"{'several columns' if column in header else 'no column'} {shown(column, 30)}"
+            yield BadLine(file, lines.number, f"this table has {fault}; its columns: {_listed(header)}", fatal=True)
         elif columns:
-            yield from _segments(lines, file, delimiter, columns, len(header))
+            further = header.index(column) if column else None
+            yield from _segments(lines, file, delimiter, columns, len(header), further)
 
 
 def _segments(
-    lines: _Lines, file: str, delimiter: str, columns: list[tuple[int, str]], width: int
+    lines: _Lines, file: str, delimiter: str, columns: list[tuple[int, str]], width: int, further: int | None
 ) -> Iterator[Segment | BadLine]:
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
@@ -73,7 +78,8 @@ def _segments(
         if fault:
             yield BadLine(file, lines.row, fault)
         elif cells:
-            yield Segment(lines.row, [Variant(language, [cells[place]]) for place, language in columns])
+            variants = [Variant(language, [cells[place]]) for place, language in columns]
+            yield Segment(lines.row, variants, cell="" if further is None else cells[further].strip())
 
 
 class _Lines:
@@ -104,12 +110,15 @@ class _Lines:
 
 
 def _unnamed(header: list[str]) -> str:
-    names = ", ".join(shown(name, 30) for name in header[:MAX_NAMES])
     return (
         "the first line of a CSV table has to name its columns: source and target, or languages such as en and de, "
         "English and German; "
-        f"here it is: {names}"
+        f"here it is: {_listed(header)}"
     )
+
+
+def _listed(header: list[str]) -> str:
+    return ", ".join(shown(name, 30) for name in header[:MAX_NAMES])
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

@@ -15,7 +15,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BufferedIOBase, IOBase
 from itertools import islice
@@ -33,6 +33,9 @@ MAX_LINE_BYTES = 1_000_000
 MAX_SKIPPED_BYTES = 100_000_000
 """Maximum number of bytes that are read only to find the end of a line that is too long, or to count lines without a
 counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
+
+MAX_COLUMN = 1000
+"""Maximum number of a column of a .tsv file."""
 
 _CONVERT = "{0}; convert it to UTF-8: iconv -f {0} -t UTF-8 FILE > NEW"
 _LOOKS_LIKE = {
@@ -213,19 +216,20 @@ def _with_file(advice: str, name: str) -> str:
     return advice.replace("UTF-8 FILE >", f"UTF-8 {quote(name)} >") if plain else advice
 
 
-def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
+def scan_tsv(path: str | Path, column: str = "") -> Iterator[Pair | BadLine]:
     """One item for each line: the pair, or its fault. There is no quoting: quotes are ordinary characters.
 
-    A blank line is a pair of two empty sides. Raises `UserError` for a table with other delimiters.
+    A blank line is a pair of two empty sides. Each pair has its cell of the further `column`, a number from 3. Raises
+    `UserError` for a table with other delimiters, and for another column.
     """
-    name = str(path)
+    name, place = str(path), _place(column, str(path))
     with open_text(path) as stream:
         refuse_table(Path(path), head_of(stream, Path(path)))
         for number, line in enumerate(scan_lines(stream, name), start=1):
             if isinstance(line, BadLine):
                 yield line
                 continue
-            columns = line.split("\t", 2)
+            columns = line.split("\t", max(place, 2))
             if len(columns) < 2 and not line.strip():
                 yield Pair("", "", name, number)
             elif len(columns) < 2:
@@ -233,8 +237,20 @@ def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
             elif len(columns) > 2 and "\r" in columns[1]:
                 # The next pair would be read as further columns, and lost silently.
                 yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
+            elif place >= len(columns):
+                yield BadLine(name, number, f"there is no column {place + 1} in this line; it has {len(columns)}")
             else:
-                yield Pair(columns[0], columns[1], name, number)
+                yield Pair(columns[0], columns[1], name, number, cell=columns[place].strip() if place else "")
+
+
+def _place(column: str, name: str) -> int:
+    """The index of a further column; 0 if there is none. Raises `UserError` unless it is a number from 3."""
+    if column and not (column.isascii() and column.isdigit() and 3 <= int(column[:4]) <= MAX_COLUMN):
+        raise UserError(
+            f"{name}: column {column!r}: a .tsv file has no names of columns: give the number of a column after source "
+            f"and target, from 3 to {MAX_COLUMN}"
+        )
+    return int(column) - 1 if column else 0
 
 
 _EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
@@ -245,20 +261,23 @@ class _Object(list[tuple[str, Any]]):
     """The members of a JSON object in order, including repeated keys."""
 
 
-def scan_jsonl(path: str | Path) -> Iterator[Pair | BadLine]:
-    """One item for each line: the pair, or its fault."""
+def scan_jsonl(path: str | Path, column: str = "") -> Iterator[Pair | BadLine]:
+    """One item for each line: the pair, or its fault. Each pair has its text of the further key `column`."""
     name = str(path)
     with open_text(path) as stream:
         for number, line in enumerate(scan_lines(stream, name), start=1):
             if isinstance(line, BadLine):
                 yield line
                 continue
-            sides = _sides(line)
-            yield BadLine(name, number, sides) if isinstance(sides, str) else Pair(*sides, name, number)
+            texts = _texts(line, ("source", "target", *[column] * bool(column)))
+            if isinstance(texts, str):
+                yield BadLine(name, number, texts)
+            else:
+                yield Pair(texts[0], texts[1], name, number, cell="".join(texts[2:]).strip())
 
 
-def _sides(line: str) -> tuple[str, str] | str:
-    """Source and target, or the reason why the line has none."""
+def _texts(line: str, keys: Sequence[str]) -> list[str] | str:
+    """The texts of these keys, or the reason why the line lacks one."""
     try:
         record = json.loads(line, object_pairs_hook=_Object, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -269,13 +288,13 @@ def _sides(line: str) -> tuple[str, str] | str:
         return f"not valid JSON ({error}); {_EXAMPLE}"
     if not isinstance(record, _Object):
         return f"not a JSON object but {_NAMES[type(record)]}; {_EXAMPLE}"
-    sides = [_side(record, key) for key in ("source", "target")]
-    faults = [fault for _, fault in sides if fault]
-    return faults[0] if faults else (sides[0][0], sides[1][0])
+    found = [_text(record, key) for key in keys]
+    faults = [fault for _, fault in found if fault]
+    return faults[0] if faults else [text for text, _ in found]
 
 
-def _side(record: _Object, key: str) -> tuple[str, str]:
-    """The text of one side, or its fault: one of the two is empty."""
+def _text(record: _Object, key: str) -> tuple[str, str]:
+    """The text of a key, or its fault: one of the two is empty."""
     values = [value for name, value in record if name == key]
     if not values:
         return "", f"the object has no {key!r}; {_EXAMPLE}"

@@ -84,10 +84,10 @@ def _code(element: Element, opened: dict[str, str]) -> Code:
 
 OnBadLine = Callable[[BadLine], None]
 
-_COLUMNS: dict[str, Callable[[Path], Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
+_COLUMNS: dict[str, Callable[..., Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
 """Readers by suffix, for files with a source and a target."""
 
-_SEGMENTS: dict[str, Callable[[Path], Iterator[Segment | BadLine]]] = {
+_SEGMENTS: dict[str, Callable[..., Iterator[Segment | BadLine]]] = {
     ".tmx": scan_tmx,
     **dict.fromkeys(XLIFF, scan_xliff),
     ".po": scan_po,
@@ -95,6 +95,9 @@ _SEGMENTS: dict[str, Callable[[Path], Iterator[Segment | BadLine]]] = {
     ".csv": scan_csv,
 }
 """Readers by suffix, for files that name the languages of their texts."""
+
+FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv")
+"""Suffixes of files that may have columns beside the texts."""
 
 
 def read_pairs(
@@ -104,6 +107,7 @@ def read_pairs(
     *,
     marks: bool = False,
     states: States = "translated",
+    column: str = "",
     on_bad_line: OnBadLine | None = None,
     on_unused: OnBadLine | None = None,
 ) -> Iterator[Pair]:
@@ -120,6 +124,8 @@ def read_pairs(
             is `marked`; otherwise codes are left out.
         states: which segments are used, see `text/readers/segments.py`: `approved` only approved translations, `all`
             also drafts. In files without states all pairs are used.
+        column: a further column, whose `cell` each pair has: its number in .tsv (from 3), its name in .csv, a key in
+            .jsonl. A line without it is a bad line.
         on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both
             keys, a faulty segment), which is skipped with its counterpart; if not given, the first one raises.
         on_unused: called for each segment that is not used: not translated, not approved, or in other languages.
@@ -132,7 +138,14 @@ def read_pairs(
     paths = [Path(file) for file in files]
     for path in paths:
         (require_there if holds_both_sides(path) else require_file)(path)
-    return _pairs(_scan(paths, LanguagePair(source, target), marks=marks, states=states), on_bad_line, on_unused)
+    if column and not (len(paths) == 1 and text_suffix(paths[0]) in FURTHER_COLUMNS):
+        raise UserError(
+            f"{' + '.join(map(str, paths))}: column {column!r}: only one file of {', '.join(FURTHER_COLUMNS)} has "
+            "further columns"
+        )
+    return _pairs(
+        _scan(paths, LanguagePair(source, target), marks=marks, states=states, column=column), on_bad_line, on_unused
+    )
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:
@@ -140,14 +153,18 @@ def names_languages(files: Sequence[str | Path]) -> bool:
     return len(files) == 1 and text_suffix(files[0]) in _SEGMENTS
 
 
-def _scan(files: list[Path], languages: LanguagePair, *, marks: bool, states: States) -> Iterator[Pair | BadLine]:
+def _scan(
+    files: list[Path], languages: LanguagePair, *, marks: bool, states: States, column: str
+) -> Iterator[Pair | BadLine]:
     suffixes = [text_suffix(file) for file in files]
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(files) == 1:
+        further = (column,) * bool(column)
         if suffixes[0] in _SEGMENTS:
-            return pairs_of(_SEGMENTS[suffixes[0]](files[0]), str(files[0]), languages, marks=marks, states=states)
+            segments = _SEGMENTS[suffixes[0]](files[0], *further)
+            return pairs_of(segments, str(files[0]), languages, marks=marks, states=states)
         if suffixes[0] in _COLUMNS:
-            return _COLUMNS[suffixes[0]](files[0])
+            return _COLUMNS[suffixes[0]](files[0], *further)
         raise UserError(
             f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
             f"not {suffixes[0] or 'without a suffix'}; give two files to read them line by line"

@@ -132,6 +132,8 @@ class Segment(NamedTuple):
     """Whether the reason is that its translation is not finished."""
     is_approved: bool = True
     """False if the format has approval states and the segment is not approved."""
+    cell: str = ""
+    """The content of a further column, where one was asked for."""
 
 
 class LanguagePair(NamedTuple):
@@ -193,9 +195,9 @@ def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iter
     for source, target in found:
         if marks:
             left, right, marked = marked_sides(source.parts, target.parts)
-            yield Pair(left, right, file, segment.line, marked)
+            yield Pair(left, right, file, segment.line, marked, segment.cell)
         else:
-            yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
+            yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line, cell=segment.cell)
 
 
 class _Choice:

@@ -1,0 +1,126 @@
+"""`limelight train --tag`: side constraints of a whole file, and of a column."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from limelight.config import load_config
+from limelight.text.readers import read_pairs
+from limelight.tokens import load_tokenizers
+from tests.cli.conftest import Limelight, settings
+
+LANGUAGES = ("--source", "en", "--target", "lumi")
+TAGS = ("formal", "-", "informal", "domain:law")
+
+
+def tsv(rows: list[tuple[str, str, str]], path: Path) -> tuple[Path, str]:
+    path = path.with_suffix(".tsv")
+    path.write_text("".join(f"{source}\t{target}\tnotes\t{tag}\n" for source, target, tag in rows), encoding="utf-8")
+    return path, "4"
+
+
+def csv(rows: list[tuple[str, str, str]], path: Path) -> tuple[Path, str]:
+    path = path.with_suffix(".csv")
+    lines = [f'"{source}",{tag} ,"{target}"\n' for source, target, tag in rows]
+    path.write_text("source,how it is said,target\n" + "".join(lines), encoding="utf-8")
+    return path, "how it is said"
+
+
+def jsonl(rows: list[tuple[str, str, str]], path: Path) -> tuple[Path, str]:
+    path = path.with_suffix(".jsonl")
+    lines = [json.dumps({"source": source, "register": tag, "target": target}) for source, target, tag in rows]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path, "register"
+
+
+def rows_of(corpus: Path) -> list[tuple[str, str, str]]:
+    pairs = read_pairs([corpus / "train.tsv"])
+    return [(pair.source, pair.target, TAGS[number % len(TAGS)]) for number, pair in enumerate(pairs)]
+
+
+@pytest.mark.parametrize("written", [tsv, csv, jsonl])
+def test_a_column_says_the_tag_of_each_pair(
+    limelight: Limelight, corpus: Path, tmp_path: Path, written: Callable[..., tuple[Path, str]]
+) -> None:
+    rows, run = rows_of(corpus), tmp_path / "run"
+    path, column = written(rows, tmp_path / "pairs")
+    begin = ["train", "--train", path, "--tag", f"{path}=column:{column}", "--valid", corpus / "valid.tsv", *LANGUAGES,
+             "--recipe", "tiny", *settings(), "--out", run]  # fmt: skip
+    ended = limelight(*begin, "--max-steps", 2)
+    assert ended.code == 0, ended.err
+    corpora = load_config(run / "config.yaml").data.train
+    assert [(each.column, each.side_constraint) for each in corpora] == [
+        (column, name) for name in ("", "domain:law", "formal", "informal")
+    ]
+    for number, each in enumerate(corpora):
+        told = each.side_constraint or "-"
+        mine = [row for row in rows if row[2] == told]
+        assert f"{path} ({told}): {len(mine)} of {len(mine)} pairs kept" in ended.err
+        assert (run / "data" / f"train-{number}" / "store.json").exists()
+    assert ended.err.count("pairs kept") == len(TAGS)
+    assert "has 4 columns" not in ended.err  # the fourth is used
+    tokenizer = load_tokenizers(run / "tokenizer").source
+    assert all(tokenizer.reserved_id(f"<{name}>") for name in ("formal", "informal", "domain:law"))
+    assert "going on after update 2" in limelight(*begin, "--max-steps", 3).err
+    assert "going on after update 3" in limelight("train", "--out", run, "--max-steps", 4).err
+
+
+def test_a_file_has_one_tag(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    path, run = corpus / "train.tsv", tmp_path / "run"
+    begin = ["train", "--train", path, *LANGUAGES, "--recipe", "tiny", *settings(), "--hold-out", 5, "--out", run]
+    ended = limelight(*begin, "--max-steps", 1, "--tag", f"{path}=domain:law")
+    assert ended.code == 0, ended.err
+    assert [each.side_constraint for each in load_config(run / "config.yaml").data.train] == ["domain:law"]
+    twice = limelight(*begin, "--tag", f"{path}=domain:law", "--tag", f"{path}=formal")
+    assert (twice.code, "has a tag already; give one --tag for a file" in twice.err) == (2, True), twice.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "told"),
+    [
+        ("a.tsv", "a\tb\tformal\nc\td\tpolite\n", "3", "a.tsv:2: column 3: 'polite' is not a side constraint"),
+        ("a.tsv", "a\tb\tformal\nc\td\t\n", "3", "a.tsv:2: column 3 is empty; a pair without a side constraint has -"),
+        ("a.tsv", "a\tb\nc\td\n", "3", "a.tsv:1: there is no column 3 in this line; it has 2"),
+        ("a.tsv", "a\tb\tformal\n", "2", "column '2': a .tsv file has no names of columns: give the number"),
+        ("a.tsv", "a\tb\tformal\n", "register", "column 'register': a .tsv file has no names of columns"),
+        ("a.tsv", "a\tb\tformal\n", "99999999999999999999", "from 3 to 1000"),
+        ("a.tsv", "", "3", "a.tsv: there are no pairs"),
+        ("a.csv", "source,target,x\na,b,formal\n", "y", "a.csv:1: this table has no column y; its columns: source, ta"),
+        ("a.csv", "source,target,x,x\na,b,formal,-\n", "x", "a.csv:1: this table has several columns x"),
+        ("a.csv", "source,target,x\na,b,\n", "x", "a.csv:2: column x is empty"),
+        ("a.jsonl", '{"source": "a", "target": "b"}\n', "x", "a.jsonl:1: the object has no 'x'"),
+        ("a.jsonl", '{"source": "a", "target": "b", "x": 1}\n', "x", "a.jsonl:1: 'x' is not text but a number"),
+        ("a.po", 'msgid "a"\nmsgstr "b"\n', "x", "column 'x': only one file of .tsv, .jsonl, .csv has further columns"),
+        (
+            "a.tsv",
+            "".join(f"a\tb\tdomain:{number}\n" for number in range(21)),
+            "3",
+            "a.tsv:21: column 3 has more than 20 different side constraints",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_said(
+    limelight: Limelight, tmp_path: Path, name: str, content: str, column: str, told: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    given = ["--train", path, *LANGUAGES, "--tag", f"{path}=column:{column}", "--out", tmp_path / "run"]
+    ended = limelight("train", *given)
+    assert ended.code == 2
+    assert told in ended.err.replace("\n", " "), ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_lines_without_the_column_are_bad_lines(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    path, column = tsv(rows_of(corpus), tmp_path / "pairs")
+    with path.open("a", encoding="utf-8") as file:
+        file.write("a\tb\n\n")
+    begin = ["train", "--train", path, *LANGUAGES, "--tag", f"{path}=column:{column}", "--hold-out", 5]
+    given = [*begin, "--recipe", "tiny", *settings(), "--max-steps", 1, "--out", tmp_path / "run"]
+    ended = limelight(*given)
+    assert (ended.code, "pairs.tsv:151: there is no column 4 in this line; it has 2" in ended.err) == (2, True)
+    ended = limelight(*given, "--on-bad-line", "skip")
+    assert ended.code == 0, ended.err
+    assert "skipped 1: there is no column 4 in this line" in ended.err
