@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from limelight.config import RunConfig
+from limelight.signals import Stopped
 from limelight.training import learn as learning
 from limelight.training.mix import BeforeAfter, Change, Scores
 from tests.cli.conftest import Limelight
@@ -69,6 +70,34 @@ def test_mistakes_are_named(
     ended = limelight("learn", *words, "--model", trained, "-o", "new")
     assert (ended.code, message in ended.err) == (2, True), ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["few.tsv", "text.txt"]
+
+
+def test_an_interrupted_call_names_its_folder_and_the_way_on(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, work = tmp_path / "new", tmp_path / "new.unfinished"
+    begun = False
+
+    def learn(_config: RunConfig, output: Path, *, quiet: bool) -> BeforeAfter:
+        if begun:
+            learning.work_of(output).mkdir(exist_ok=True)
+        raise Stopped(2)
+
+    monkeypatch.setattr(learning, "learn", learn)
+    given = ["learn", "--memory", corpus / "train.tsv", "--model", trained, "-o", new]
+    ended = limelight(*given)
+    assert (ended.code, "nothing has been written" in ended.err, str(work) in ended.err) == (130, True, False)
+    begun = True
+    ended = limelight(*given)
+    left = f"the work so far is in {work}: the same command continues it; to give it up, remove this folder"
+    assert (ended.code, ended.err.count(left)) == (130, 1), ended.err
+    ended = limelight(*given)
+    assert f"limelight: an earlier call was interrupted; {left}\n" in ended.err
+    assert ended.err.count(left) == 2
+    assert limelight(*given, "--quiet").err.count(left) == 1
+    new.mkdir()
+    ended = limelight(*given)
+    assert f"{new} is complete; {work} can be removed" in ended.err
 
 
 def test_a_parent_is_untouched_and_a_refusal_leaves_nothing(

@@ -99,17 +99,36 @@ def test_a_memory_that_cannot_be_learned_from_leaves_nothing(
     monkeypatch.setattr(learning, "train", train)
     if there:
         (tmp_path / "new.unfinished").mkdir()
-    with pytest.raises(UserError, match="swapped"):
+    with pytest.raises(UserError, match="swapped") as caught:
         learn(asked(), tmp_path / "new")
     assert (tmp_path / "new.unfinished").exists() == there
+    notes = [f"the work so far is in {tmp_path / 'new.unfinished'}; to begin again, remove this folder"]
+    assert getattr(caught.value, "__notes__", []) == notes * there
 
 
 def test_an_existing_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
     (tmp_path / "new").mkdir()
-    with pytest.raises(UserError, match="exists already"):
+    with pytest.raises(UserError, match=r"exists already; give -o another name, or remove it$"):
+        learn(asked(), tmp_path / "new")
+    (tmp_path / f"new{UNFINISHED}").mkdir()
+    with pytest.raises(UserError, match=r"exists already; .*new\.unfinished is left of an interrupted call"):
         learn(asked(), tmp_path / "new")
     assert not calls
+
+
+def test_a_failure_says_where_the_work_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_config: RunConfig, work: Path, *, quiet: bool) -> None:
+        work.mkdir()
+        raise RunError("the loss is not finite")
+
+    trained(monkeypatch, None)
+    monkeypatch.setattr(learning, "train", fail)
+    with pytest.raises(RunError, match="not finite") as caught:
+        learn(asked(), tmp_path / "new")
+    assert caught.value.__notes__ == [
+        f"the work so far is in {tmp_path / 'new.unfinished'}; to begin again, remove this folder"
+    ]
 
 
 def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

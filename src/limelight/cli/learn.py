@@ -70,11 +70,14 @@ def learn(
     config = override(config, with_budget(given, fit=True))
     hold_memory_for_work()
     from limelight.training.learn import learn as run
+    from limelight.training.learn import left_of, work_of
 
+    if work_of(output).exists() and not output.exists() and not quiet:
+        typer.echo(f"limelight: an earlier call was interrupted; {left_of(output)}", err=True)
     try:
         found = run(config, output, quiet=quiet)
     except Stopped as stopped:
-        stopped.add_note("the same command continues; nothing has been written yet")
+        stopped.add_note(left_of(output))
         raise
     if not quiet:
         typer.echo(f"limelight: {output}: the new model; {'; '.join(found.lines())}", err=True)

@@ -24,19 +24,22 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
 
     The run is in a folder beside `output`; after an interruption the same call resumes it. Raises `UserError` for an
     `output` that exists, and `RunError` with the scores if the model is not better on held-out pairs of the memory, or
-    loses more than `MAX_LOST` on general text; nothing is left then.
+    loses more than `MAX_LOST` on general text; nothing is left then. Other errors say what is left.
     """
+    work = work_of(output)
     if output.exists():
-        raise UserError(f"{output}: it exists already; give -o another name, or remove it")
-    work = output.with_name(output.name + UNFINISHED)
+        left = f"; {work} is left of an interrupted call, and can be removed" if work.exists() else ""
+        raise UserError(f"{output}: it exists already; give -o another name, or remove it{left}")
     config = _resumed(config, work)
     _require_measurable(config, work)
     there = work.exists()
     try:
         train(config, work, quiet=quiet)
-    except UserError:
-        if not there and not (work / CONFIG).exists():
+    except (UserError, RunError) as error:
+        if isinstance(error, UserError) and not there and not (work / CONFIG).exists():
             remove(work)  # the memory cannot be learned from as it is
+        elif work.exists():
+            error.add_note(f"the work so far is in {work}; to begin again, remove this folder")
         raise
     found = read_before_after(work)
     if reason := _refusal(found, config.begin_with):
@@ -60,6 +63,21 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
         ) from error
     remove(work)
     return found
+
+
+def work_of(output: Path) -> Path:
+    """The folder of the run until the model is written to `output` or refused."""
+    return output.with_name(output.name + UNFINISHED)
+
+
+def left_of(output: Path) -> str:
+    """What an interrupted call has left, and what to do with it."""
+    work = work_of(output)
+    if output.exists():
+        return f"{output} is complete" + (f"; {work} can be removed" if work.exists() else "")
+    if work.exists():
+        return f"the work so far is in {work}: the same command continues it; to give it up, remove this folder"
+    return "nothing has been written; the same command begins again"
 
 
 def _resumed(config: RunConfig, work: Path) -> RunConfig:
