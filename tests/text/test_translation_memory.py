@@ -8,12 +8,16 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from threading import enumerate as enumerate_threads
+from typing import Any
 
 import pytest
 
 from limelight.errors import UserError
+from limelight.text import translation_memory
 from limelight.text.pair import Pair
-from limelight.text.translation_memory import LEAST, WatchedMemory, open_memory, similarity
+from limelight.text.translation_memory import LEAST, TranslationMemory, WatchedMemory, open_memory, similarity
 from limelight.text.words import words_and_signs
 
 PAIRS = [
@@ -193,7 +197,7 @@ def waited(condition: Callable[[], object]) -> bool:
 def test_a_watched_file_is_read_again_and_a_damaged_one_is_told(tmp_path: Path) -> None:
     path, said = tmp_path / "m.tmx", list[str]()
     path.write_text(TMX, encoding="utf-8")
-    watched = WatchedMemory(path, [("en", "de"), ("de", "en"), ("en", "fr")], said.append, seconds=0.0)
+    watched = WatchedMemory(path, [("en", "de"), ("de", "en"), ("en", "fr")], said.append, seconds=0.01)
 
     def target(text: str, *direction: str) -> str:
         memory = watched.of(*direction)
@@ -211,17 +215,38 @@ def test_a_watched_file_is_read_again_and_a_damaged_one_is_told(tmp_path: Path) 
     assert target("one cat", "en", "de") == "ein Kater"
 
 
-def test_the_first_look_up_after_a_change_finds_new_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A translator who saves a correction asks once, not twice."""
-    monkeypatch.setattr("limelight.text.translation_memory.WAIT", 60.0)
+def test_no_look_up_waits_for_a_new_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed file is read although nothing is looked up, and while it is read the former segments are found."""
     path = tmp_path / "m.tmx"
     path.write_text(TMX, encoding="utf-8")
-    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.0)
-    for target in ("ein Kater", "die Miezekatze"):
-        path.write_text(TMX.replace("eine Katze", target), encoding="utf-8")
+    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.01)
+    begun, may_end, build = Event(), Event(), translation_memory.open_memory
+
+    def slow(*given: Any, **more: Any) -> TranslationMemory:
+        begun.set()
+        assert may_end.wait(60)
+        return build(*given, **more)
+
+    def target() -> str:
         memory = watched.of("en", "de")
-        assert memory is not None
-        assert [match.target for match in memory.find("one cat")] == [target]
+        return "" if memory is None else memory.find("one cat")[0].target
+
+    monkeypatch.setattr(translation_memory, "open_memory", slow)
+    path.write_text(TMX.replace("eine Katze", "ein Kater"), encoding="utf-8")
+    assert begun.wait(60)
+    assert [target() for _ in range(3)] == ["eine Katze"] * 3
+    may_end.set()
+    assert waited(lambda: target() == "ein Kater")
+
+
+def test_the_thread_ends_with_the_memory(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", PAIRS)
+    before = set(enumerate_threads())
+    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.01)
+    (thread,) = set(enumerate_threads()) - before
+    assert thread.daemon
+    del watched
+    assert waited(lambda: not thread.is_alive())
 
 
 def test_columns_without_languages_are_refused_for_several_directions(tmp_path: Path) -> None:

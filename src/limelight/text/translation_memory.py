@@ -45,8 +45,6 @@ COMMON = 300
 """Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
 CANDIDATES = 100
 """Maximum number of segments whose distance is computed for a text."""
-WAIT = 1.0
-"""Maximum seconds that a look-up waits for the new indices of a changed file, one for each direction of the model."""
 MAX_TOKENS = 200
 """Distinct words and pairs of words of a text that are looked up."""
 _AT_ONCE = 10_000
@@ -260,27 +258,41 @@ def _called(name: str, memory: TranslationMemory, match: MemoryMatch) -> MemoryM
 
 
 class WatchedMemory:
-    """The memories of a file in several directions, indexed again in the background after the file has changed."""
+    """The memories of a file in several directions. A thread looks at the file, and indexes it again after it has
+    changed; look-ups never wait for it, and use the former segments meanwhile."""
 
     def __init__(
-        self, path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None], seconds: float = 2.0
+        self, path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None], seconds: float = 0.5
     ) -> None:
-        """The directions of which the file has no pairs are left out. `seconds` are the least time between two looks at
-        the file, and `say` is also told why a changed file is not used.
+        """The directions of which the file has no pairs are left out. `seconds` are the time between two looks at the
+        file, and `say` is also told why a changed file is not used.
 
         Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several
         directions.
         """
-        self._path, self._directions, self._say, self._seconds = Path(path), tuple(directions), say, seconds
-        self._lock, self._looked = Lock(), time.monotonic()
+        self._path, self._directions, self._say = Path(path), tuple(directions), say
         self._state = _state(self._path) if self._path.is_file() else ""
         self._memories = self._opened()
+        Thread(target=_watch, args=(weakref.ref(self), seconds), daemon=True).start()
 
     def of(self, source: str, target: str) -> TranslationMemory | None:
         """The memory of a direction; None if there is none."""
-        self._look()
         found = (memory.of(source, target) for memory in self._memories)
         return next((memory for memory in found if memory is not None), None)
+
+    def look(self) -> None:
+        """Index the file again if it has changed. Called by one thread at a time."""
+        try:
+            state = _state(self._path)
+        except OSError:  # it is being replaced, or gone: what was read stays
+            return
+        if state == self._state:
+            return
+        self._state = state
+        try:
+            self._memories = self._opened()
+        except (UserError, OSError) as error:
+            self._say(f"{error}; the former segments are used")
 
     def _opened(self) -> list[TranslationMemory]:
         if not names_languages([self._path]) and len(self._directions) > 1:
@@ -295,31 +307,16 @@ class WatchedMemory:
             raise errors[0]
         return opened
 
-    def _look(self) -> None:
-        """Index the file again if it has changed; what takes longer than `WAIT` goes on in the background."""
-        now = time.monotonic()
-        if now - self._looked < self._seconds or not self._lock.acquire(blocking=False):
-            return
-        self._looked = now
-        try:
-            state = _state(self._path)
-        except OSError:  # it is being replaced, or gone: what was read stays
-            state = self._state
-        if state == self._state:
-            self._lock.release()
-            return
-        self._state = state
-        reading = Thread(target=self._reopen, daemon=True)
-        reading.start()
-        reading.join(WAIT)
 
-    def _reopen(self) -> None:
-        try:
-            self._memories = self._opened()
-        except UserError as error:
-            self._say(f"{error}; the former segments are used")
-        finally:
-            self._lock.release()
+def _watch(watched: weakref.ref[WatchedMemory], seconds: float) -> None:
+    """Look at the file of a memory until nothing else has the memory."""
+    while True:
+        time.sleep(seconds)
+        memory = watched()
+        if memory is None:
+            return
+        memory.look()
+        del memory
 
 
 @contextmanager
