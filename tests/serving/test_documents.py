@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 
 from limelight.documents.translate import Work, translate_document
+from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
 from limelight.serving.dialects import documents as dialect
 from limelight.serving.documents import CHUNK, SUFFIXES, Order, chunks
@@ -269,12 +270,42 @@ def test_a_fault_of_the_reading_process_is_ours(service: Running, monkeypatch: p
     assert [line["kind"] for line in service.lines()[begun:] if line["event"] == "fault"] == ["ChildFaultError"]
 
 
+def test_a_document_has_the_form_of_address_that_is_asked_for() -> None:
+    one, asked = carrying(), list[Any]()
+
+    def options(**given: Any) -> Any:
+        asked.append(given.pop("formality", None))
+        return Translator.options(one, **given)
+
+    one.options = options  # type: ignore[method-assign]
+    one.has_formality = lambda target: target == "de"  # type: ignore[method-assign]
+    with running({"one": one}) as service:
+        for fields, form in (
+            ({"formality": "more"}, "formal"),
+            ({"formality": "prefer_less"}, "prefer_informal"),
+            ({"formality": "default"}, None),
+            ({}, None),
+            ({"target_lang": "de@formal"}, "prefer_formal"),
+            ({"target_lang": "de@formal", "formality": "default"}, "prefer_formal"),
+            ({"target_lang": "de@formal", "formality": "less"}, "informal"),
+        ):
+            answer = send(service, b"the lamp hums", **fields)
+            assert answer.status == 200, answer.value
+            fetched(service, answer.value)
+            assert asked == [form], fields
+            asked.clear()
+        assert send(service, b"the lamp hums", path="/translate_file", target="de_informal").status == 200
+        assert asked == ["prefer_informal"]
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
         ({"output_format": "pdf"}, "output_format"),
         ({"target_lang": "XX"}, "XX"),
-        ({"formality": "more"}, "formality"),
+        ({"formality": "more"}, "no model here chooses the form of address in de"),
+        ({"formality": "less"}, "no model here chooses the form of address in de"),
+        ({"formality": "rude"}, "formality"),
         ({"filename": "x.exe"}, ".docx"),
         ({"filename": "x.pdf"}, ".docx"),
     ],
@@ -339,7 +370,7 @@ def test_what_a_document_says_several_times_is_translated_once() -> None:
         def close(self) -> None:
             pass
 
-    async def translated(_client: object, _way: object, some: list[Segment], _terms: object) -> list[str]:
+    async def translated(_client: object, _way: object, some: list[Segment], *_: object) -> list[str]:
         asked.extend(some)
         return [each.text.upper() + "x" * len(each.codes) for each in some]
 
@@ -370,12 +401,12 @@ def test_what_takes_too_long_is_not_computed_again_and_a_key_pays_once(
     monkeypatch.setattr(documents, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     client, busy = Client("me", "me"), Busy()
     with pytest.raises(Refusal, match="later"):
-        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], None))
+        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], Order("de")))
     assert (len(asked), len(slept)) == (tries, tries - 1)
     with pytest.raises(Refusal, match="700 are left"):
         busy.keys.spend("me", 900)
     with pytest.raises(Refusal, match="may translate 1000 a minute") as caught:
-        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 1001)], None))
+        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 1001)], Order("de")))
     assert caught.value.status == 413, "it never fits"
 
 

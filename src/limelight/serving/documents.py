@@ -16,7 +16,7 @@ from limelight.errors import RunError
 from limelight.serving.catalog import Way
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Lookup, Segment
-from limelight.serving.service import Client, Service
+from limelight.serving.service import Client, Service, preferred_form
 from limelight.text.units.registry import DOCX, FORMATS, suffix_of
 from limelight.text.units.unit import CODES
 
@@ -140,6 +140,13 @@ class Order(NamedTuple):
     source: str = ""
     """Detected if empty."""
     terms: Lookup | None = None
+    formality: str = ""
+    """The form of address, as of `--formality`. That which the target language names, if empty."""
+
+    @property
+    def form(self) -> str:
+        """The form of address; empty for any."""
+        return self.formality or preferred_form(self.target)
 
 
 async def translate_document(service: Service, client: Client, opened: OpenDocument, order: Order) -> bytes:
@@ -153,19 +160,17 @@ async def translate_document(service: Service, client: Client, opened: OpenDocum
         )  # what the document says several times is translated once
         limit = None if service.keys is None else service.keys.limit(client.key)
         for some in chunks(different, min(CHARACTERS, limit or CHARACTERS)):
-            texts += await _translated(service, client, way, some, order.terms)
+            texts += await _translated(service, client, way, some, order)
         return await opened.written(dict(zip(different, texts, strict=True)))
     finally:
         opened.close()
 
 
-async def _translated(
-    service: Service, client: Client, way: Way, some: Sequence[Segment], terms: Lookup | None
-) -> list[str]:
+async def _translated(service: Service, client: Client, way: Way, some: Sequence[Segment], order: Order) -> list[str]:
     """Some segments; sent again while there is no room. They count for the key once."""
     characters = sum(len(segment.text) for segment in some)
     await _patiently(lambda: _paid(service, client, characters))
-    return await _patiently(lambda: service.segments(client, way, some, terms))
+    return await _patiently(lambda: service.segments(client, way, some, order.terms, order.form))
 
 
 async def _paid(service: Service, client: Client, characters: int) -> None:

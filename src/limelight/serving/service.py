@@ -252,23 +252,26 @@ class Service:
             raise overdue(self.limits.deadline) from None
 
     async def segments(
-        self, client: Client, way: Way, some: Sequence[Segment], terms: Lookup | None = None
+        self, client: Client, way: Way, some: Sequence[Segment], terms: Lookup | None = None, form: str = ""
     ) -> list[str]:
         """The translations of segments of a document, whose codes are in them once; a key has paid for them. Raises
         `Refusal`.
 
-        A service that is about to end goes on with the documents that it has accepted.
+        `form` is the form of address, as of `--formality`. A service that is about to end goes on with the documents
+        that it has accepted.
         """
         if way.changes_nothing:
             return [segment.text for segment in some]
         characters = sum(len(segment.text) for segment in some)
         way.model.pool.require_room(client.id, len(some))
-        languages: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-        languages |= self._remembered(client, way)
+        options: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        options |= self._remembered(client, way)
+        if form:
+            options["formality"] = form
 
         def asked(begin: int, end: int) -> list[Sentence]:
             return [
-                segment_task(segment, terms, {**languages, "first": first})
+                segment_task(segment, terms, {**options, "first": first})
                 for first, segment in enumerate(some[begin:end], start=begin + 1)
             ]
 
@@ -547,12 +550,18 @@ def _require_room(client: Client, ways: Sequence[Way]) -> None:
         raise refusals[0]
 
 
+def preferred_form(target: str) -> str:
+    """`prefer_formal` for a target language such as `de@formal`; empty for one that names no form."""
+    form = split_form(target)[1]
+    return f"prefer_{form}" if form else ""
+
+
 def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
     own: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
     if not ask.source:
         own["detected"] = True
-    if form := split_form(ask.target)[1]:
-        own["formality"] = f"prefer_{form}"
+    if form := preferred_form(ask.target):
+        own["formality"] = form
     return {**own, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
 
 

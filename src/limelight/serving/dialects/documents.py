@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Content, Reply, Result, Route
-from limelight.serving.dialects.deepl import DEEPL, WithGlossary, refuse_settings
+from limelight.serving.dialects.deepl import DEEPL, FORMALITIES, Formality, WithGlossary, refuse_settings
 from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
 from limelight.serving.documents import OpenDocument, Order, open_document, sent_file, translate_document
 from limelight.serving.refusal import Refusal, bad_request
@@ -21,6 +21,10 @@ STATUS_SECONDS = 3.0
 """How long an answer about a document waits for its end: the clients ask again after five seconds."""
 
 
+REQUIRED = ("formal", "informal")
+"""Forms of address that a model is refused for which has no choice."""
+
+
 class Document(WithGlossary):
     """Fields of an upload in DeepL's API."""
 
@@ -28,6 +32,7 @@ class Document(WithGlossary):
 
     target_lang: str = Field(min_length=2, max_length=20)
     source_lang: str = Field("", max_length=20)
+    formality: Formality | None = None
     filename: str = Field("", max_length=500)
     output_format: str = Field("", max_length=20)
 
@@ -77,10 +82,9 @@ async def upload(service: Service, call: Call) -> Reply:
     """Send a document to be translated."""
     asked = call.read(Document)
     refuse_settings(call)
-    if call.fields.get("formality") in ("more", "less"):
-        raise bad_request("formality: documents are translated without it; leave it out, or use prefer_more")
     terms = await asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
-    order = Order(asked.target_lang, asked.source_lang, terms)
+    form = FORMALITIES[asked.formality] if asked.formality else None
+    order = Order(asked.target_lang, asked.source_lang, terms, form or "")
     if asked.output_format and PurePosixPath(f"x.{asked.output_format.lower()}").suffix != _suffix(
         call, asked.filename
     ):
@@ -99,7 +103,13 @@ async def _begun(service: Service, call: Call, name: str, order: Order) -> tuple
         raise bad_request("file: there is none; send it as multipart/form-data")
     file = sent_file(name or call.uploads["file"].name, call.uploads["file"].content)
     service.require_open()
-    target = (await service.ways(order.source, order.target))[0].direction.target
+    ways = await service.ways(order.source, order.target)
+    target = ways[0].direction.target
+    if order.form in REQUIRED and not any(way.direction.target in way.model.formality for way in ways):
+        raise bad_request(
+            f"formality: no model here chooses the form of address in {target}: leave it out, or use prefer_more or "
+            "prefer_less"
+        )
     with service.uploads.opening(call.client.id, len(file.data)):
         opened = await open_document(file, order.source, target or order.target, service.limits.segments)
     work = translate_document(service, call.client, opened, order)
