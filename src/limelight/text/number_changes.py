@@ -16,7 +16,7 @@ from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fractio
 from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, half_hours, has_digits, integers, is_decade
 
 MAX_COMPARED = 100
-"""With more numbers that have no counterpart of the same value, all of these are lost."""
+"""With more numbers that have no counterpart of the same value, all of these are lost, and none is put back."""
 SMALL = 12
 """Largest number that is not reported as lost where the words of the target language are unknown: it may be a word."""
 _LATE = re.compile(
@@ -101,6 +101,8 @@ def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("",
     output = _with_ordinals(source, output, languages)
     changes = compare_numbers(source, output, languages)
     added = list(changes.added)
+    if max(len(changes.lost), len(added)) > MAX_COMPARED:
+        return output
     replaced = list[tuple[Number, str]]()
     for number in changes.lost:
         likeness, place = max(((_likeness(number, each), -at) for at, each in enumerate(added)), default=(0, 0))
@@ -221,18 +223,21 @@ def _unmatched(
     ours: Sequence[Number], theirs: Sequence[Number], source: str, output: str
 ) -> tuple[list[Number], list[Number]]:
     """The numbers of each side without one of the same value on the other."""
-    by_meaning: dict[object, list[int]] = {}
-    for place, number in enumerate(theirs):
-        text = _key(number.text)
+    by_meaning: dict[object, list[int]] = {}  # the places of each, the first one last
+    for place in reversed(range(len(theirs))):
+        number, text = theirs[place], _key(theirs[place].text)
         for each in (*number.readings, (False, text), *[(True, text)] * number.exact):
             by_meaning.setdefault(each, []).append(place)
     left, taken = list[Number](), set[int]()
     for number in ours:
         text = _key(number.text)
-        meanings = (*number.readings, (True, text), *[(False, text)] * number.exact)
-        places = (place for each in meanings for place in by_meaning.get(each, ()) if place not in taken)
-        found = min(places, default=-1)
-        if found < 0:
+        found = len(theirs)
+        for each in (*number.readings, (True, text), *[(False, text)] * number.exact):
+            places = by_meaning.get(each, [])
+            while places and places[-1] in taken:
+                places.pop()  # each place once, however often a number occurs
+            found = min(found, places[-1]) if places else found
+        if found == len(theirs):
             left.append(number)
         else:
             taken.add(found)
