@@ -2,11 +2,18 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from limelight.interop import export_huggingface
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.options import SEARCH_ONLY
 from limelight.storage.model import load_model
+from limelight.text.readers import read_pairs
+from limelight.tokens import ListedTokenizer, SentencePieceTokenizer, Tokenizers, train_tokenizer
+from limelight.tokens.listed import listed_model
+from limelight.tokens.tokenizer import END_PIECE, UNKNOWN_PIECE
 from tests.cli.conftest import Limelight
 from tests.interop.helpers import make_stored, make_tokenizers, transformer
 
@@ -61,8 +68,7 @@ def test_what_the_command_line_refuses(limelight: Limelight, marian: Path, tmp_p
 
 @pytest.mark.parametrize("joint", [True, False])
 def test_an_imported_model_begins_a_run(limelight: Limelight, corpus: Path, tmp_path: Path, *, joint: bool) -> None:
-    """Its vocabulary can be extended if both sides have one tokenizer. Those of OPUS-MT have two: refused before any
-    work."""
+    """Its vocabulary can be extended if both sides have the same; else that is refused before any work."""
     model = transformer() if joint else transformer(tie="none")
     stored = make_stored(tmp_path / "model", model, make_tokenizers(joint=joint, byte_fallback=joint))
     export_huggingface(stored, tmp_path / "marian")
@@ -78,6 +84,57 @@ def test_an_imported_model_begins_a_run(limelight: Limelight, corpus: Path, tmp_
         assert sizes[1] > sizes[0]
     else:
         assert ended.code == 2
-        assert f"{tmp_path / 'parent'}: each side has a tokenizer of its own, and only a joint one can be" in ended.err
+        assert f"{tmp_path / 'parent'}: each side has a vocabulary of its own, and only a joint one can be" in ended.err
         assert "leave --extend-vocabulary out" in ended.err
         assert not (tmp_path / "larger").exists()
+
+
+def opus(corpus: Path, folder: Path) -> None:
+    """A folder as those of OPUS-MT: a unigram model for each side, and one list of tokens for both."""
+    pairs = list(read_pairs([corpus / "train.tsv"]))
+    sides = [[getattr(pair, side) for pair in pairs] for side in ("source", "target")]
+    models = [
+        train_tokenizer(
+            texts, kind="unigram", vocabulary_size=size, languages=[], byte_fallback=False, seed=1, sentences=len(texts)
+        )
+        for texts, size in zip(sides, (150, 160), strict=True)
+    ]
+    pieces = dict.fromkeys(piece for each in models for piece in each.pieces(range(2, each.padding)))
+    names = [END_PIECE, UNKNOWN_PIECE, *pieces]
+    listed = []
+    for each in models:
+        assert isinstance(each, SentencePieceTokenizer)
+        listed.append(ListedTokenizer(listed_model(each.serialized, names), reserved=()))
+    config = transformer(tie="three-way", output_bias=True, sinusoid_layout="halves")
+    export_huggingface(make_stored(folder / "model", config, Tokenizers(*listed)), folder / "marian")
+
+
+def test_the_vocabulary_of_an_opus_model_can_be_extended(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    """New words are single tokens of the side that has them; translations of other texts are those of the parent."""
+    opus(corpus, tmp_path)
+    parent, run = tmp_path / "parent", tmp_path / "run"
+    assert limelight("import", tmp_path / "marian", "-o", parent).code == 0
+    old = load_model(parent).tokenizers
+    assert isinstance(old.source, ListedTokenizer)
+    assert old.source is not old.target
+    assert old.one_vocabulary
+    draw = Random(3)
+    texts = [f"{''.join(draw.sample('abdeilmnorstu', 6))}." for _ in range(60)]
+    (tmp_path / "new.tsv").write_text("".join(f"A wolverine {text}\tUno ghiottone {text}\n" for text in texts), "utf-8")
+    given = ["train", "--from", parent, "--train", tmp_path / "new.tsv", "--valid", corpus / "valid.tsv"]
+    given += ["--source", "en", "--target", "lumi", "--max-steps", 2, "--set", "data.replay=0", "--out", run]
+    ended = limelight(*given, "--extend-vocabulary")
+    assert ended.code == 0, ended.err
+    assert f"the vocabulary is that of {parent} with " in ended.err
+    new = load_model(run).tokenizers
+    assert new.one_vocabulary
+    assert [len(each.encode(word)) for each, word in zip(new, ("wolverine", "ghiottone"), strict=True)] == [1, 1]
+    assert min(len(each.encode(word)) for each, word in zip(old, ("wolverine", "ghiottone"), strict=True)) > 1
+    sources = [pair.source for pair in read_pairs([corpus / "train.tsv"])]
+    sources = [each for each in sources if max(new.source.encode(each)) < old.source.padding][:20]
+    assert len(sources) > 10, "without new words"
+    assert new.source.encode_batch(sources) == old.source.encode_batch(sources)
+    asked = {**SEARCH_ONLY, "beam_size": 1}
+    found = [load_translator(folder).translate(sources, **asked) for folder in (parent, run / "start")]
+    assert [each.text for each in found[1]] == [each.text for each in found[0]]
+    assert "wolverine" not in " ".join(each.text for each in found[0])

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 from limelight.storage.model import extend_model, load_model
 from limelight.tokens import Tokenizers
-from limelight.tokens.extend import extend_tokenizer
+from limelight.tokens.extend import extend_tokenizers
 from tests.storage.test_model import CONFIGS, joint, save, tokenizer  # noqa: F401
 
 
@@ -24,7 +23,7 @@ def logits(model: Seq2Seq, source: list[int], target: int) -> torch.Tensor:
 def test_old_tokens_keep_their_logits(name: str, joint: Tokenizers, tmp_path: Path) -> None:  # noqa: F811
     save(tmp_path, joint, name)
     stored = load_model(tmp_path)
-    extension = extend_tokenizer(joint.target, characters="&§")
+    extension = extend_tokenizers(joint, characters="&§")
     model, tokenizers = extend_model(stored, extension)
     assert isinstance(model, Seq2Seq)
     assert isinstance(stored.model, Seq2Seq)
@@ -36,10 +35,3 @@ def test_old_tokens_keep_their_logits(name: str, joint: Tokenizers, tmp_path: Pa
     torch.testing.assert_close(after[:size], before[:size])
     new = after[size : size + 2]
     torch.testing.assert_close(new, torch.stack([before[list(parts)].mean() for parts in extension.parts]))
-
-
-def test_separate_vocabularies_are_refused(tmp_path: Path) -> None:
-    source, target = tokenizer(["a b c"]), tokenizer(["d e f"])
-    save(tmp_path, Tokenizers(source, target), "recurrent")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="only a joint vocabulary"):
-        extend_model(load_model(tmp_path), extend_tokenizer(target, characters="&"))  # type: ignore[arg-type]

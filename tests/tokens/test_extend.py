@@ -1,16 +1,26 @@
 """A vocabulary that grows: old text stays as it was, new characters and merges are single tokens."""
 
 import random
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
 
 from limelight.errors import UserError
 from limelight.text.kept_signs import SIGNS
-from limelight.tokens import SentencePieceTokenizer, load_tokenizer, train_tokenizer
-from limelight.tokens.extend import MIN_COUNT, extend_tokenizer
-from limelight.tokens.tokenizer import SPACE
+from limelight.tokens import (
+    ListedTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    Tokenizers,
+    load_tokenizer,
+    train_tokenizer,
+)
+from limelight.tokens.extend import MIN_COUNT, Extension, extend_tokenizers
+from limelight.tokens.listed import listed_model
+from limelight.tokens.tokenizer import END_PIECE, SPACE, UNKNOWN_PIECE
 from tests.tokens.test_sentencepiece import sentences, train
 
 OLD = list(sentences(7, 600))
@@ -21,6 +31,11 @@ def new_texts(seed: int) -> list[str]:
     """Sentences of words that the old vocabulary splits, with signs that it lacks."""
     generator = random.Random(seed)
     return [f"{generator.choice(WORDS)} & {generator.choice(OLD)} ({generator.choice(WORDS)})" for _ in range(300)]
+
+
+def extended(tokenizer: Tokenizer, **given: Any) -> Extension:
+    """A joint vocabulary."""
+    return extend_tokenizers(Tokenizers(tokenizer, tokenizer), **given)
 
 
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
@@ -35,7 +50,7 @@ def bpe() -> SentencePieceTokenizer:
 
 def test_every_sign_is_a_token_and_comes_back(tokenizer: SentencePieceTokenizer) -> None:
     assert any(len(tokenizer.encode(sign)) > 2 for sign in SIGNS)
-    larger = extend_tokenizer(tokenizer, characters=SIGNS).tokenizer
+    larger = extended(tokenizer, characters=SIGNS).tokenizers.target
     for sign in SIGNS:
         pieces = [piece for piece in larger.pieces(larger.encode(sign)) if piece != SPACE]
         assert [piece.removeprefix(SPACE) for piece in pieces] == [sign]
@@ -43,32 +58,32 @@ def test_every_sign_is_a_token_and_comes_back(tokenizer: SentencePieceTokenizer)
 
 
 def test_text_without_new_characters_keeps_its_segmentation(tokenizer: SentencePieceTokenizer) -> None:
-    larger = extend_tokenizer(tokenizer, characters=SIGNS).tokenizer
+    larger = extended(tokenizer, characters=SIGNS).tokenizers.target
     assert larger.encode_batch(OLD) == tokenizer.encode_batch(OLD)
     assert larger.pieces(range(tokenizer.padding)) == tokenizer.pieces(range(tokenizer.padding))
     assert larger.padding == larger.size - 1
 
 
-def test_frequent_words_become_tokens(bpe: SentencePieceTokenizer, seed: int) -> None:
-    found = extend_tokenizer(bpe, characters=SIGNS, texts=new_texts(seed), merges=200)
-    larger = found.tokenizer
+def test_frequent_words_become_tokens(tokenizer: SentencePieceTokenizer, seed: int) -> None:
+    found = extended(tokenizer, characters=SIGNS, texts=new_texts(seed), merges=200)
+    larger = found.tokenizers.target
     assert [len(larger.encode(word)) for word in WORDS] == [1, 1, 1]
     assert larger.decode(larger.encode("Vanille & Kipper")) == "Vanille & Kipper"
-    for number, parts in enumerate(found.parts, start=bpe.padding):
+    for number, parts in enumerate(found.parts, start=tokenizer.padding):
         text = larger.pieces([number])[0]
-        spelled = "".join(bpe.pieces(parts))
+        spelled = "".join(tokenizer.pieces(parts))
         assert spelled == text or "<0x" in spelled, "a merge replaces the tokens that spelled it"
-    assert len(found.parts) == larger.size - bpe.size
+    assert len(found.parts) == larger.size - tokenizer.size
 
 
-def test_rare_words_and_digits_are_not_merged(bpe: SentencePieceTokenizer) -> None:
+def test_rare_words_and_digits_are_not_merged(tokenizer: SentencePieceTokenizer) -> None:
     texts = ["Seltener Fall 1234567"] * (MIN_COUNT - 1) + ["98765 98765"] * (10 * MIN_COUNT)
-    found = extend_tokenizer(bpe, texts=texts, merges=100)
+    found = extended(tokenizer, texts=texts, merges=100)
     assert found.parts == []
 
 
 def test_the_library_reads_the_larger_model(bpe: SentencePieceTokenizer, tmp_path: Path, seed: int) -> None:
-    larger = extend_tokenizer(bpe, characters=SIGNS, texts=new_texts(seed), merges=50).tokenizer
+    larger = extended(bpe, characters=SIGNS, texts=new_texts(seed), merges=50).tokenizers.target
     larger.save(tmp_path)
     assert load_tokenizer(tmp_path).encode_batch(new_texts(seed)) == larger.encode_batch(new_texts(seed))
     processor = sentencepiece.SentencePieceProcessor(model_proto=larger.serialized)
@@ -80,27 +95,73 @@ def test_other_kinds_are_refused(tokenizer: SentencePieceTokenizer) -> None:
         OLD, kind="characters", vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=9
     )
     with pytest.raises(UserError, match="kind characters cannot be extended"):
-        extend_tokenizer(characters, characters="&")
-    if tokenizer.kind == "unigram":
-        with pytest.raises(UserError, match="kind unigram cannot be extended by merges"):
-            extend_tokenizer(tokenizer, texts=OLD, merges=3)
+        extended(characters, characters="&")
+    with pytest.raises(UserError, match="each side has a vocabulary of its own"):
+        extend_tokenizers(Tokenizers(tokenizer, train("bpe", OLD, size=400)), characters="&")
     with pytest.raises(UserError, match="'ab' is not a single normalized character"):
-        extend_tokenizer(tokenizer, characters=["ab"])
+        extended(tokenizer, characters=["ab"])
 
 
 def test_tags_begin_as_those_of_languages_and_as_pronouns() -> None:
     texts = [*OLD, *["können Sie du tu vous Ihnen dich"] * 40]
     old = train("bpe", texts, size=600)
-    found = extend_tokenizer(old, tags=["<2xx>", "<formal>", "<informal>", "<similar>", "<2xx>"])
-    assert found.tokenizer.pieces(range(old.padding, old.padding + 4)) == [
+    found = extended(old, tags=["<2xx>", "<formal>", "<informal>", "<similar>", "<2xx>"])
+    assert found.tokenizers.target.pieces(range(old.padding, old.padding + 4)) == [
         "<2xx>",
         "<formal>",
         "<informal>",
         "<similar>",
     ]
-    assert found.tokenizer.reserved[-4:] == ("<2xx>", "<formal>", "<informal>", "<similar>")
-    assert "<formal>" not in found.tokenizer.pieces(found.tokenizer.encode("a <formal> text"))
+    assert found.tokenizers.target.reserved[-4:] == ("<2xx>", "<formal>", "<informal>", "<similar>")
+    assert "<formal>" not in found.tokenizers.target.pieces(found.tokenizers.target.encode("a <formal> text"))
     languages = [piece for piece in old.reserved if piece.startswith("<2")]
     assert old.pieces(found.parts[0]) == old.pieces(found.parts[3]) == (languages or list(old.reserved))
     assert {f"{SPACE}Sie", f"{SPACE}vous"} <= set(old.pieces(found.parts[1]))
     assert {f"{SPACE}du", f"{SPACE}tu"} <= set(old.pieces(found.parts[2]))
+
+
+def test_text_without_new_words_keeps_its_segmentation(tokenizer: SentencePieceTokenizer, seed: int) -> None:
+    larger = extended(tokenizer, characters=SIGNS, texts=new_texts(seed), merges=30).tokenizers.target
+    assert larger.size > tokenizer.size
+    new = set(larger.pieces(range(tokenizer.padding, larger.padding)))
+    rows = larger.encode_batch(OLD)
+    assert rows == [
+        row if new & set(larger.pieces(row)) else old
+        for row, old in zip(rows, tokenizer.encode_batch(OLD), strict=True)
+    ]
+    assert sum(bool(new & set(larger.pieces(row))) for row in rows) < len(rows)
+
+
+def listed(kinds: tuple[str, str]) -> Tokenizers:
+    """As of OPUS-MT: each side has a sentencepiece model of its own, and both have one list of tokens."""
+    models = [train(kind, texts, size=450) for kind, texts in zip(kinds, (OLD[::2], OLD[1::2]), strict=True)]
+    pieces = dict.fromkeys(piece for each in models for piece in each.pieces(range(2, each.padding)))
+    names = [END_PIECE, UNKNOWN_PIECE, *pieces]
+    return Tokenizers(*(ListedTokenizer(listed_model(each.serialized, names), reserved=()) for each in models))
+
+
+def test_two_models_with_one_list_get_the_same_words(seed: int) -> None:
+    old = listed(("unigram", "unigram"))
+    texts = new_texts(seed)
+    found = extend_tokenizers(old, tags=["<2xx>"], characters="&", texts=texts, merges=50)
+    source, target = found.tokenizers
+    assert found.tokenizers.one_vocabulary
+    assert len(found.parts) == target.size - old.target.size
+    assert target.pieces([target.reserved_id("<2xx>")]) == ["<2xx>"]
+    for word in WORDS:
+        assert source.encode(word) == target.encode(word)
+        assert [len(each.encode(word)) for each in (*old, source)] != [1, 1, 1]
+        assert target.pieces(target.encode(word)) == [SPACE + word]
+        (number,) = target.encode(word)
+        spelled = "".join(old.target.pieces(found.parts[number - old.target.padding]))
+        assert re.sub("<0x(..)>", lambda found: chr(int(found[1], 16)), spelled) == SPACE + word
+    for before, after in zip(old, found.tokenizers, strict=True):
+        new = set(after.pieces(range(before.padding, after.padding)))
+        rows = zip(after.encode_batch(OLD), before.encode_batch(OLD), strict=True)
+        assert all(one == other or new & set(after.pieces(one)) for one, other in rows)
+        assert after.decode(after.encode("Vanille & Kipper")) == "Vanille & Kipper"
+
+
+def test_two_models_with_merges_of_their_own_are_refused() -> None:
+    with pytest.raises(UserError, match="each side has BPE merges of its own"):
+        extend_tokenizers(listed(("bpe", "bpe")), texts=OLD, merges=5)

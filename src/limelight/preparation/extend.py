@@ -17,7 +17,7 @@ from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import read_weights
 from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers, language_tag
-from limelight.tokens.extend import extend_tokenizer
+from limelight.tokens.extend import extend_tokenizers
 from limelight.tokens.tokenizer import normalize
 from limelight.tokens.vocabulary import required_characters, suggest_vocabulary_size
 
@@ -35,12 +35,8 @@ def require_extendable(config: RunConfig, tokenizers: Tokenizers) -> None:
         raise UserError(
             "--extend-vocabulary is for a translation model that begins with another one: give --from MODEL"
         )
-    if tokenizers.source is not tokenizers.target:
-        raise UserError(
-            f"{config.begin_with}: each side has a tokenizer of its own, and only a joint one can be extended; {remedy}"
-        )
     try:
-        extend_tokenizer(tokenizers.target, merges=1)
+        extend_tokenizers(tokenizers, merges=1)
     except UserError as error:
         raise UserError(f"{config.begin_with}: {error}; {remedy}") from None
 
@@ -60,6 +56,7 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
         return
     stored = load_model(find_model(config.begin_with))
     tokenizer = stored.tokenizers.target
+    by = "merges" if tokenizer.kind == "bpe" else "words"
 
     def texts() -> Iterator[str]:
         new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
@@ -69,12 +66,13 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
 
     wanted = suggest_vocabulary_size(sum(1 for _ in texts()) // 2)
     tags, characters = tags_of(config), required_characters(texts(), wanted)
-    extension = extend_tokenizer(tokenizer, tags=tags, characters=characters, texts=texts(), merges=wanted)
-    added = extension.tokenizer.pieces(range(tokenizer.padding, extension.tokenizer.padding))
+    extension = extend_tokenizers(stored.tokenizers, tags=tags, characters=characters, texts=texts(), merges=wanted)
+    larger = extension.tokenizers.target
+    added = larger.pieces(range(tokenizer.padding, larger.padding))
     new_tags = [piece for piece in added if piece in tags]
     merges = sum(len(piece) > 1 and piece not in tags for piece in added)
     say(
-        f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens: {merges:,} merges, "
+        f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens: {merges:,} {by}, "
         f"{len(added) - merges - len(new_tags):,} characters{''.join(f', {tag}' for tag in new_tags)}"
     )
     model, tokenizers = extend_model(stored, extension) if added else (stored.model, stored.tokenizers)

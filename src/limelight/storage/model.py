@@ -109,16 +109,9 @@ def extend_model(stored: StoredModel, extension: Extension) -> tuple[Model, Toke
 
     Args:
         stored: a model with a joint vocabulary.
-        extension: the extension of its tokenizer.
-
-    Raises:
-        UserError: the two sides have separate vocabularies.
+        extension: the extension of its tokenizers.
     """
-    if stored.tokenizers.source is not stored.tokenizers.target:
-        raise UserError(
-            f"{stored.folder}: only a joint vocabulary can be extended, and this model has one for each side"
-        )
-    tokenizers = Tokenizers(extension.tokenizer, extension.tokenizer)
+    tokenizers = extension.tokenizers
     model = _built(stored.config, tokenizers)
     own, theirs = named_weights(model), named_weights(stored.model)
     weights = _extended(own, theirs, extension.parts, stored.tokenizers.target.padding)

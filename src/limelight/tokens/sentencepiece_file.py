@@ -91,16 +91,16 @@ def pieces_in(model: bytes) -> dict[str, bool]:
     return found
 
 
-def lowest_score(model: bytes) -> float:
-    """The lowest score of a token. BPE merges tokens with higher scores first."""
-    scores = [
-        struct.unpack("<f", each.raw[-4:])[0]
-        for field in fields(model)
-        if field.number == PIECE
-        for each in fields(field.bytes_value())
-        if each.number == PIECE_SCORE
-    ]
-    return min(scores, default=0.0)
+def scores_in(model: bytes) -> dict[str, float]:
+    """The score of each token: in unigram models its log-probability, in BPE models its rank, first merges highest."""
+    found = {}
+    for field in fields(model):
+        if field.number == PIECE:
+            piece = {each.number: each for each in fields(field.bytes_value())}
+            text = piece[PIECE_TEXT].bytes_value() if PIECE_TEXT in piece else b""
+            score = struct.unpack("<f", piece[PIECE_SCORE].raw[-4:])[0] if PIECE_SCORE in piece else 0.0
+            found[text.decode("utf-8", errors="replace")] = score
+    return found
 
 
 def add_pieces(model: bytes, scored: Iterable[tuple[str, float]], *, kind: int = NORMAL) -> bytes:
