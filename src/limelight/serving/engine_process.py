@@ -62,6 +62,7 @@ def _read(lines: BinaryIO, inbox: SimpleQueue[Task | None]) -> None:
 
 
 def _write(out: BinaryIO, report: Report) -> None:
+    """Called by two threads: each `write` of a buffered file is whole, and the line is made outside of its lock."""
     try:
         out.write(encode(report))
         out.flush()

@@ -31,12 +31,12 @@ class Workers:
 
     Args:
         make: makes a worker, which calls its argument with each report; called twice.
-        send: is called with each report, by one thread at a time.
+        send: is called with each report, by either thread.
     """
 
     def __init__(self, make: Callable[[Callable[[Report], None]], Worker], send: Callable[[Report], None]) -> None:
-        self._send, self._lock = send, threading.Lock()
-        self._short, self._long = make(self._report), make(self._heard)
+        self._send = send
+        self._short, self._long = make(send), make(self._heard)
         self._inbox, self._aside = Inbox(), Inbox()
         self._error: BaseException | None = None
 
@@ -64,16 +64,12 @@ class Workers:
             self._error = error
             self._inbox.put(None)
 
-    def _report(self, report: Report) -> None:
-        with self._lock:
-            self._send(report)
-
     def _heard(self, report: Report) -> None:
         """A report of what takes long. A `ping` is answered when both threads have heard it."""
         if report.kind == "pong":
             self._inbox.put(Task(PASSED_ON, "ping"))
         else:
-            self._report(report)
+            self._send(report)
 
 
 class _Sorted(Inbox):
