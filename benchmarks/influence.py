@@ -3,10 +3,13 @@
     python -m benchmarks.influence
 
 The sentences are those of `benchmarks/alignments` (32 of ours, English to German and French, short and plain), each
-with the model's own translation.
+with the model's own translation. The time of all measures is that of the 12 longest of them, and of 12 texts of two
+sentences each: the least of some rounds, with as many threads as the process has.
 """
 
+import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,10 +22,11 @@ from benchmarks.output import table, write_result
 from limelight.config import Direction
 from limelight.evaluation.metrics import corpus_chrf
 from limelight.inspection import attention_map
-from limelight.inspection.contributions import attention_parts, followed, of_parts
-from limelight.inspection.erasure import Rows, erasures, rank_correlation
-from limelight.inspection.layers import encoder_lens
+from limelight.inspection.erasure import Rows, rank_correlation
+from limelight.inspection.measures import Measures, measure
+from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.inspection.words import merge_rows_and_columns
+from limelight.pipelines.explain import words_of
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import bundled_models
@@ -31,6 +35,21 @@ from limelight.tokens import Tokenizers
 Array = npt.NDArray[np.floating]
 
 THIRDS = ("first third", "second third", "last third")
+
+
+TIMED = 12
+"""Sentences of which the measures are timed."""
+ROUNDS = 5
+
+
+class Given(NamedTuple):
+    """A sentence and its translation."""
+
+    direction: Direction
+    text: str
+    rows: Rows
+    """The end and the tag are no words."""
+    tokenizers: Tokenizers
 
 
 class Sentence(NamedTuple):
@@ -54,48 +73,107 @@ def main(
 ) -> None:
     """Print the tables and write them down."""
     translator = load_translator(model or next(iter(bundled_models().values())))
-    found = []
-    for path in sorted(GOLD.glob("*.txt")):
-        source_lang, target_lang = path.stem.split("-")
-        for words, _ in read_alignments(path)[0]:
-            text = " ".join(words).replace(" .", ".").replace(" ?", "?").replace(" !", "!").replace(" ,", ",")
-            said = translator.translate(text, source_lang=source_lang, target_lang=target_lang, guards=False)
-            tokenizers = translator.towards(Direction(source_lang, target_lang))
-            found.append(measure(translator, tokenizers, text, said.text))
+    texts = list(sentences())
+    given = [translated(translator, *each) for each in texts]
+    measured = measure(translator.model, [each.rows for each in given], max_lengths=[_limit(each) for each in given])
+    found = [in_words(translator, *each) for each in zip(given, measured, strict=True)]
     result = summary(found)
+    longest = sorted(texts, key=lambda each: -len(each[1].split()))
+    timed = [*longest[:TIMED], *((one[0], f"{one[1]} {other[1]}") for one, other in _pairs_of(texts)[:TIMED])]
+    result["times"] = times(translator, [translated(translator, *each) for each in timed])
     print(table(("", "weights", "contributions"), result["correlations"]))
     print(table(("source's end, cross-attention", "share"), result["ends"]))
     print(table(("share of the source", "mean"), result["shares"]))
     print(table(("encoder layers", "chrF to the translation after all"), result["layers"]))
+    titles = (f"all measures of {TIMED} texts", "seconds", "CPU seconds", "one by one: seconds", "CPU seconds")
+    print(table(titles, result["times"]))
     write_result("influence", {"benchmark": "influence", "machine": describe_machine(), "found": result})
 
 
-def measure(translator: Translator, tokenizers: Tokenizers, text: str, target: str) -> Sentence:
-    """One sentence and its translation."""
-    model, source, ids = translator.model, tokenizers.source.encode(text), tokenizers.target.encode(target)
-    seen = attention_map(model, tokenizers, text, ids)
-    words = [
-        [] if piece.startswith("<2") else [word]
-        for piece, word in zip(seen.source_pieces, seen.source_words, strict=True)
-    ]
-    count = seen.source_words[-1]
-    drops = erasures(model, Rows(source, ids, words[:-1], count))
-    parts = attention_parts(model, source, ids)
-    cross = of_parts(parts)["cross"].heads
+def sentences() -> Iterator[tuple[Direction, str]]:
+    """The source sentences, as people write them."""
+    for path in sorted(GOLD.glob("*.txt")):
+        for words, _ in read_alignments(path)[0]:
+            text = " ".join(words).replace(" .", ".").replace(" ?", "?").replace(" !", "!").replace(" ,", ",")
+            yield Direction(*path.stem.split("-")), text
+
+
+def _pairs_of(texts: Sequence[tuple[Direction, str]]) -> list[tuple[tuple[Direction, str], tuple[Direction, str]]]:
+    """Two sentences each, of one direction."""
+    pairs = zip(texts[::2], texts[1::2], strict=True)
+    return [(one, other) for one, other in pairs if one[0] == other[0]]
+
+
+def translated(translator: Translator, direction: Direction, text: str) -> Given:
+    """A sentence with the model's own translation."""
+    said = translator.translate(text, source_lang=direction.source, target_lang=direction.target, guards=False)
+    tokenizers = translator.towards(direction)
+    source = tokenizers.source.encode(text)
+    words = words_of(tokenizers.source, source)
+    rows = Rows(source, tokenizers.target.encode(said.text), words, tokenizers.source.word_of(source)[-1] + 1)
+    return Given(direction, text, rows, tokenizers)
+
+
+def _limit(given: Given) -> int:
+    return 2 * len(given.rows.source) + 10
+
+
+def in_words(translator: Translator, given: Given, measured: Measures) -> Sentence:
+    """The measures of one sentence."""
+    rows, sides = given.rows, given.tokenizers
+    seen = attention_map(translator.model, sides, given.text, rows.target, source_ids=rows.source)
+    cross = measured.contributions["cross"].heads
     merged = merge_rows_and_columns(cross, seen.target_words, seen.source_words)
-    lost = np.zeros((seen.target_words[-1], count))
+    lost = np.zeros((seen.target_words[-1], rows.size))
     for token, word in enumerate(seen.target_words[:-1]):
-        lost[word] += drops[:, token]
-    kept = sorted({word for each in words[:-1] for word in each})
+        lost[word] += measured.erasures[:, token]
+    kept = sorted({word for each in rows.words_of for word in each})
     shares = cross / cross.sum(axis=-1, keepdims=True)
     return Sentence(
         lost[:, kept],
         seen.merge_words().cross[:, :, :-1][..., kept],
         merged[:, :, :-1][..., kept],
         (float(seen.cross[..., :-1, -1].mean()), float(shares[..., :-1, -1].mean())),
-        followed(parts).source.sum(axis=1),
-        [tokenizers.target.decode(each.ids) for each in encoder_lens(model, source, max_length=2 * len(source) + 10)],
+        measured.token_contributions.source.sum(axis=1),
+        [sides.target.decode(each.ids) for each in measured.encoder_lens],
     )
+
+
+def times(translator: Translator, given: Sequence[Given]) -> list[tuple[str, ...]]:
+    """Words of a text, seconds and CPU seconds for all measures of `TIMED` texts with their alignments, and the CPU
+    seconds where each text is measured alone."""
+    rows = []
+    for some in (given[:TIMED], given[TIMED:]):
+        together = least(lambda some=some: all_measures(translator, some))
+        alone = least(lambda some=some: [all_measures(translator, [each]) for each in some])
+        words = np.mean([len(each.text.split()) for each in some])
+        rows.append(
+            (f"{words:.1f} words", f"{together[0]:.2f}", f"{together[1]:.2f}", f"{alone[0]:.2f}", f"{alone[1]:.2f}")
+        )
+    return rows
+
+
+def all_measures(translator: Translator, given: Sequence[Given]) -> list[tuple[Measures, list[int]]]:
+    """Everything that the page shows of a sentence beside its search."""
+    limits = [len(each.rows.target) + 5 for each in given]  # as `pipelines/explain.py`
+    found = measure(translator.model, [each.rows for each in given], max_lengths=limits)
+    aligned = []
+    for (_, _, rows, _), each in zip(given, found, strict=True):
+        own = [[token] for token in range(len(rows.target))]
+        pair = TokenizedPair(rows.source, rows.target, rows.words_of, own, (rows.size, len(rows.target)))
+        links = best_sources(between_words(each.cross.astype(np.float64), pair), translator.alignment_heads)
+        aligned.append((each, links))
+    return aligned
+
+
+def least(work: Callable[[], object]) -> tuple[float, float]:
+    """The least seconds and CPU seconds of some rounds."""
+    spent = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter(), time.process_time()
+        work()
+        spent.append((time.perf_counter() - begun[0], time.process_time() - begun[1]))
+    return min(each[0] for each in spent), min(each[1] for each in spent)
 
 
 def summary(found: list[Sentence]) -> dict[str, list[tuple[str, ...]]]:

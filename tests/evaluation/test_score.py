@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.batching.batch import make_batch
 from limelight.config import Direction, RecurrentConfig, TransformerConfig
+from limelight.decoding import top
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
 from limelight.evaluation import score as module
@@ -110,7 +111,7 @@ def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
 def test_slices_of_positions_give_the_same(seed, monkeypatch):
     model, pairs = BagModel(), [Pair("ab", "c d a b", "test.tsv", 1), Pair("a", "dd", "test.tsv", 2)]
     whole = score_pairs(Translator(model, LETTERS), pairs)
-    monkeypatch.setattr(module, "PROJECTED_AT_ONCE", 3)
+    monkeypatch.setattr(top, "PROJECTED", 3)
     assert [score.log_probability for score in score_pairs(Translator(model, LETTERS), pairs)] == pytest.approx(
         [score.log_probability for score in whole]
     )

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.inspection.contributions import attention_parts, contributions, token_contributions
+from limelight.inspection.contributions import contributions, token_contributions
+from limelight.inspection.forward_pass import forward_pass
 from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
 
 ROWS = (5, 4)
@@ -56,7 +57,7 @@ def test_the_parts_of_a_sublayer_sum_to_its_output(seed, norm):
     """The law on which all else stands: nothing of a sub-layer is left out but its bias."""
     model = exact_model(transformer(norm=norm))
     source, target = random_rows(ROWS, 28)
-    for kind, layers in attention_parts(model, source, target).items():
+    for kind, layers in forward_pass(model, source, target).parts.items():
         for depth, part in enumerate(layers):
             own = model.encoder if kind == "encoder_self" else model.decoder
             layer = own.layers[depth]
@@ -80,7 +81,7 @@ def test_a_head_that_is_off_contributes_nothing(seed):
 
 def shares_by_loops(model, source, target) -> tuple[np.ndarray, np.ndarray]:
     """ALTI+ by loops over layers, rows and columns, from the definition."""
-    parts = attention_parts(model, source, target)
+    parts = forward_pass(model, source, target).parts
 
     def shares(part, apart: bool) -> np.ndarray:
         heads, rows, columns = part.weights.shape
@@ -152,5 +153,5 @@ def test_a_decoder_that_cannot_see_its_past_takes_nothing_from_it(seed):
 
 
 def test_other_models_are_refused():
-    with pytest.raises(UserError, match="contributions are those of Transformers"):
+    with pytest.raises(UserError, match="contributions and layers are those of Transformers"):
         contributions(make_model(recurrent()), [3, 4], [3])

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from limelight.errors import UserError
+from limelight.inspection.batches import batches_of
 from limelight.inspection.head_importance import (
     Head,
-    batches_of,
     change_of,
     gradient_scores,
     greedy_step,

@@ -55,9 +55,14 @@ def test_erasure_is_the_part_of_the_probability_that_is_lost(translator):
 
 def test_layers_are_the_probabilities_after_each(translator):
     view = view_of(translator, "layers", TEXT, TARGET)
-    found = decoder_lens(translator.model, *ids(translator))
+    source, target = ids(translator)
+    found, wanted = decoder_lens(translator.model, source, target), [*target, translator.model.end_id]
+    values = view.panels[0].values
     assert view.panels[0].rows == ["embeddings", "layer 0", "layer 1"]
-    np.testing.assert_allclose(np.log(view.panels[0].values), [[each.probability for each in row] for row in found])
+    np.testing.assert_allclose(values, [[each.probability for each in row] for row in found])
+    batch = translator.model.batch([source], [target])
+    probabilities = translator.model.project(translator.model.forward(batch))[0].softmax(-1).detach().numpy()
+    np.testing.assert_allclose(values[-1], probabilities[range(len(wanted)), wanted], atol=1e-5)
     assert len(view.notes["encoder"]) == 3
 
 

@@ -17,13 +17,12 @@ from limelight.errors import UserError
 from limelight.evaluation.head_report import HeadFigures, HeadStudy, Mean, Point
 from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, choose_tokenization, corpus_bleu
 from limelight.evaluation.summary import files_of, versions
+from limelight.inspection.batches import Rows, batches_of
 from limelight.inspection.erasure import Rows as Erased
 from limelight.inspection.erasure import needed_words
 from limelight.inspection.head_importance import (
     Change,
     Head,
-    Rows,
-    batches_of,
     change_of,
     gradient_scores,
     greedy_step,

@@ -9,20 +9,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from limelight.config import find_direction
-from limelight.decoding.top import in_full
+from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.pipelines.translator import Translator
-from limelight.shapes import Float, Int
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
-
-PROJECTED_AT_ONCE = 2048
-"""Positions whose logits are computed at once: with 32,000 tokens they take 250 MB in fp32, whatever the batch."""
 
 
 class PairScore(NamedTuple):
@@ -110,17 +103,6 @@ def _scored(
             lists = [some.tolist() for some in flat.split(valid.sum(dim=1).tolist())]
             values.update(zip(rows, lists, strict=True))
     return [(ids, values[row]) for row, ids in enumerate(targets)]
-
-
-def log_probabilities(
-    model: Seq2Seq, features: Float[Tensor, "pieces features"], ids: Int[Tensor, " pieces"]
-) -> Float[Tensor, " pieces"]:
-    """Log-softmax of the projected features at the given ids, computed in slices of positions."""
-    chosen = []
-    for some, wanted in zip(features.split(PROJECTED_AT_ONCE), ids.split(PROJECTED_AT_ONCE), strict=True):
-        scores = in_full(model.project(some)).log_softmax(dim=-1)
-        chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
-    return torch.cat(chosen)
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from limelight.batching.blocks import blocks_in_order
+from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError
-from limelight.evaluation.score import log_probabilities
 from limelight.evaluation.summary import provenance_lines, summarize_text, versions
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.language_model import RecurrentLanguageModel

@@ -8,6 +8,7 @@ from limelight.inspection.heads import with_heads
 from limelight.inspection.induction import induction_scores
 from limelight.inspection.layers import States, decoder_lens, encoder_lens, states
 from limelight.inspection.maps import attention_map, reader_map, text_map
+from limelight.inspection.measures import Measures, measure
 from limelight.inspection.patching import Sides, patch
 from limelight.inspection.save import save, save_grid
 from limelight.inspection.state_neighbors import Neighbor, neighbors
@@ -17,6 +18,7 @@ __all__ = [
     "KINDS",
     "AttentionMap",
     "Link",
+    "Measures",
     "Neighbor",
     "Sides",
     "States",
@@ -27,6 +29,7 @@ __all__ = [
     "erasures",
     "gradient_scores",
     "induction_scores",
+    "measure",
     "neighbors",
     "patch",
     "rank_correlation",

@@ -17,20 +17,16 @@ vectors T_ij, the residual connection included, and each of them has the share
 of it. The shares of successive layers are multiplied. Feed-forward networks mix no positions.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.attention.attend import permit_keys
-from limelight.attention.multi_head import MultiHeadAttention
-from limelight.errors import UserError
-from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
-from limelight.models.transformer.model import Transformer, kept_heads
+from limelight.inspection.forward_pass import Part, Parts, forward_pass
+from limelight.models.interface import KeepHeads, Seq2Seq
 from limelight.shapes import Float
 
 Array = npt.NDArray[np.float32]
@@ -57,22 +53,6 @@ class TokenContributions(NamedTuple):
     """(target tokens, read tokens): the first one read is the start."""
 
 
-class Part(NamedTuple):
-    """An attention sub-layer for one sentence: the sum of vectors that it computes."""
-
-    weights: Float[Tensor, "heads rows columns"]
-    transformed: Float[Tensor, "heads columns model"]
-    """f^h(x_j)"""
-    inputs: Float[Tensor, "rows model"]
-    outputs: Float[Tensor, "rows model"]
-    scale: Float[Tensor, " model"]
-    deviation: Float[Tensor, " rows"] | None
-    """By which a normalization after the sub-layer divides, which then multiplies by `scale`; None without one."""
-
-
-Parts = Mapping[str, Sequence[Part]]
-
-
 def contributions(
     model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
 ) -> dict[str, Contributions]:
@@ -80,7 +60,7 @@ def contributions(
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
-    return of_parts(attention_parts(model, source_ids, target_ids, keep_heads))
+    return of_parts(forward_pass(model, source_ids, target_ids, keep_heads=keep_heads).parts)
 
 
 def token_contributions(
@@ -90,7 +70,7 @@ def token_contributions(
 
     Ids are without start and end. Raises `UserError` as `contributions` does.
     """
-    return followed(attention_parts(model, source_ids, target_ids, keep_heads))
+    return followed(forward_pass(model, source_ids, target_ids, keep_heads=keep_heads).parts)
 
 
 def of_parts(parts: Parts) -> dict[str, Contributions]:
@@ -140,66 +120,6 @@ def _shares(part: Part, *, residual_apart: bool = False) -> Float[Tensor, "rows 
     alone = torch.zeros_like(near)  # where no vector is near the sum, the position stays its own
     alone[rows, -1 if residual_apart else rows] = 1
     return torch.where(total > 0, near / total.clamp(min=torch.finfo(near.dtype).tiny), alone)
-
-
-def attention_parts(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], keep_heads: KeepHeads | None = None
-) -> Parts:
-    """The attention sub-layers of each kind, in their order. Raises `UserError` as `contributions` does."""
-    if not isinstance(model, Transformer):
-        raise UserError("contributions are those of Transformers with encoder and decoder: this is another model")
-    batch = model.batch([source_ids], [target_ids])
-    found: dict[str, list[Part]] = {"cross": [], "encoder_self": [], "decoder_self": []}
-    with eval_mode(model) as device:
-        batch = batch.to(device)
-        may_attend = permit_keys(batch.source_valid)
-        hidden, rotate = model.encoder.enter(batch.source)
-        for depth, layer in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
-            kept = kept_heads(keep_heads, f"encoder.{depth}.self")
-            projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
-            part, hidden = _attended(layer.attention, layer.attention_sublayer, hidden, projected, kept, may_attend)
-            found["encoder_self"].append(part)
-            hidden = layer.apply_feed_forward(hidden)
-        sources = model.decoder.project_memory(model.encoder.leave(hidden), may_attend)
-        hidden, rotate = model.decoder.enter(batch.target_in)
-        for depth, above in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
-            kept = kept_heads(keep_heads, f"decoder.{depth}.self")
-            projected = above.attention.project_self(above.attention_sublayer.before(hidden), rotate)
-            part, hidden = _attended(above.attention, above.attention_sublayer, hidden, projected, kept)
-            found["decoder_self"].append(part)
-            kept = kept_heads(keep_heads, f"decoder.{depth}.cross")
-            queries = above.cross_attention.project_queries(above.cross_sublayer.before(hidden))
-            projected = queries, sources[depth].keys, sources[depth].values
-            part, hidden = _attended(above.cross_attention, above.cross_sublayer, hidden, projected, kept, may_attend)
-            found["cross"].append(part)
-            hidden = above.apply_feed_forward(hidden)
-    return found
-
-
-def _attended(
-    attention: MultiHeadAttention,
-    sublayer: Sublayer,
-    hidden: Tensor,
-    projected: tuple[Tensor, Tensor, Tensor],
-    kept: Tensor | None,
-    may_attend: Tensor | None = None,
-) -> tuple[Part, Tensor]:
-    """A sub-layer as a sum, and its output. Without `may_attend` no position attends to later ones."""
-    queries, keys, values = projected
-    output, weights = attention(
-        queries, keys, values, may_attend=may_attend, causal=may_attend is None, keep_heads=kept, want_weights=True
-    )
-    after = sublayer.after(hidden, output)
-    # (model, heads * value_size) -> (heads, value_size, model)
-    out = attention.out_proj.weight.T.unflatten(0, (attention.heads, attention.value_size))
-    transformed = values[0] @ out
-    if kept is not None:
-        transformed = transformed * (kept[0] if kept.dim() == 2 else kept).to(out.dtype)[:, None, None]
-    deviation = None
-    if not sublayer.norm_first:
-        deviation = ((hidden + output)[0].var(dim=-1, unbiased=False) + sublayer.norm.eps).sqrt()
-    assert weights is not None
-    return Part(weights[0], transformed, hidden[0], after[0], sublayer.norm.weight, deviation), after
 
 
 def _summed(part: Part) -> Float[Tensor, "rows columns model"]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+from limelight.inspection.batches import batches_of, token_log_probabilities
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 
 
@@ -25,39 +25,52 @@ class Rows(NamedTuple):
     """Source words."""
 
 
+Drops = npt.NDArray[np.float64]
+
 MAX_POSITIONS = 1000
-"""Target positions whose probabilities of all tokens exist at a time: with 32,000 tokens 130 MB."""
+"""Rows times the longer side of a batch: with 32,000 tokens the probabilities of all of them take 130 MB."""
 
 
-def erasures(model: Seq2Seq, rows: Rows, *, keep_heads: KeepHeads | None = None) -> npt.NDArray[np.float64]:
+def erasures(model: Seq2Seq, rows: Rows, *, keep_heads: KeepHeads | None = None) -> Drops:
     """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
 
     A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
-    `MAX_POSITIONS` target positions.
+    `MAX_POSITIONS` positions.
     """
-    kept = [
-        [token for token, words in zip(rows.source, rows.words_of, strict=True) if word not in words]
-        for word in range(rows.size)
+    return erasures_of(model, [rows], keep_heads=keep_heads)[0]
+
+
+def erasures_of(model: Seq2Seq, corpus: Sequence[Rows], *, keep_heads: KeepHeads | None = None) -> list[Drops]:
+    """`erasures` of several sentence pairs, whose shortened sources share batches."""
+    erased = [sorted({word for words in rows.words_of for word in words}) for rows in corpus]
+    sources, targets = list[Sequence[int]](), list[Sequence[int]]()
+    for rows, words in zip(corpus, erased, strict=True):
+        sources += [rows.source, *(_without(rows, word) for word in words)]
+        targets += [rows.target] * (len(words) + 1)
+    found: list[Drops] = [np.zeros(0)] * len(sources)
+    with eval_mode(model):
+        for some in batches_of(model, sources, targets, batch_tokens=MAX_POSITIONS):
+            lengths = [len(targets[place]) + 1 for place in some.places]
+            values = token_log_probabilities(model, some.batch, keep_heads).double().cpu().numpy()
+            for place, each in zip(some.places, np.split(values, np.cumsum(lengths)[:-1]), strict=True):
+                found[place] = each[:-1]
+    each_of = iter(found)
+    return [
+        _drops(rows, words, [next(each_of) for _ in (None, *words)]) for rows, words in zip(corpus, erased, strict=True)
     ]
-    sources, size = [list(rows.source), *kept], max(1, MAX_POSITIONS // (len(rows.target) + 1))
-    found = np.concatenate(
-        [_given(model, sources[at : at + size], rows, keep_heads) for at in range(0, len(sources), size)]
-    )
-    drops: npt.NDArray[np.float64] = found[:1] - found[1:]
+
+
+def _without(rows: Rows, word: int) -> list[int]:
+    return [token for token, words in zip(rows.source, rows.words_of, strict=True) if word not in words]
+
+
+def _drops(rows: Rows, erased: Sequence[int], given: Sequence[Drops]) -> Drops:
+    """The erasures of a pair, from its log-probabilities given the whole source and without each erased word."""
+    whole, *without = given
+    drops: Drops = np.zeros((rows.size, len(rows.target)))
+    for word, each in zip(erased, without, strict=True):
+        drops[word] = whole - each
     return drops
-
-
-def _given(
-    model: Seq2Seq, sources: Sequence[Sequence[int]], rows: Rows, keep_heads: KeepHeads | None
-) -> npt.NDArray[np.float64]:
-    """(sources, target tokens): log p(y_t | source, y_<t)"""
-    batch = model.batch(sources, [rows.target] * len(sources))
-    with eval_mode(model) as device:
-        features = model.forward(batch.to(device), keep_heads=keep_heads)[:, : len(rows.target)]
-        of_all = torch.log_softmax(model.project(features).float(), dim=-1)
-        ids = torch.tensor(list(rows.target), dtype=torch.long, device=device).expand(len(sources), -1)
-        found: npt.NDArray[np.float64] = of_all.gather(-1, ids.unsqueeze(-1)).squeeze(-1).double().cpu().numpy()
-        return found
 
 
 def rank_correlation(weights: npt.NDArray[np.floating], drops: npt.NDArray[np.floating]) -> float | None:
@@ -86,7 +99,11 @@ MIN_DROP = 0.1
 def needed_words(model: Seq2Seq, rows: Rows) -> list[list[int]]:
     """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
     log-probability most; none if all changes are smaller than `MIN_DROP`."""
-    drops = erasures(model, rows)
+    return needed_by(erasures(model, rows), rows)
+
+
+def needed_by(drops: Drops, rows: Rows) -> list[list[int]]:
+    """`needed_words`, given the erasures."""
     tokens_of = [[token for token, words in enumerate(rows.words_of) if word in words] for word in range(rows.size)]
     found = []
     for column in drops.T:

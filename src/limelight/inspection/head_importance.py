@@ -16,27 +16,21 @@ without it. Heads do the work of others that are removed, so that numbers of sin
 (`removal_curve`) measures the heads that are removed together.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.decoding.top import in_full
 from limelight.errors import UserError
+from limelight.inspection.batches import Rows, token_log_probabilities
 from limelight.inspection.heads import attentions
 from limelight.models.interface import KeepHeads, Seq2Seq, device_of, eval_mode
 
 Array = npt.NDArray[np.float64]
-
-BATCH_TOKENS = 1500
-"""Rows times the longer side of a batch."""
-PROJECTED = 2048
-"""Positions whose logits exist at a time."""
 
 
 class Head(NamedTuple):
@@ -47,14 +41,6 @@ class Head(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.attention} {self.number}"
-
-
-class Rows(NamedTuple):
-    """Some sentence pairs of a corpus as one batch."""
-
-    places: list[int]
-    """Their numbers in the corpus."""
-    batch: Batch
 
 
 class Change(NamedTuple):
@@ -85,39 +71,6 @@ def without(model: Seq2Seq, removed: Sequence[Head]) -> dict[str, Tensor]:
     return keep
 
 
-def batches_of(
-    model: Seq2Seq,
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
-    *,
-    batch_tokens: int = BATCH_TOKENS,
-) -> list[Rows]:
-    """Sentence pairs of similar lengths as batches on the model's device. Ids are without start and end."""
-    order = sorted(range(len(sources)), key=lambda row: (len(targets[row]), len(sources[row])))
-    return [
-        Rows(
-            places,
-            model.batch([sources[row] for row in places], [targets[row] for row in places]).to(device_of(model)),
-        )
-        for places in _groups(
-            order, [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], batch_tokens
-        )
-    ]
-
-
-def _groups(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    group: list[int] = []
-    longest = 0
-    for row in order:
-        longest = max(longest, lengths[row])
-        if group and (len(group) + 1) * longest > batch_tokens:
-            yield group
-            group, longest = [], lengths[row]
-        group.append(row)
-    if group:
-        yield group
-
-
 def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, keep_heads: KeepHeads | None = None) -> Array:
     """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
     found = np.zeros(sum(len(rows.places) for rows in corpus))
@@ -137,15 +90,9 @@ def token_counts(corpus: Sequence[Rows]) -> Array:
 
 def _losses(model: Seq2Seq, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
     """(batch,): the loss of each sentence."""
-    valid = batch.target_valid
-    features, wanted = model.forward(batch, keep_heads=keep_heads)[valid], batch.target_out[valid]
-    each = [
-        functional.cross_entropy(in_full(model.project(some)), ids, reduction="none")
-        for some, ids in zip(features.split(PROJECTED), wanted.split(PROJECTED), strict=True)
-    ]
-    row = valid.nonzero()[:, 0]
-    joined = torch.cat(each)
-    return torch.zeros(len(valid), dtype=joined.dtype, device=joined.device).index_add(0, row, joined)
+    losses = -token_log_probabilities(model, batch, keep_heads)
+    row = batch.target_valid.nonzero()[:, 0]
+    return torch.zeros(len(batch.target_valid), dtype=losses.dtype, device=losses.device).index_add(0, row, losses)
 
 
 def change_of(losses: Array, before: Array, tokens: Array) -> Change:

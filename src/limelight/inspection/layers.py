@@ -7,20 +7,19 @@ the last one. Both show what is decodable, which is not what the model uses.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from limelight.attention.attend import permit_keys
-from limelight.batching.batch import Batch
-from limelight.errors import UserError
+from limelight.decoding.top import PROJECTED, in_full
+from limelight.inspection.forward_pass import forward_pass, transformer_of
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 from limelight.models.recurrent.model import Recurrent
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
-from limelight.models.transformer.model import Transformer, TransformerMemory, kept_heads
+from limelight.models.transformer.model import Transformer, TransformerMemory
 
 
 class States(NamedTuple):
@@ -51,7 +50,7 @@ class LayerPrediction(NamedTuple):
     """The most probable token."""
     best_probability: float
     probability: float
-    """Log-probability of the given token."""
+    """That of the given token."""
 
 
 def states(
@@ -61,46 +60,21 @@ def states(
 
     Raises `UserError` for models without encoder and decoder.
     """
-    with eval_mode(model) as device:
-        batch = model.batch([source_ids], [target_ids]).to(device)
-        if isinstance(model, Recurrent):
+    if isinstance(model, Recurrent):
+        with eval_mode(model) as device:
+            batch = model.batch([source_ids], [target_ids]).to(device)
             memory = model.encode(batch.source, batch.source_valid, keep_heads=keep_heads)
             state, tops = model.start(memory), []
             for ids in batch.target_in.split(1, dim=1):
                 _, state = model.step(ids, state)
                 tops.append(state.top)
             return States(_array(memory.annotations), _array(torch.cat(tops, dim=1)))
-        transformer = _transformer(model)
-        encoded = _encoder_states(transformer, batch, keep_heads)
-        memory_features = transformer.encoder.leave(encoded[-1:])
-        return States(_array(encoded), _array(_decoder_states(transformer, memory_features, batch, keep_heads)))
+    found = forward_pass(model, source_ids, target_ids, keep_heads=keep_heads)
+    return States(_array(found.encoder), _array(found.decoder))
 
 
 def _array(layers: Tensor) -> npt.NDArray[np.float32]:
     return layers.float().cpu().numpy()
-
-
-def _encoder_states(model: Transformer, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
-    """(layers + 1, source, model) of a batch of one sentence."""
-    hidden, rotate = model.encoder.enter(batch.source)
-    may_attend, found = permit_keys(batch.source_valid), [hidden]
-    for depth, layer in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
-        kept = kept_heads(keep_heads, f"encoder.{depth}.self")
-        hidden, _ = layer(hidden, may_attend, rotate=rotate, keep_heads=kept)
-        found.append(hidden)
-    return torch.cat(found)
-
-
-def _decoder_states(model: Transformer, memory: Tensor, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
-    """(layers + 1, target, model) of a batch of one sentence."""
-    sources = model.decoder.project_memory(memory, permit_keys(batch.source_valid))
-    hidden, rotate = model.decoder.enter(batch.target_in)
-    found = [hidden]
-    for depth, layer in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
-        kept = [kept_heads(keep_heads, f"decoder.{depth}.{of}") for of in ("self", "cross")]
-        hidden = layer(hidden, sources[depth], rotate=rotate, keep_self=kept[0], keep_cross=kept[1]).features
-        found.append(hidden)
-    return torch.cat(found)
 
 
 def encoder_lens(
@@ -111,12 +85,24 @@ def encoder_lens(
     `source_ids` are without the end, the translations have at most `max_length` tokens. Raises `UserError` for models
     other than Transformers with encoder and decoder.
     """
-    transformer = _transformer(model)
-    with eval_mode(model) as device:
-        batch = model.batch([source_ids], [()]).to(device)
-        features = transformer.encoder.leave(_encoder_states(transformer, batch, keep_heads))
-        valid = batch.source_valid.expand(len(features), -1)
-        return _greedy(transformer, TransformerMemory(features, valid, keep_heads), max_length)
+    found = forward_pass(model, source_ids, (), keep_heads=keep_heads)
+    return translations_after(model, [found.encoder], [max_length], keep_heads=keep_heads)[0]
+
+
+def translations_after(
+    model: Seq2Seq, encoded: Sequence[Tensor], max_lengths: Sequence[int], *, keep_heads: KeepHeads | None = None
+) -> list[list[LayerTranslation]]:
+    """`encoder_lens` of several sources, given their `Pass.encoder`; all layers of all sources are one batch."""
+    transformer = transformer_of(model)
+    with eval_mode(model):
+        # (states, source, model) of each source -> (sources * states, longest source, model)
+        states = [state for each in encoded for state in each]
+        features = transformer.encoder.leave(pad_sequence(states, batch_first=True))
+        lengths = torch.tensor([len(each) for each in states], device=features.device)
+        valid = torch.arange(features.shape[1], device=features.device) < lengths[:, None]
+        limits = [limit for each, limit in zip(encoded, max_lengths, strict=True) for _ in each]
+        found = iter(_greedy(transformer, TransformerMemory(features, valid, keep_heads), limits))
+        return [[next(found) for _ in each] for each in encoded]
 
 
 def decoder_lens(
@@ -127,45 +113,54 @@ def decoder_lens(
 
     Ids are without start and end. Raises `UserError` as `encoder_lens` does.
     """
-    transformer = _transformer(model)
+    found = forward_pass(model, source_ids, target_ids, keep_heads=keep_heads)
+    return predictions_after(model, [found.decoder], [target_ids])[0]
+
+
+def predictions_after(
+    model: Seq2Seq, decoded: Sequence[Tensor], targets: Sequence[Sequence[int]]
+) -> list[list[list[LayerPrediction]]]:
+    """`decoder_lens` of several pairs, given their `Pass.decoder`."""
+    transformer = transformer_of(model)
     with eval_mode(model) as device:
-        batch = model.batch([source_ids], [target_ids]).to(device)
-        memory = transformer.encode(batch.source, batch.source_valid, keep_heads=keep_heads).features
-        states = _decoder_states(transformer, memory, batch, keep_heads)
-        logits = model.project(transformer.decoder.leave(states))
-        found = logits.float().softmax(dim=-1)  # (layers, positions, vocab)
-        top, best = found.max(dim=-1)
-        given = found.gather(-1, batch.target_out.expand(len(found), -1)[..., None])[..., 0]
-        rows = zip(best.tolist(), top.tolist(), given.tolist(), strict=True)
-        return [[LayerPrediction(*each) for each in zip(*row, strict=True)] for row in rows]
+        given = [
+            torch.tensor([*target, model.end_id], device=device).expand(len(each), -1).flatten()
+            for each, target in zip(decoded, targets, strict=True)
+        ]
+        features = torch.cat([each.flatten(0, 1) for each in decoded])
+        rows = []
+        for some, wanted in zip(features.split(PROJECTED), torch.cat(given).split(PROJECTED), strict=True):
+            logits = model.project(transformer.decoder.leave(some[None])[0])  # (positions, vocab)
+            found = in_full(logits).softmax(dim=-1)
+            top, best = found.max(dim=-1)
+            chosen = found.gather(-1, wanted[:, None])[:, 0]
+            rows += [LayerPrediction(*each) for each in zip(best.tolist(), top.tolist(), chosen.tolist(), strict=True)]
+        each_of = iter(rows)
+        return [[[next(each_of) for _ in layer] for layer in each] for each in decoded]
 
 
-def _greedy(model: Transformer, memory: TransformerMemory, max_length: int) -> list[LayerTranslation]:
-    """The most probable token at each step, of each row of a batch."""
-    state, count = model.start(memory), len(memory.features)
-    ids = torch.full((count, 1), model.start_id, device=memory.features.device)
-    said: list[list[int]] = [[] for _ in range(count)]
-    sums, going_on = [0.0] * count, [True] * count
-    for _ in range(max_length + 1):
+def _greedy(model: Transformer, memory: TransformerMemory, max_lengths: Sequence[int]) -> list[LayerTranslation]:
+    """The most probable token at each step, of each row of a batch; rows that have ended leave it."""
+    state, device = model.start(memory), memory.features.device
+    said: list[list[int]] = [[] for _ in max_lengths]
+    sums, finished, active = [0.0] * len(said), [False] * len(said), list(range(len(said)))
+    ids = torch.full((len(said), 1), model.start_id, device=device)
+    while active:
         features, state = model.step(ids, state)
-        best: Tensor = model.project(features[:, 0]).float().log_softmax(dim=-1)
+        best: Tensor = in_full(model.project(features[:, 0])).log_softmax(dim=-1)
         gained, chosen = best.max(dim=-1)
-        for row, (gain, token) in enumerate(zip(gained.tolist(), chosen.tolist(), strict=True)):
-            if not going_on[row] or (len(said[row]) == max_length and token != model.end_id):
-                continue
-            sums[row] += gain
+        going_on = []
+        for place, (row, gain, token) in enumerate(zip(active, gained.tolist(), chosen.tolist(), strict=True)):
             if token == model.end_id:
-                going_on[row] = False
-            else:
+                sums[row], finished[row] = sums[row] + gain, True
+            elif len(said[row]) < max_lengths[row]:
+                sums[row] += gain
                 said[row].append(token)
-        if not any(going_on):
-            break
+                going_on.append(place)
+        if len(going_on) < len(active):
+            active = [active[place] for place in going_on]
+            kept = torch.tensor(going_on, dtype=torch.int64, device=device)
+            state, chosen = state.keep(kept), chosen[kept]
         ids = chosen[:, None]
-    rows = zip(said, sums, going_on, strict=True)
-    return [LayerTranslation(tuple(tokens), total, not open_) for tokens, total, open_ in rows]
-
-
-def _transformer(model: Seq2Seq) -> Transformer:
-    if not isinstance(model, Transformer):
-        raise UserError("the layers of Transformers with encoder and decoder can be read: this is another model")
-    return model
+    rows = zip(said, sums, finished, strict=True)
+    return [LayerTranslation(tuple(tokens), total, end) for tokens, total, end in rows]

@@ -21,11 +21,12 @@ from limelight.decoding.settings import SearchOptions
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
-from limelight.inspection.contributions import attention_parts, followed, of_parts
+from limelight.inspection.contributions import followed, of_parts
 from limelight.inspection.erasure import Rows, erasures, needed_words
+from limelight.inspection.forward_pass import forward_pass
 from limelight.inspection.head_roles import Needed
 from limelight.inspection.heads import head_counts
-from limelight.inspection.layers import decoder_lens, encoder_lens
+from limelight.inspection.layers import predictions_after, translations_after
 from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
@@ -189,7 +190,7 @@ def measured(translator: Translator, question: Question) -> dict[str, Any]:
         rows = Rows(source, target, words_of(tokenizers.source, source), count)
         found["erasure"] = packed(erasures(translator.model, rows, keep_heads=keep_heads).T)
     if isinstance(translator.model, Transformer):
-        parts = attention_parts(translator.model, source, target, keep_heads)
+        parts = forward_pass(translator.model, source, target, keep_heads=keep_heads).parts
         found["contributions"] = {
             kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
             for kind, each in of_parts(parts).items()
@@ -216,12 +217,13 @@ def layers_of(translator: Translator, question: Question) -> dict[str, Any]:
     source, target = request.source[:-1], question.target or ()
     # Lower layers often repeat a word without end: the rest of that would take most of the time.
     length = min(request.settings.max_length(len(source)), len(target) + 5)
-    read = encoder_lens(model, source, max_length=length, keep_heads=keep_heads)
+    found = forward_pass(model, source, target, keep_heads=keep_heads)
+    (read,) = translations_after(model, [found.encoder], [length], keep_heads=keep_heads)
     encoder = [
         {"text": tokenizers.target.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
         for each in read
     ]
-    predicted = decoder_lens(model, source, target, keep_heads=keep_heads)
+    (predicted,) = predictions_after(model, [found.decoder], [target])
     decoder = [
         [
             candidate(tokenizers.target, each.best, math.log(each.best_probability), end=model.end_id)

@@ -1,13 +1,13 @@
 """Views of a translation other than its attention weights: what the weights do, and what the layers know."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.inspection.contributions import attention_parts, followed, of_parts
+from limelight.inspection.contributions import followed, of_parts
 from limelight.inspection.erasure import Rows, erasures
+from limelight.inspection.forward_pass import forward_pass
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map
 from limelight.inspection.views import Panel, View
@@ -51,7 +51,7 @@ def view_of(
         return View(measure, title, [Panel("source", 1 - np.exp(-drops.T), predicted[:-1], labels)])
     if measure == "layers":
         return _layers(translator, source_ids, target_ids, title, predicted)
-    parts = attention_parts(model, source_ids, target_ids)
+    parts = forward_pass(model, source_ids, target_ids).parts
     if measure == "shares":
         shares = followed(parts)
         panels = [Panel("source", shares.source, predicted, source), Panel("prefix", shares.prefix, predicted, read)]
@@ -64,7 +64,7 @@ def _layers(
     translator: Translator, source: Sequence[int], target: Sequence[int], title: str, predicted: Sequence[str]
 ) -> View:
     found = decoder_lens(translator.model, source, target)
-    values = np.array([[math.exp(each.probability) for each in row] for row in found])
+    values = np.array([[each.probability for each in row] for row in found])
     panel = Panel("decoder", values, layer_names(len(values)), predicted)
     read = encoder_lens(translator.model, source, max_length=2 * len(source) + 20)
     decode = translator.tokenizers.target.decode
