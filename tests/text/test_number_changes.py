@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from limelight.text import number_changes
-from limelight.text.number_changes import compare_numbers, keeps_ordinals, put_back_numbers, reversed_dates
+from limelight.text.number_changes import compare_numbers, put_back_numbers, reversed_dates
 
 
 def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) -> list[str]:
@@ -161,41 +161,6 @@ def test_a_date_gets_the_full_stop_of_german_and_the_capital_of_its_month() -> N
     assert output == "Der Brief ist vom 16. September 1997."
     output = put_back_numbers(source, "The letter is from 16 september 1997.", ("fr", "en"))
     assert output == "The letter is from September 16, 1997."
-
-
-@pytest.mark.parametrize(
-    ("source", "output", "languages", "right"),
-    [
-        ("We meet on the 21st.", "Wir treffen uns am 21st.", ("en", "de"), "Wir treffen uns am 21."),
-        ("She finished 21st here.", "Sie war 21st hier.", ("en", "de"), "Sie war 21. hier."),
-        ("We meet on the 21st.", "Nous nous voyons le 21st.", ("en", "fr"), "Nous nous voyons le 21."),
-        ("on the 1st of May", "le 1st mai", ("en", "fr"), "le 1er mai"),
-        ("on the 2nd of May", "le 2nd mai", ("en", "fr"), "le 2 mai"),
-        ("the 3rd floor", "le 3rd étage", ("en", "fr"), "le 3e étage"),
-        ("on 21st September", "am 21st September", ("en", "de"), "am 21. September"),
-        ("born in the 80s", "in den 80s geboren", ("en", "de"), "in den 80ern geboren"),
-        ("I like the 1980s.", "Ich mag die 1980s.", ("en", "de"), "Ich mag die 1980er."),
-        ("born in the 80's", "né dans les 80's", ("en", "fr"), "né dans les années 80"),
-    ],
-)
-def test_an_ordinal_does_not_keep_its_english_ending(
-    source: str, output: str, languages: tuple[str, str], right: str
-) -> None:
-    assert keeps_ordinals(source, output, languages)
-    assert put_back_numbers(source, output, languages) == right
-    assert not keeps_ordinals(source, right, languages)
-    assert compare_numbers(source, right, languages) == ((), ())
-
-
-def test_an_ordinal_that_is_french_too_is_kept() -> None:
-    assert not keeps_ordinals("the 2nd quarter", "le 2nd trimestre", ("en", "fr"))
-    assert keeps_ordinals("the 3rd quarter", "le 3rd trimestre", ("en", "fr"))
-
-
-def test_an_ordinal_in_a_name_is_kept() -> None:
-    both = "I like 21st Century Fox.", "Ich mag 21st Century Fox."
-    assert not keeps_ordinals(*both, ("en", "de"))
-    assert put_back_numbers(*both, ("en", "de")) == both[1]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ translation name the faults that the returned text has:
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
     number word lost  a number in words is neither in words nor in digits in the output
-    date order        a date is not written as its language does, or an ordinal has its English ending
+    date order        a date is not written as its language does, or an ordinal has the form of another language
     unit lost         a unit or a currency next to a number is missing
     emphasis lost     words between asterisks are there without them
     sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated
@@ -54,8 +54,9 @@ from limelight.text.kept_signs import (
     without_lost_emphasis,
 )
 from limelight.text.marking import PLACEHOLDER, TERM_BEGIN, TERM_END
-from limelight.text.number_changes import keeps_ordinals, put_back_numbers, reversed_dates
+from limelight.text.number_changes import put_back_numbers, reversed_dates
 from limelight.text.numbers import lost_number_words
+from limelight.text.ordinals import keeps_ordinals
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
 

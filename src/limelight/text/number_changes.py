@@ -14,6 +14,7 @@ from limelight.text.measures import SYMBOL
 from limelight.text.number_notation import WrittenDate, find_dates, find_reversed, localized, months_of, written_date
 from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
 from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, half_hours, has_digits, integers, is_decade
+from limelight.text.ordinals import with_ordinals
 
 MAX_COMPARED = 100
 """With more numbers that have no counterpart of the same value, all of these are lost, and none is put back."""
@@ -42,8 +43,6 @@ _PAST = re.compile(r"(?<!\w)viertel nach(?!\w)", re.IGNORECASE)
 _OF_DECADES = re.compile(r"decade|jahrzehnt|décennie", re.IGNORECASE)
 _LONG_WORD = re.compile(rf"[{LETTERS}]{{4}}")
 _PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉,", "0123456789.")
-_ORDINAL = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:st|nd|rd|th)(?!\w))(?P<after>(?:[ \u00a0][{LETTERS}]+)?)")
-_ENGLISH_DECADE = re.compile(r"(?P<the>\b(?:den|les|des) )?(?<![\w.,])(?P<decade>(?:1\d|20)?\d0)['’]?s(?!\w)")
 _GLUED = re.compile(r"(?<![\w.,:/'’-])(\d+)[a-z\u00df-\u00ff]+(?!\w)")
 _ENDINGS = re.compile(
     rf"\d+(?:{SYMBOL}|st|nd|rd|th|s|er|ers|ern|ère|e|es|ème|ième|s?te[nrs]?|mal|fach\w*|h|min|x|am|pm|d|pp?|ff?|k|pt|bit|re"
@@ -95,10 +94,10 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
 def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> str:
     """Replace added numbers by lost ones that plainly belong there, in the notation of the output's language: they have
     the same digits, or all but one of several. Dates of the source that are in the order of another language get that
-    of the output's, and English ordinals its endings."""
+    of the output's, and ordinals the form of its language."""
     for date in reversed(reversed_dates(source, output, languages)):
         output = output[: date.begin] + written_date(date, normal_code(languages[1])) + output[date.end :]
-    output = _with_ordinals(source, output, languages)
+    output = with_ordinals(source, output, languages)
     changes = compare_numbers(source, output, languages)
     added = list(changes.added)
     if max(len(changes.lost), len(added)) > MAX_COMPARED:
@@ -174,43 +173,6 @@ def _with_letters(source: str, output: str, language: str) -> list[Number]:
         if each.text in digits
         if not (there := _GLUED.match(source, each.begin)) or _ENDINGS.fullmatch(there[0])
     ]
-
-
-def keeps_ordinals(source: str, output: str, languages: tuple[str, str]) -> bool:
-    """Whether English ordinals or decades of the source are in German or French text as they are, outside of names."""
-    return output != _with_ordinals(source, output, languages)
-
-
-def _with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
-    """A text in German or French with the English ordinals and decades of its source as these languages write them:
-    "der 21.", "le 21" of a month, "le 21e", "die 80er", "les années 80"."""
-    first, language = map(normal_code, languages)
-    if first != "en" or language not in ("de", "fr"):
-        return output
-
-    found = [*_ORDINAL.finditer(source)]
-    ordinals, named = {match[1] for match in found}, {match[0] for match in found if match["after"]}
-    decades = {match["decade"] for match in _ENGLISH_DECADE.finditer(source)}
-
-    def written(match: re.Match[str]) -> str:
-        number, after = match["number"], match["after"]
-        is_day = not after or bool(months_of(after, language))
-        is_kept = match[0] in named or (match[1] == "2nd" and language == "fr")  # a name; second, in French as well
-        if match[1] not in ordinals or (is_kept and not is_day):
-            return match[0]
-        if language == "de":
-            return number + ("" if not after and output.startswith(".", match.end()) else ".") + after
-        return number + ("er" if number == "1" else "" if is_day else "e") + after
-
-    def decade(match: re.Match[str]) -> str:
-        the, years = match["the"] or "", match["decade"]
-        if years not in decades:
-            return match[0]
-        return the + (f"années {years}" if language == "fr" else years + ("ern" if the else "er"))
-
-    if decades:
-        output = _ENGLISH_DECADE.sub(decade, output)
-    return _ORDINAL.sub(written, output) if ordinals else output
 
 
 def _whole_parts(number: Number) -> set[int]:
