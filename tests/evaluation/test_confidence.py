@@ -18,7 +18,6 @@ from limelight.evaluation.confidence import (
     fit_logistic,
 )
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
-from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import Confidence, Logistic, read_confidence, save_confidence
 from limelight.text.pair import Pair
@@ -93,7 +92,7 @@ def test_what_the_model_doubts_has_less_confidence() -> None:
     weights = tuple(1.0 if name == "mean" else 0.0 for name in SENTENCE_FEATURES)
     of_words = tuple(2.0 if name == "word" else 0.0 for name in WORD_FEATURES)
     confidence = Confidence({"": Logistic(weights, 1.0)}, {"": Logistic(of_words, 2.0)})
-    found = Translation("the lamp hums", 0.0, (), 0.0, "eine Lampe", True)
+    found = "eine Lampe", "the lamp hums"
     sure, words = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums"))
     unsure, _ = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums", each=-3.0))
     assert 0 < unsure < sure < 1
@@ -128,7 +127,7 @@ def test_without_words_that_can_be_matched_only_sentences_have_confidence(tmp_pa
     save_confidence(tmp_path / "confidence.json", confidence, {"calibration_error": errors})
     sizes = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
     assert read_confidence(tmp_path / "confidence.json", **sizes) == confidence
-    found = Translation("the lamp hums", 0.0, (), 0.0, "一盏灯", True)
+    found = "一盏灯", "the lamp hums"
     sure, words = estimated(confidence, "en-zh", tokenizer(), found, hypothesis("the lamp hums"))
     assert 0 < sure < 1
     assert words == ()

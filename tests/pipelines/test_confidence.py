@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
-from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Confidence, Logistic
 from limelight.text.marking import placeholder
 from tests.decoding.fakes import Characters
@@ -15,10 +14,10 @@ def test_an_empty_translation_has_no_confidence() -> None:
     sure = Confidence(
         {"": Logistic((0.0,) * len(SENTENCE_FEATURES), 9.0)}, {"": Logistic((0.0,) * len(WORD_FEATURES), 9.0)}
     )
-    empty = Translation("", 0.0, (), 0.0, "a dog", finished=True)
+    empty = "a dog", ""
     hypothesis = Hypothesis((), -0.1, -0.1, True, (-0.1,))
     assert estimated(sure, "en-de", Characters(), empty, hypothesis) == (0.0, ())
-    there = Translation("a", 0.0, ("a",), 0.0, "a dog", finished=True)
+    there = "a dog", "a"
     assert estimated(sure, "en-de", Characters(), there, Hypothesis((2,), -0.1, -0.1, True, (-0.1, -0.1)))[0] > 0.9
 
 

@@ -18,7 +18,7 @@ from limelight.pipelines import guards
 from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation, Word
-from limelight.text import checks, number_changes
+from limelight.text import checks, kept_signs, number_changes, numbers, ordinals
 from limelight.text.checks import recased
 from limelight.text.marking import annotated, has_marks, show_marks
 
@@ -576,3 +576,32 @@ def test_every_fault_has_a_weight() -> None:
     }
     others = {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost", "term lost"}
     assert set(SEVERITY) == found | others
+
+
+@pytest.mark.parametrize(
+    ("languages", "source", "output"),
+    [
+        (
+            ("en", "de"),
+            "A man in a red shirt often rides a bicycle.",
+            "Ein Mann in einem roten Hemd fährt oft Fahrrad.",
+        ),
+        (("de", "en"), "Die Straßenbahnhaltestelle ist leer.", "The tram stop is empty."),
+        (("fr", "de"), "L'homme attend le bus.", "Der Mann wartet auf den Bus."),
+    ],
+)
+def test_ordinary_sentences_are_not_read_by_the_costly_checks(
+    languages: tuple[str, str], source: str, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops of characters, numbers in digits and in words, ordinals, signs and addresses: a look at the letters shows
+    that there are none."""
+    for module, names in {
+        checks: ["CHARACTER_LOOP", "ADDRESS", "compare_numbers", "lost_units"],
+        number_changes: ["find_numbers", "find_dates"],
+        ordinals: ["_ENGLISH", "_FRENCH", "_GERMAN", "_DECADE"],
+        numbers: ["number_runs", "word_values", "_QUARTER_OF_HOUR", "_hours_and_half"],
+        kept_signs: ["_SIGN", "_AMOUNT"],
+    }.items():
+        for name in names:
+            monkeypatch.setattr(module, name, None)
+    assert faults(source, output, languages) == ()

@@ -4,6 +4,7 @@ import copy
 import functools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.pipelines import scheduler
+from limelight.pipelines import codec, scheduler, sentence
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import batch_loss
@@ -37,6 +38,20 @@ def test_a_text_gives_a_translation_and_a_list_a_list(seed: int) -> None:
     assert isinstance(one.translate("face"), Translation)
     assert one.translate(["face"]) == [one.translate("face")]
     assert one.translate([]) == []
+
+
+def test_a_translation_is_made_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy with other fields takes as long as some checks of a sentence: six were made of each translation."""
+    copies = []
+    for module in (codec, sentence):
+        monkeypatch.setattr(
+            module, "replace", lambda *what, **fields: copies.append(fields) or replace(*what, **fields)
+        )
+    one = translator()
+    one.translate(TEXTS, guards=False)
+    assert copies == []
+    one.translate("face", beam_size=3, n_best=2, guards=False)
+    assert copies != []
 
 
 def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:

@@ -1,8 +1,11 @@
 """What each protector finds, and what only looks like it."""
 
+import random
+
 import pytest
 
 from limelight.errors import UserError
+from limelight.text import protectors
 from limelight.text.marking import TERM_BEGIN, placeholder
 from limelight.text.protectors import DEFAULT, PROTECTORS, Protector, elements, find_spans, pattern
 from limelight.text.units.unit import FIRST_CODE, Code, code_protector, make_unit
@@ -217,3 +220,36 @@ def test_no_span_tears_a_pair_of_codes_apart() -> None:
     assert spans == [
         codes[0], "https://a.org/b", codes[1], f"{{x {codes[2]}y{codes[3]}}}", codes[4], "key", codes[5], codes[6]
     ]  # fmt: skip
+
+
+def test_text_without_signs_is_not_read_by_protectors(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One expression excludes most sentences, and no sentence with spans: the protectors alone find the same."""
+    numbers, texts = random.Random(seed), [text for cases in CASES.values() for texts in cases for text in texts]
+    signs = "ab c.,:;!?-_/\\\"'()[]{}<>&%$#@|=+*~^`→• \n1" + placeholder(3)
+    parts = [
+        "--a ",
+        " -v ",
+        "x.y",
+        ":a:",
+        "!!b!!",
+        "__a__",
+        "f()",
+        " -> ",
+        "'a.b'",
+        "~/a",
+        "%s",
+        "@a",
+        "``a``",
+        "x.txt",
+    ]
+    texts += ["".join(numbers.choices(signs, k=numbers.randint(0, 9))) for _ in range(2000)]
+    texts += [f"the lamp{numbers.choice(['', ' '])}{part}{numbers.choice(['', ' '])}hums" for part in parts]
+    for text in texts:
+        assert find_spans(text, DEFAULT) == find_spans(text, list(DEFAULT))
+    monkeypatch.setattr(protectors, "MARK", None)
+    for plain in (
+        "It's a T-shirt, he says: nothing!",
+        "Zwei Männer im Café; einer schläft.",
+        "Où va-t-il ? Nulle part…",
+    ):
+        assert find_spans(plain, DEFAULT) == []

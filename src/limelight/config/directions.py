@@ -140,13 +140,19 @@ def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction
 
 def fitting_directions(directions: Sequence[Direction], source: str = "", target: str = "") -> list[Direction]:
     """The directions that match the requested languages; an empty language matches all."""
-    return [
+    return [*_fitting(tuple(directions), source, target)]
+
+
+@lru_cache(maxsize=1024)
+def _fitting(directions: tuple[Direction, ...], source: str, target: str) -> tuple[Direction, ...]:
+    """The same, remembered: each text of a call asks for the same ones."""
+    return tuple(
         direction
         for direction in directions
         if _named(direction)
         if (not source or same_language(source, direction.source))
         and (not target or same_language(target, direction.target))
-    ]
+    )
 
 
 def check_directions(data: DataConfig) -> None:

@@ -33,7 +33,7 @@ from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import NO_PHRASES, Phrases, PhraseTokens, constrained
-from limelight.pipelines.translation import Translation
+from limelight.pipelines.translation import Translation, Word
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
@@ -142,6 +142,8 @@ class Codec:
         self.knows_terms = False
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
+        self._tagged: dict[tuple[str, ...], Tokenizers] = {}
+        """The tokenizers with the tags of a target language and of side constraints."""
         self.config = config or DecodingConfig()
         self._precision, self._shortlist = precision, shortlist
         self._utf8 = Utf8.of(tokenizers.target)
@@ -187,7 +189,11 @@ class Codec:
     def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
         """The tokenizers for a direction of the model, with these tags."""
         language = "" if direction is None or len(self.directions) < 2 else direction.target
-        return tagged(self.tokenizers, language, *tags) if language or tags else self.tokenizers
+        if not (language or tags):
+            return self.tokenizers
+        if self._tagged.get((language, *tags)) is None:
+            self._tagged[language, *tags] = tagged(self.tokenizers, language, *tags)
+        return self._tagged[language, *tags]
 
     @cached_property
     def constraints_known(self) -> frozenset[str]:
@@ -227,7 +233,8 @@ class Codec:
 
     def fits(self, text: str) -> bool:
         """Whether a sentence, which may be marked, has at most `MAX_TOKENS` tokens."""
-        if 3 * len(text) <= MAX_TOKENS and text.isascii():  # a token for each byte, and a space before it
+        size = len(text) if text.isascii() else 1 + len(text.encode("utf-8", "surrogatepass"))
+        if 3 * size <= MAX_TOKENS:  # a token for each byte, and spaces before them; NFC triples them at most
             return True
         marks = len(MARK.findall(text))
         return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
@@ -244,7 +251,8 @@ class Codec:
             rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
             for place, row in zip(places, rows, strict=True):
                 sources[place] = row
-        starts = self.tokenizers.target.encode_batch([part.prefix for part in parts])
+        target = self.tokenizers.target
+        starts = [target.encode(part.prefix) if part.prefix else [] for part in parts]
         longest = longest_sequence(self.model)
         prepared = []
         for part, ids, start in zip(parts, sources, starts, strict=True):
@@ -281,30 +289,34 @@ class Codec:
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
         translation of a blank text, which has no hypotheses, is empty."""
-        source_lang, target_lang = names_of(prepared.direction)
-        empty = Translation(
-            "", 0.0, (), 0.0, prepared.text, finished=True, source_lang=source_lang, target_lang=target_lang
-        )
+        (source_lang, target_lang), source = names_of(prepared.direction), prepared.text
         if not hypotheses:
-            return empty
-        target = self.tokenizers.target
+            return Translation(
+                "", 0.0, (), 0.0, source, finished=True, source_lang=source_lang, target_lang=target_lang
+            )
+        target, name = self.tokenizers.target, str(prepared.direction or "")
         decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
         found = []
         for hypothesis in hypotheses:
-            each = replace(
-                empty,
-                text=_one_line(decode_ids(hypothesis.ids)),
-                score=hypothesis.score,
-                tokens=tuple(target.pieces(hypothesis.ids)),
-                log_probability=hypothesis.log_probability,
-                finished=hypothesis.finished,
-            )
+            text, words = _one_line(decode_ids(hypothesis.ids)), tuple[Word, ...]()
+            confidence = None
             if self.confidence is not None:
-                name = str(prepared.direction or "")
-                of_sentence, words = estimated(self.confidence, name, target, each, hypothesis)
-                each = replace(each, confidence=of_sentence, words=words)
-            found.append(each)
-        return replace(found[0], alternatives=tuple(found[1:]))
+                confidence, words = estimated(self.confidence, name, target, (source, text), hypothesis)
+            found.append(
+                Translation(
+                    text,
+                    hypothesis.score,
+                    tuple(target.pieces(hypothesis.ids)),
+                    hypothesis.log_probability,
+                    source,
+                    hypothesis.finished,
+                    confidence=confidence,
+                    source_lang=source_lang,
+                    target_lang=target_lang,
+                    words=words,
+                )
+            )
+        return replace(found[0], alternatives=tuple(found[1:])) if len(found) > 1 else found[0]
 
     @cached_property
     def phrase_tokens(self) -> PhraseTokens:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.pipelines.translation import Translation, Word
+from limelight.pipelines.translation import Word
 from limelight.storage.tables import Confidence
 from limelight.text.marking import MARK
 from limelight.tokens import Tokenizer
@@ -104,14 +104,15 @@ def _beside_marks(text: str, words: list[float], least: list[float]) -> tuple[li
 
 
 def estimated(
-    confidence: Confidence, direction: str, tokenizer: Tokenizer, found: Translation, hypothesis: Hypothesis
+    confidence: Confidence, direction: str, tokenizer: Tokenizer, texts: tuple[str, str], hypothesis: Hypothesis
 ) -> tuple[float, tuple[Word, ...]]:
     """The confidence of a translation of one sentence, 0 for an empty one, and of its words; none of words if the model
-    has none."""
-    if not found.text.strip():
+    has none. `texts` are the source and the translation."""
+    source, text = texts
+    if not text.strip():
         return 0.0, ()
-    sentence, words = features_of(tokenizer, found.source, found.text, hypothesis)
+    sentence, words = features_of(tokenizer, source, text, hypothesis)
     of_sentence, of_word = confidence.of(direction)
     each = of_word.probabilities(words) if of_word and words else []
-    named = tuple(Word(text, round(value, 4)) for text, value in zip(found.text.split(), each, strict=False))
+    named = tuple(Word(text, round(value, 4)) for text, value in zip(text.split(), each, strict=False))
     return round(of_sentence.probabilities([sentence])[0], 4), named

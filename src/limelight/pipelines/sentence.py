@@ -79,7 +79,8 @@ def _searched(codec: Codec, part: Part, options: Options) -> Steps[Translation]:
 
 def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Translation) -> Found:
     """The translations of a sentence with their placeholders repaired."""
-    each = (replace(translation, alternatives=()), *translation.alternatives)
+    best = replace(translation, alternatives=()) if translation.alternatives else translation
+    each = (best, *translation.alternatives)
     if not (part.marked or source.spans or source.terms):
         return Found(source, tuple(Rank(Repaired(one.text, is_whole=True), one) for one in each))
     warnings = tuple(name for name in translation.warnings if name not in OF_MARKS)
@@ -118,12 +119,15 @@ def joined_sentences(plan: Plan, found: Sequence[Found], source_lang_confidence:
     only = sentences[0]
     if plan.plain is not None and plan.plain.gaps == ("", "") and not only.ranks[0].repaired.failed:
         best, *others = (rank.translation for rank in only.ranks)
-        best = replace(best, source=plan.text, alternatives=tuple(others))
+        if others or best.source != plan.text:
+            best = replace(best, source=plan.text, alternatives=tuple(others))
     else:
         weights = token_weights([each.ranks[0].translation for each in sentences])
         ranks = range(max(len(each.ranks) for each in sentences))
         best, *others = (_joined(plan, found, weights, rank) for rank in ranks)
         best = replace(best, alternatives=tuple(others))
+    if source_lang_confidence is None:
+        return best
     return replace(best, source_lang_confidence=source_lang_confidence)
 
 

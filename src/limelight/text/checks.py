@@ -69,12 +69,18 @@ def find_loop(source: str, output: str) -> tuple[str, ...]:
             times, place = longest_run(words, size)
             if times >= max(FEWEST_TIMES + (size == 1), 1 + longest_run(of_source, size)[0]):
                 return tuple(words[place : place + size])
-    if max(map(len, output.split()), default=0) < MIN_LOOP_CHARACTERS:
+    if not any(map(_may_loop, output.split())):
         return ()
     repeated = CHARACTER_LOOP.search(output)
     if repeated and len(repeated[0]) >= MIN_LOOP_CHARACTERS and repeated[1] * 6 not in source:
         return (repeated[1],)
     return ()
+
+
+def _may_loop(word: str) -> bool:
+    """Whether characters of a word occur so often that a few of them can be a loop: seven times one to six characters,
+    of which most are no new ones. The search for the loop takes ten times as long."""
+    return len(word) >= MIN_LOOP_CHARACTERS and len(word) - len(set(word)) >= MIN_LOOP_CHARACTERS - 1
 
 
 def _repeats(words: list[str], size: int, times: int) -> bool:
@@ -132,9 +138,11 @@ def has_other_units(source: str, output: str, languages: tuple[str, str] = ("", 
 
 def lost_addresses(source: str, output: str) -> tuple[str, ...]:
     """URLs, e-mail addresses and host names that occur less often in the output than in the source, unchanged."""
+    wanted, lost = find_addresses(source), list[str]()
+    if not wanted:
+        return ()
     there = Counter(find_addresses(output))
-    lost = []
-    for address in find_addresses(source):
+    for address in wanted:
         if there[address] > 0:
             there[address] -= 1
         else:

@@ -66,7 +66,7 @@ _FORMAT = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 _SIGN = re.compile(rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_])[_µªº]+(?![^\W_])")
 """What is neither a letter, a digit nor ordinary punctuation, whose use differs between languages."""
 _NO_SIGN = re.compile(rf"[\w\s{_ORDINARY}]*")
-_IN_NAMES = frozenset("_µªº")
+_IN_NAMES = "_µªº"
 """Signs that are also parts of words."""
 _OF_AMOUNTS = "#~+<>=×±−≤≥≈%‰°$€£¥"
 _AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?[{_OF_AMOUNTS}]")
@@ -201,7 +201,7 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
     """The signs of the source that the output has less or more often, and signs of code that only the output has.
     Ordinary punctuation and signs of amounts are not compared, as languages differ in them, and `&` and `%` are equal
     to a word."""
-    if all(_NO_SIGN.fullmatch(text) and _IN_NAMES.isdisjoint(text) for text in (source, output)):
+    if not (_may_have_sign(source) or _may_have_sign(output)):
         return ()  # most texts
     added = set(_OF_CODE.findall(output)).difference(source)
     if not (added or _SIGN.search(source)):
@@ -212,6 +212,10 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
         if sign in changed and len(forms.findall(output)) >= len(forms.findall(source)):
             changed.remove(sign)
     return tuple(sorted(changed))
+
+
+def _may_have_sign(text: str) -> bool:
+    return not _NO_SIGN.fullmatch(text) or any(map(text.__contains__, _IN_NAMES))
 
 
 def without_lost_emphasis(source: str, output: str) -> str:

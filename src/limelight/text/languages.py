@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from unicodedata import name, normalize
 
 NAMES = {
@@ -234,6 +234,7 @@ def _foreign_script(text: str, code: str) -> str:
     return f"{script} script" if script not in own and count >= DOMINANT * len(letters) else ""
 
 
+@lru_cache(maxsize=1024)
 def normal_code(language: str) -> str:
     """`de` for `de-AT`, `DE_at`, `de@formal` and `deu`."""
     code = re.split(r"[-_@]", language.lower(), maxsplit=1)[0]

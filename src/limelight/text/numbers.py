@@ -338,6 +338,8 @@ _STEMS = {
 """What a text with larger numbers in words contains."""
 _ANY_WORD = re.compile(r"\w+")
 _SMALL_WORDS = {language: frozenset(words.split()) for language, words in _SMALL.items()}
+_PARTS = {language: (*_STEMS[language], *sorted(words)) for language, words in _SMALL_WORDS.items()}
+"""What a text with numbers in words contains: most texts have none of these."""
 _HALF = {"en": "half past", "de": "halb", "fr": "demie"}
 """What a text with half an hour contains."""
 _HALF_PAST = {
@@ -371,21 +373,30 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         return ()
     lost = _lost_half_hours(source, output, (first, second))
     lower = source.casefold()
-    if "quart" in lower or "viertel" in lower:
+    has_quarter = "quart" in lower or "viertel" in lower
+    if has_quarter:
         lost |= _lost_quarters(source, output, (first, second))
-    if any(stem in lower for stem in _STEMS[first]) or not _SMALL_WORDS[first].isdisjoint(_ANY_WORD.findall(lower)):
+    if any(map(lower.__contains__, _PARTS[first])) and _has_number_word(lower, first):
         text = _HALF_PAST[first].sub(" ", source)
-        if _has(45, output, second):  # nine is 8:45 then
+        if has_quarter and _has(45, output, second):  # nine is 8:45 then
             text = _QUARTER_OF_HOUR[first].sub(lambda match: " " if match["to"] else match[0], text)
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
         lost |= {each for each in wanted if not _has(each, output, second)}
     return tuple(sorted(lost))
 
 
+def _has_number_word(lower: str, language: str) -> bool:
+    """Whether a lower-cased text can have a number in words that is compared."""
+    stems = any(stem in lower for stem in _STEMS[language])
+    return stems or not _SMALL_WORDS[language].isdisjoint(_ANY_WORD.findall(lower))
+
+
 def _lost_half_hours(source: str, output: str, languages: tuple[str, str]) -> set[int]:
     """The hours of half hours such as half past five that the output has not, or of another hour."""
     hours = set(half_hours(source, languages[0]))
-    there = _hours_and_half(output, languages[1]) if hours else set[int]()
+    if not hours:
+        return hours
+    there = _hours_and_half(output, languages[1])
     if not there and languages[0] == "fr" and HALVES.search(output):  # they may last: "deux heures et demie"
         return set()
     return hours - there

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from limelight.text.languages import normal_code
 from limelight.text.number_notation import months_of
-from limelight.text.numbers import LETTERS
+from limelight.text.numbers import LETTERS, has_digits
 
 _WORD = rf"[{LETTERS}]+"
 _ENGLISH = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:st|nd|rd|th)(?!\w))(?P<after>(?:[ \u00a0]{_WORD})?)")
@@ -53,7 +53,7 @@ def with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
     """A text with the ordinals of its source as its language writes them, among English, German and French: "the 21st",
     "der 21.", "le 21" of a month, "le 21e"; and with English decades: "die 80er", "les années 80"."""
     first, second = map(normal_code, languages)
-    if first == second or not {first, second} <= _FORMS.keys():
+    if first == second or not {first, second} <= _FORMS.keys() or not has_digits(source):
         return output
     if first == "de":
         return _from_german(source, output, second)

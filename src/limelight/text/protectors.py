@@ -173,6 +173,9 @@ PROTECTORS: dict[str, Protector] = {
 `%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`); `signs` between spaces (`&`)."""
 
 DEFAULT = tuple(PROTECTORS.values())
+_PART_OF_SPAN = re.compile(rf"[<>&{{}}%$@\\|\[`_(#/=→←↑↓↔⇒•·]|\.\S|:\w|(?<!\w)-[-a-z]|!!\w|{MARK.pattern}")
+"""Every span of `DEFAULT` contains one of these, most sentences none: looking for them first takes a tenth of the time
+of asking all protectors."""
 
 
 def pattern(expression: str) -> Protector:
@@ -224,6 +227,8 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     Characters of the text that would be interpreted as marks are always spans. A span ends before a code
     (`units/unit.py`) whose partner is outside, so that pairs of tags are not divided.
     """
+    if protectors is DEFAULT and not _PART_OF_SPAN.search(text):
+        return []
     found = [Found(*match.span()) for match in MARK.finditer(text)]
     codes = list[Found]()
     for protector in protectors:

@@ -133,9 +133,8 @@ class SentencePieceTokenizer(Pieces):
         """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047, incomplete bytes are
         dropped."""
         require_ids(ids, self.size)
-        return self._processor.decode(
-            [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
-        )
+        skipped = END, self.padding
+        return self._processor.decode([number for number in self.whole_characters(ids) if number not in skipped])
 
     def save(self, folder: Path) -> None:
         """Write `spm.model` and `tokenizer.yaml` into `folder`."""

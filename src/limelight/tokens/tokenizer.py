@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby, takewhile
+from functools import cached_property
+from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -219,9 +220,9 @@ def _is_character(data: bytes) -> bool:
 
 def require_ids(ids: Sequence[int], size: int) -> None:
     """Raise `ValueError` for an id outside the vocabulary, probably from another tokenizer."""
-    for identifier in ids:
-        if not 0 <= identifier < size:
-            raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")
+    if len(ids) and not 0 <= min(ids) <= max(ids) < size:
+        identifier = next(each for each in ids if not 0 <= each < size)
+        raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")
 
 
 class Pieces:
@@ -277,8 +278,25 @@ class Pieces:
         require_ids(ids, self.size)
         return [self._pieces[number] for number in ids]
 
+    @cached_property
+    def _usual(self) -> tuple[Sequence[bool], frozenset[int]]:
+        """Whether each token begins with the mark of a space; and the other ones by which `group_words` may begin a
+        word, or which need more than their own text."""
+        begins = [piece.startswith(SPACE) for piece in self._pieces]
+        others = (
+            number
+            for number, piece in enumerate(self._pieces)
+            if self._alone[number] or piece in ("", SPACE) or piece.startswith("<") or any(map(is_unspaced, piece))
+        )
+        return begins, frozenset(others)
+
     def word_of(self, ids: Sequence[int]) -> list[int]:
-        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
+        begins, others = self._usual
+        if not len(ids) or not others.isdisjoint(ids):
+            return group_words(self.pieces(ids), [self._alone[number] for number in ids])
+        require_ids(ids, self.size)
+        first = begins[ids[0]]  # the first token begins a word in any case
+        return [word - first for word in accumulate(begins[number] for number in ids)]
 
 
 def require_no_sampling(amount: float, what: str) -> None:
