@@ -155,6 +155,16 @@ def test_a_day_loses_the_full_stop_of_german() -> None:
     assert put_back_numbers(*both, ("de", "fr")) == "La lettre est de 3 janvier 1973."
 
 
+def test_a_date_has_its_month_once() -> None:
+    source = "Das Treffen ist am 11. Oktober 2024."
+    output = "The meeting is October 11. Oktober 2024."
+    assert reversed_dates(source, output, ("de", "en"))
+    assert put_back_numbers(source, output, ("de", "en")) == "The meeting is October 11, 2024."
+    assert put_back_numbers("Am 1. April.", "In April 1. April, it", ("de", "en")) == "In April 1, it"
+    for other in ("Until April 11. May is later.", "On October 11. Octopus.", "On October 12. October."):
+        assert put_back_numbers(source, other, ("de", "en")) == other
+
+
 def test_a_date_gets_the_full_stop_of_german_and_the_capital_of_its_month() -> None:
     source = "La lettre date du 16 septembre 1997."
     output = put_back_numbers(source, "Der Brief ist vom 16 september 1997.", ("fr", "de"))

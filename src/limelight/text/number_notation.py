@@ -70,15 +70,25 @@ def find_dates(text: str, language: str) -> Iterator[WrittenDate]:
 def find_reversed(text: str, language: str) -> Iterator[WrittenDate]:
     """The dates that are not as their language writes them: in the order of English, "Mai 5, 2027", in a language that
     writes the day first, with the full stop of German in others, "3. Janvier 1973", or without it or the capital of the
-    month, "16 september 1997"."""
+    month, "16 september 1997"; and dates with their month twice, "October 11. Oktober"."""
     if language not in _NAMES:
         return
-    found = [(each.begin, each.end) for each in find_dates(text, language) if each.day]
+    twice = [*_with_month_twice(text)] if language == "en" else []
+    yield from twice
+    found = [(each.begin, each.end) for each in (*find_dates(text, language), *twice) if each.day]
     for match in (match for pattern in _misplaced(language) for match in pattern.finditer(text)):
         begin, end = match.span()
         if int(match["day"]) <= 31 and not any(first < end and begin < last for first, last in found):
             month = _months(language)[match["month"].casefold()]
             yield WrittenDate(begin, end, int(match["day"]), month, int(match["year"] or 0))
+
+
+def _with_month_twice(text: str) -> Iterator[WrittenDate]:
+    """English dates that end as German ones do."""
+    for match in _twice().finditer(text):
+        month = _months("en")[match["month"].casefold()]
+        if _months("de").get(match["again"].casefold(), _months("en").get(match["again"].casefold())) == month:
+            yield WrittenDate(*match.span(), int(match["day"]), month, int(match["year"] or 0))
 
 
 def written_date(date: WrittenDate, language: str) -> str:
@@ -132,6 +142,17 @@ def _misplaced(language: str) -> tuple[re.Pattern[str], ...]:
     first = rf"(?<!\w){month}\.?{_SPACE}{day}{year}"
     forms = (second,) if language == "en" else (first, second)
     return tuple(re.compile(each, re.IGNORECASE) for each in forms)
+
+
+@cache
+def _twice() -> re.Pattern[str]:
+    """A month, a day with a full stop, another month, and perhaps a year."""
+    names = [*_NAMES["en"].split(), *_NAMES["de"].split()]
+    first, again = ("|".join(each.capitalize() for each in some) for some in (names[:12], names))
+    year = rf"(?:,?{_SPACE}(?P<year>\d{{4}})(?![\d.,]\d))?"
+    return re.compile(
+        rf"(?<!\w)(?P<month>{first}){_SPACE}(?P<day>[12]?\d|3[01])\.{_SPACE}(?P<again>{again})(?!\w){year}"
+    )
 
 
 _CLOCKS = {"de": ("{} Uhr", "{}:{:02} Uhr"), "fr": ("{}\u00a0h", "{}\u00a0h\u00a0{:02}")}
