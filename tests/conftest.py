@@ -16,6 +16,8 @@ import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
+from tests.shape_checks import check_each_kind_once
+
 SOURCE = Path(__file__).parents[1] / "src"
 
 
@@ -28,6 +30,7 @@ def modules_with_shapes() -> list[str]:
 # Must stand before the first import of the package: from here on every call with an annotated tensor checks its shapes.
 # The other modules are left to mypy: checking their calls, too, took four more seconds in each process to import them,
 # and a tenth more processor time in their tests.
+check_each_kind_once()
 install_import_hook(modules_with_shapes(), "beartype.beartype")
 
 
