@@ -74,15 +74,15 @@ def test_batch_order_does_not_matter(model: Seq2Seq) -> None:
     assert_same(model(shuffled), features[order])
 
 
-@pytest.mark.parametrize("changed", range(5))
-def test_the_future_does_not_change_the_past(model: Seq2Seq, changed: int) -> None:
+def test_the_future_does_not_change_the_past(model: Seq2Seq) -> None:
     batch = random_batch(model)
     features = model(batch)
-    target_in = batch.target_in.clone()
-    target_in[:, changed] = (target_in[:, changed] + 1) % model.target_padding
-    later = model(replace(batch, target_in=target_in))
-    assert_same(later[:, :changed], features[:, :changed])
-    assert not torch.allclose(later[:, changed], features[:, changed])
+    for changed in range(5):
+        target_in = batch.target_in.clone()
+        target_in[:, changed] = (target_in[:, changed] + 1) % model.target_padding
+        later = model(replace(batch, target_in=target_in))
+        assert_same(later[:, :changed], features[:, :changed])
+        assert not torch.allclose(later[:, changed], features[:, changed])
 
 
 def test_step_by_step_equals_all_at_once(model: Seq2Seq) -> None:
