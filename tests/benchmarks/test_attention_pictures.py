@@ -6,12 +6,15 @@ import pytest
 
 from benchmarks import attention_pictures
 from benchmarks.attention_pictures import NAMES, SOURCE, config_of, main
+from examples.phrase_grammar import write_corpus
 
 CELLS = ("model.embedding=8", "model.hidden=6", "tokens.sampling=0", "tokens.vocabulary_size=400")
 HEADS = ("model.d_model=8", "model.heads=2", "model.d_ff=8", "tokens.vocabulary_size=400")
 
 
 def test_each_model_is_trained_once_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # few pairs for validation: of more, each run would learn its confidence
+    monkeypatch.setattr(attention_pictures, "write_corpus", lambda *given: write_corpus(*given, held_out=9))
     monkeypatch.setattr(attention_pictures, "PAIRS", 150)
     monkeypatch.setattr(attention_pictures, "SETTINGS", {"bahdanau": CELLS, "luong": CELLS, "demo": HEADS})
     main(tmp_path / "pictures", tmp_path / "runs", updates=2)

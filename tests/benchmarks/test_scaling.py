@@ -1,13 +1,25 @@
 """The benchmark of processes and threads, in small: both ways to train, and the figures of the log."""
 
 import json
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from benchmarks import scaling
+from limelight.cli import app
 from limelight.config import BatchingConfig, RunConfig
 from tests.training.helpers import write_pairs
+
+
+def run_here(command: list[str], **options: Any) -> None:
+    """`limelight` in this process, which does not have to be started; torchrun in its own."""
+    if command[1:3] == ["-m", "limelight"]:
+        assert app.run(command[3:]) == 0
+    else:
+        subprocess.run(command, **options)
 
 
 def test_processes_and_threads_are_measured_on_the_same_run(
@@ -16,6 +28,7 @@ def test_processes_and_threads_are_measured_on_the_same_run(
     monkeypatch.setattr(scaling, "ROWS", ((1, 1), (2, 1)))
     monkeypatch.setattr(scaling, "find_recipe", lambda _: RunConfig(batching=BatchingConfig(tokens=120)))
     monkeypatch.setattr(scaling, "EVERY", 1)
+    monkeypatch.setattr(scaling, "subprocess", SimpleNamespace(run=run_here))
     results: dict[str, dict] = {}
     monkeypatch.setattr(scaling, "write_result", lambda name, found: results.update({name: found}))
     text = write_pairs(tmp_path / "train.tsv", 61)
