@@ -113,6 +113,16 @@ def test_what_is_wrong_with_a_column_is_said(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("name", ["polite", "column:", "Column:x", "domain:", ""])
+def test_another_name_is_refused_with_what_is_possible(limelight: Limelight, corpus: Path, name: str) -> None:
+    path = corpus / "train.tsv"
+    ended = limelight("train", "--train", path, *LANGUAGES, "--tag", f"{path}={name}", "--out", corpus / "never")
+    assert ended.code == 2
+    told = f"--tag {path}={name}: {name!r} is not a side constraint: formal, informal, or domain:NAME"
+    assert told in ended.err
+    assert "or column:NAME, a column of the file that says it" in ended.err
+
+
 def test_lines_without_the_column_are_bad_lines(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     path, column = tsv(rows_of(corpus), tmp_path / "pairs")
     with path.open("a", encoding="utf-8") as file:

@@ -180,8 +180,11 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
         if any(file in corpus.files and (corpus.side_constraint or corpus.column) for corpus in corpora):
             raise UserError(f"--tag {given}: {file} has a tag already; give one --tag for a file")
         column = name.removeprefix("column:") if name.startswith("column:") else ""
-        if not column:
-            side_constraint_tag(name)
+        try:
+            if not column:
+                side_constraint_tag(name)
+        except UserError as error:
+            raise UserError(f"--tag {given}: {error}; or column:NAME, a column of the file that says it") from None
         found: list[Corpus] = []
         for corpus in corpora:
             if file not in corpus.files:
