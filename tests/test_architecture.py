@@ -63,6 +63,7 @@ OF_THE_PROCESS = {
     *("set_num_threads", "set_num_interop_threads", "setswitchinterval", "set_float32_matmul_precision"),
     *("set_default_dtype", "set_default_device", "manual_seed", "use_deterministic_algorithms", "hold_memory_for_work"),
     *("mallopt", "signal.signal", "signal.set_wakeup_fd", "gc.disable", "gc.enable", "gc.freeze", "random.seed"),
+    *("gc.set_threshold", "rare_collections"),
     *("os.environ.setdefault", "os.environ.update", "os.environ.pop", "os.putenv", "os.chdir", "os.umask"),
     *("set_start_method", "setrecursionlimit", "setlocale", "basicConfig"),
 }
@@ -70,6 +71,7 @@ OWNERS = {
     "limelight.child": "a child owns its process",
     "limelight.cli.models": "the command line",
     "limelight.cli.learn": "the command line",
+    "limelight.cli.serve": "the command line",
     "limelight.cli.train": "the command line",
     "limelight.memory": "what the command line asks for",
     "limelight.decoding.ahead": "for an owner of the process, who calls `compile_here`",

@@ -10,11 +10,18 @@ machine.
 
 oneDNN compiles a kernel for every shape of a product and caches 1,024 of them. Batches of sentences have new shapes all
 the time, so most kernels are never used again and only take memory.
+
+Python's collector visits all objects when many new ones have survived, and stops every thread meanwhile. A service that
+holds the alternatives of a long request has millions of objects, none of them garbage.
 """
 
 import ctypes
+import gc
 import os
 import platform
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _MALLOC_OPTIONS = {
     -4: 0,  # M_MMAP_MAX: no separate mappings, which would be returned when they are freed
@@ -22,6 +29,8 @@ _MALLOC_OPTIONS = {
     -2: 2**28,  # M_TOP_PAD: the heap grows by 256 MiB at a time
 }
 
+
+COLLECT_SECONDS = 60.0
 
 _KERNELS = "64"
 _SPINS = "3000"
@@ -48,3 +57,28 @@ def hold_memory_for_work() -> bool:
         return False
     mallopt = ctypes.CDLL(None).mallopt
     return all(mallopt(option, value) == 1 for option, value in _MALLOC_OPTIONS.items())
+
+
+@contextmanager
+def rare_collections(seconds: float = COLLECT_SECONDS) -> Iterator[None]:
+    """Collect what has lived long every `seconds` only, and never visit what exists now. New objects are collected as
+    before. For processes that answer requests: a collection of everything, which several seconds of a long request
+    would cause again and again, delays all others by up to half a second.
+    """
+    thresholds, ended = gc.get_threshold(), threading.Event()
+
+    def collect() -> None:
+        while not ended.wait(seconds):
+            gc.collect()
+
+    gc.freeze()
+    gc.set_threshold(*thresholds[:2], 2**31 - 1)
+    thread = threading.Thread(target=collect, daemon=True, name="collections")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()

@@ -23,10 +23,7 @@ def test_what_is_loaded_is_not_visited_by_collections(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(engine_process, "load_worker", lambda *_: Loaded())
     gc.unfreeze()  # what commands of other tests have frozen
-    try:
-        assert engine_process._work(Loading(""), SimpleQueue(), io.BytesIO()) == ""
-    finally:
-        gc.unfreeze()
+    assert engine_process._work(Loading(""), SimpleQueue(), io.BytesIO()) == ""
     assert frozen[0] > len(gc.get_objects()) / 2
 
 

@@ -17,6 +17,7 @@ from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command
 from limelight.errors import UserError
+from limelight.memory import rare_collections
 from limelight.signals import ignore_hangup
 from limelight.storage.layout import DEFAULT, bundled_models
 
@@ -103,7 +104,8 @@ def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str,
     bounds = Limits(**limits, client_queue=limits["queue"] // 2)
     log = Log(quiet=plan["quiet"])
     log_warnings(log)
-    asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
+    with rare_collections():
+        asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
 
 
 def _named(words: list[str] | None) -> list[ServedModel]:

@@ -4,7 +4,6 @@ Tasks come as lines on standard input, reports go as lines to standard output. I
 a terminal or a service manager sends to all processes are for the service, which drains first.
 """
 
-import gc
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ from typing import BinaryIO
 
 from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
-from limelight.memory import hold_memory_for_work
+from limelight.memory import hold_memory_for_work, rare_collections
 from limelight.pipelines.scheduler import SWITCH
 from limelight.serving.load import Loading, load_worker
 from limelight.serving.logs import Log, log_warnings
@@ -46,8 +45,8 @@ def _work(loading: Loading, inbox: SimpleQueue[Task | None], out: BinaryIO) -> s
     """Returns why it ended early, if it did."""
     try:
         worker = load_worker(loading, lambda report: _write(out, report))
-        gc.freeze()  # a collection that visits what is loaded would delay all requests by 0.1 s
-        worker.run(inbox)
+        with rare_collections():
+            worker.run(inbox)
     except (UserError, RunError) as error:
         return str(error)
     except Exception as error:
