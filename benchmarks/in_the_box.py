@@ -38,7 +38,7 @@ from limelight.storage.weights import named_weights, put_weights
 from limelight.text.kept_signs import SIGNS
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
-from limelight.tokens.extend import extend_tokenizer
+from limelight.tokens.extend import extend_tokenizers
 from limelight.training.confidence import learn_alignment, learn_confidence
 from limelight.training.parent import read_parent
 from limelight.training.run import train
@@ -150,7 +150,7 @@ def extended(parent: Path, text: Path, folder: Path) -> Path:
         lacking = set(SIGNS) - set(tokenizer.pieces(range(tokenizer.size)))
         merges = VOCABULARY - tokenizer.padding - len(lacking)
         model, tokenizers = extend_model(
-            stored, extend_tokenizer(tokenizer, characters=SIGNS, texts=new, merges=merges)
+            stored, extend_tokenizers(stored.tokenizers, characters=SIGNS, texts=new, merges=merges)
         )
         tokens = stored.config.tokens.model_copy(update={"vocabulary_size": VOCABULARY})
         config = stored.config.model_copy(update={"tokens": tokens, "weights": "fp32"})
