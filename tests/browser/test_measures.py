@@ -252,6 +252,57 @@ def test_a_head_that_the_lost_service_did_not_give_is_drawn_when_it_is_back(chro
     context.close()
 
 
+@pytest.mark.parametrize("text", [TEXT, ""])
+def test_a_page_that_nobody_touches_notices_that_the_service_is_lost_and_is_back(chromium, service, text):
+    context = chromium.new_context()
+    page = context.new_page()
+    page.clock.install()
+    page.goto(f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}")
+    until_ticking(page, "() => document.querySelector('main')?.getAttribute('aria-busy') === 'false'")
+    page.locator("textarea").fill(text)
+    page.clock.run_for(1_000)
+    until_ticking(page, "() => document.querySelector('main')?.getAttribute('aria-busy') === 'false'")
+    told = "() => document.querySelector('.translate').textContent.includes('cannot be reached')"
+    asked = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/api/v1/")[2]))
+    page.clock.run_for(60_000)
+    assert asked == ["health/live"], "once a minute the lightest question"
+    context.set_offline(True)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    until(page, told)
+    assert page.locator(".output.stale").count() == 1
+    page.clock.run_for(5_000)
+    assert page.evaluate(told), "while it is lost"
+    context.set_offline(False)
+    until_ticking(page, told.replace("=> document", "=> !document"))
+    assert page.locator(".output.stale").count() == 0
+    context.close()
+
+
+def until_ticking(page, expression):
+    """`until` on a page whose clock is in the hands of the test."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.clock.run_for(100)
+        page.wait_for_timeout(30)
+    raise AssertionError(f"it does not hold: {expression}")
+
+
+def test_a_hidden_page_asks_nothing(chromium, service):
+    context = chromium.new_context()
+    page = context.new_page()
+    page.clock.install()
+    page.add_init_script("Object.defineProperty(document, 'visibilityState', {get: () => 'hidden'})")
+    page.goto(f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}")
+    until_ticking(page, "() => document.querySelector('main')?.getAttribute('aria-busy') === 'false'")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(600_000)
+    assert asked == []
+    context.close()
+
+
 def test_the_signs_on_the_stage_are_explained_as_far_as_they_are_there(visit):
     page = visit("kind=cross")
     assert [page.locator(f".sign.{name}").count() for name in ("sure", "aligned", "start", "end")] == [1, 1, 0, 1]

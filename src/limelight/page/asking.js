@@ -6,6 +6,7 @@ import { QUESTION } from "./store.js";
 const PAUSE = 350; // milliseconds without a key before the model is asked
 const MAX_TEXT = 5000;
 const AGAIN = 2000; // milliseconds until a service that cannot be reached is asked again
+const LOOK = 60_000; // milliseconds after which a page that is visible looks whether the service is still there
 
 /** What the chosen model does: `translate`, `generate` or `fill`. */
 export const useOf = ({ store, models }) => models.find(({ name }) => name === store.get("model"))?.use ?? "translate";
@@ -36,6 +37,9 @@ export function followQuestion(context, tell) {
     const { signal } = asking;
     const { length } = store.get("text");
     if (!store.get("text").trim()) {
+      const gone = again && (await lookForService(signal));
+      if (signal.aborted) return undefined;
+      if (gone) return done(gone.message, gone.code);
       context.show({ ...context.base, model: store.get("model") }); // nothing of the sentence before stays
       return done();
     }
@@ -57,6 +61,13 @@ export function followQuestion(context, tell) {
     clearTimeout(lost);
     if (context.models.length) lost = setTimeout(ask, AGAIN);
   });
+  const look = async () => {
+    if (document.visibilityState !== "visible" || lost !== null || !context.models.length) return;
+    const gone = await lookForService();
+    if (gone) tell(gone.message, gone.code);
+  };
+  document.addEventListener("visibilitychange", look);
+  setInterval(look, LOOK);
   // What a click asks for and nobody waits for, such as the weights of a head or a file.
   addEventListener("unhandledrejection", (event) => {
     const { message, code } = event.reason;
@@ -73,6 +84,13 @@ export function followQuestion(context, tell) {
   });
   return ask;
 }
+
+/** The error where the service cannot be reached; null where it answers. No request costs the service less. */
+const lookForService = (signal) =>
+  request("health/live", undefined, signal).then(
+    () => null,
+    (error) => (error.code === "lost" ? error : null),
+  );
 
 async function askTranslation(context, signal) {
   const { store } = context;
