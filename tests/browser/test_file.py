@@ -266,6 +266,7 @@ def test_a_hundred_tokens_are_drawn_as_far_as_they_are_looked_at(open_page, tmp_
     page.locator(".thumbnail").nth(11).click()
     until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 3')")
     assert 0 < page.locator(".line").count() <= 240
+    assert page.locator(".board.wrapped").bounding_box()["height"] < 700, "lines of text, not columns of 100 tokens"
     first = page.evaluate_handle("document.querySelector('.token')")
     started = time.perf_counter()
     tokens(page, 1).nth(60).hover()

@@ -204,6 +204,16 @@ def test_a_head_is_asked_for_when_it_is_opened(visit, service):
     until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 1')")
 
 
+def test_a_long_hypothesis_begins_near_its_difference(visit):
+    page = visit()
+    same, rest = "a b c " * 30, "and what comes after it"
+    told = page.evaluate(
+        "async ([one, other]) => (await import('/page/hypotheses.js')).fromDifference(one, other)",
+        [f"{same}d {rest}", f"{same}e {rest}"],
+    )
+    assert told == f"… a b c d {rest}"
+
+
 def test_the_beam_goes_on_from_a_branch(visit):
     page = visit("view=beam")
     before = output(page)

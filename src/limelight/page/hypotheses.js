@@ -1,6 +1,8 @@
 /** The hypotheses of a beam: what they say, and which translations came next to the best one. Pure functions of its nodes. */
 
 const MOST = 2;
+const LONG = 120; // characters: two lines
+const BEFORE = 3;
 
 /** The tokens from the start to a node; without the end, which nobody can go on from. */
 export function tokensOf(nodes, node) {
@@ -31,6 +33,14 @@ export function alternatives({ translation, beam }) {
       found.set(text, { text, tokens: tokensOf(nodes, node), score: node.score });
   }
   return [...found.values()].slice(0, MOST);
+}
+
+/** A long text from a few words before the first one that another text does not have there; a short one as it is. */
+export function fromDifference(text, other) {
+  if (text.length <= LONG) return text;
+  const [words, others] = [text, other].map((each) => each.split(" "));
+  const first = Math.max(0, words.findIndex((word, place) => word !== others[place]) - BEFORE);
+  return first ? `… ${words.slice(first).join(" ")}` : text;
 }
 
 /** From the first token to a node. The id of a node is its place in the list. */

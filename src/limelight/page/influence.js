@@ -39,14 +39,14 @@ export function createInfluence(context) {
     { class: "panel" },
     explains,
     element("h2", { class: "opened" }, "From the source, or from the words before"),
-    shares,
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Shares of the source" }, shares),
     element(
       "p",
       { class: "legend" },
       "The share of each word that comes from the source through all layers (ALTI+); the rest comes from the translation so far. A word with little of the source may be invented.",
     ),
   );
-  const root = element("div", {}, message, element("div", { class: "pair" }, left, right));
+  const root = element("div", {}, message, element("div", { class: "pair lost" }, left, right));
   const view = { context, root, picture, message, explains, explained, shares, parts: [left, right], asked: 0 };
   store.on(["document", "theme", "kind", "layer", "head"], () => requestAnimationFrame(() => void draw(view)));
   onWidth(root, () => void draw(view));

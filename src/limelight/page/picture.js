@@ -4,7 +4,7 @@ import { element, fill } from "./dom.js";
 import { colors, paint, twoDigits } from "./scale.js";
 import { spoken } from "./sentences.js";
 
-const LABEL = 13; // pixels of a letter
+const LABELS = [13, 11, 9]; // pixels of a letter: the largest that fits its cell
 const MIN_CELL = 7;
 const MAX_CELL = 40;
 
@@ -87,24 +87,18 @@ function lines(context, plan, { weights, kind }, style) {
 /** How large a cell is, and where the matrix begins: labels at its left and above it. */
 function planned(rows, columns, room) {
   const longest = (labels) => Math.min(Math.max(...labels.map((label) => shortName(label).length), 3), 14);
-  const left = Math.round(longest(rows) * LABEL * 0.68) + 10;
-  const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
-  const readable = cell >= LABEL - 1;
-  const top = readable ? Math.round(longest(columns) * LABEL * 0.68) + 10 : 4;
-  return {
-    left: readable ? left : 4,
-    top,
-    cell,
-    readable,
-    width: (readable ? left : 4) + cell * columns.length,
-    height: top + cell * rows.length,
+  const plan = (font) => {
+    const [left, top] = [rows, columns].map((labels) => (font ? Math.round(longest(labels) * font * 0.68) + 10 : 4));
+    const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
+    return { font, left, top, cell, width: left + cell * columns.length, height: top + cell * rows.length };
   };
+  return LABELS.map(plan).find(({ font, cell }) => cell >= font - 1) ?? plan(0); // labels that do not fit are left out
 }
 
 function write(context, plan, { rows, columns }, style) {
-  if (!plan.readable) return;
+  if (!plan.font) return;
   context.fillStyle = style.getPropertyValue("--text");
-  context.font = `${LABEL}px ${style.getPropertyValue("--sans")}`;
+  context.font = `${plan.font}px ${style.getPropertyValue("--sans")}`;
   context.textBaseline = "middle";
   context.textAlign = "right";
   rows.forEach((label, row) => context.fillText(shortName(label), plan.left - 8, plan.top + (row + 0.5) * plan.cell));

@@ -11,6 +11,7 @@ import { cone, curve, ends, strongLinks } from "./beams.js";
 const LETTER = 5; // pixels that a letter of a dense line takes at least
 const AROUND = 10; // and those around a token
 const NAMED = 3; // weights that are written beside their tokens
+const TALL = 24; // tokens of a column; longer texts are broken into lines
 
 /** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
 export function createStage(context) {
@@ -173,7 +174,7 @@ function point(stage, axis, place) {
   lit(stage);
 }
 
-/** Side by side in two columns where the lines are too long for the width; then the boxes are measured. */
+/** Two columns, or two texts of several lines, where lines are too long for the width; then the boxes are measured. */
 function arrange(stage) {
   const { board, top, bottom, picture } = stage;
   if (!picture || !board.clientWidth) return;
@@ -199,10 +200,16 @@ function place(stage) {
   stage.placed = now;
   const tooLong = () => top.scrollWidth > top.clientWidth + 1 || bottom.scrollWidth > bottom.clientWidth + 1;
   const least = (labels) => labels.reduce((sum, { text }) => sum + LETTER * text.length + AROUND, 0);
-  if (Math.max(least(picture.rows), least(picture.columns)) > room) return board.classList.add("dense", "across");
-  board.classList.remove("across", "dense");
-  if (tooLong()) board.classList.add("dense");
-  if (tooLong()) board.classList.add("across");
+  const many = Math.max(picture.rows.length, picture.columns.length) > TALL ? "wrapped" : "across";
+  if (Math.max(least(picture.rows), least(picture.columns)) > room) return look(board, "dense", many);
+  look(board);
+  if (tooLong()) look(board, "dense");
+  if (tooLong()) look(board, "dense", many);
+  return undefined;
+}
+
+function look(board, ...names) {
+  for (const name of ["dense", "across", "wrapped"]) board.classList.toggle(name, names.includes(name));
 }
 
 /** Faint lines for all that attends; they are dimmed, not drawn anew, when one token is lit. */
@@ -308,7 +315,9 @@ function lookedAt({ context, pointed, picture }) {
 
 function hint({ context, board }) {
   const { name } = kindShown(context);
-  const line = board.matches(".across") ? "the right column" : "the lower line";
+  const line = board.matches(".across")
+    ? "the right column"
+    : `the lower ${board.matches(".wrapped") ? "text" : "line"}`;
   const which = name === "cross" ? "a word of the translation" : `a word of ${line}`;
   return `${matchMedia("(hover: none)").matches ? "Tap" : "Point at"} ${which} to see what it attends to. ${caveat(context.store.get("measure"))}`;
 }

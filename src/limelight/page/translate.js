@@ -2,7 +2,7 @@
 
 import { throughOf, useOf } from "./asking.js";
 import { element, fill, keepFocus } from "./dom.js";
-import { alternatives } from "./hypotheses.js";
+import { alternatives, fromDifference } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
 import { NEW } from "./store.js";
 
@@ -215,8 +215,13 @@ function drawOthers(context, others) {
   const choices = found.map(({ text, tokens, score }) =>
     element(
       "button",
-      { type: "button", title: `score ${score.toFixed(3)}`, click: () => context.ask({ prefix: tokens }) },
-      text,
+      {
+        type: "button",
+        "aria-label": text,
+        title: `score ${score.toFixed(3)}: ${text}`,
+        click: () => context.ask({ prefix: tokens }),
+      },
+      element("span", { class: "differs" }, fromDifference(text, context.document.translation.text)),
     ),
   );
   fill(others, element("span", {}, "Or: "), choices);
