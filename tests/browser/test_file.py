@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from limelight.inspection import AttentionMap
+from limelight.inspection.page_data import page_document
+from limelight.inspection.standalone import standalone_page
 from limelight.pipelines.explain import Question, explained_page
+from limelight.storage.tables import Role, Roles
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import tokens, until, untrained
 from tests.inspection.fakes import random_map, softmax
@@ -231,6 +234,24 @@ def test_a_text_alone_is_called_so(open_page, tmp_path):
     assert page.locator(".stage-title").inner_text().startswith("Within the text")
     tokens(page, 1).nth(2).hover()
     assert page.locator(".cone").count() > 0
+
+
+def test_what_heads_do_over_a_corpus_is_beside_what_they_do_here(open_page, seen, tmp_path):
+    kind = page_document(seen)["kinds"][0]
+    heads = [Role("same", 0.5 + head / 100, 0.1) for head in range(kind["heads"])]
+    roles = Roles(150, {f"decoder.{layer}.cross": heads for layer in range(kind["layers"])})
+    for name, values in (("encoder.{}.self", seen.encoder_self), ("decoder.{}.self", seen.decoder_self)):
+        each = [Role("spread", 1.0, 0.0)] * values.shape[1]
+        roles.of.update({name.format(layer): each for layer in range(len(values))})
+    document = page_document(seen, every_head=True, roles=roles)
+    (tmp_path / "corpus.html").write_text(standalone_page(document), encoding="utf-8")
+    page = open_page((tmp_path / "corpus.html").as_uri())
+    first = page.locator(".thumbnail").first
+    assert first.locator(".says").all_inner_texts() == [kind["descriptions"][0][0]["text"], "same token 0.50"]
+    assert first.get_attribute("aria-label").endswith("; same token 0.50 ± 0.10 over the corpus")
+    assert "the mean over 150 sentences" in page.locator(".heads").inner_text()
+    first.click()
+    until(page, "() => document.querySelector('.heads').textContent.includes('150 sentences: same token 0.50 ± 0.10')")
 
 
 def test_motion_stops_where_it_is_not_wanted(open_page, address):

@@ -1,12 +1,17 @@
 """`limelight heads`: tables, files, and an interrupted study."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from limelight.cli import heads as command
 from limelight.evaluation import heads
+from limelight.inspection.heads import head_counts
+from limelight.pipelines.explain import Question, explain
+from limelight.pipelines.load import load_translator
+from limelight.storage.layout import ROLES, find_model
 from tests.cli.conftest import Limelight
 
 FILES = ["curve.csv", "curve.pdf", "curve.svg", "curve.tex", "heads.csv", "heads.json"]
@@ -29,6 +34,39 @@ def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, cor
     again = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out)
     assert again.code == 2
     assert "heads.json: already exists" in again.err
+
+
+def test_roles_are_kept_in_the_model_folder_and_shown(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(find_model(trained), model)
+    ended = limelight("heads", "--model", model, "--test", corpus / "test.tsv", "--keep", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.err.endswith(f"wrote {model / ROLES}\n")
+    measured = {(each["attention"], each["head"]): each for each in json.loads(ended.out)["heads"]}
+    translator = load_translator(model)
+    kept = translator.head_roles
+    assert kept is not None
+    assert {name: len(some) for name, some in kept.of.items()} == head_counts(translator.model)
+    for name, some in kept.of.items():
+        for number, each in enumerate(some):
+            whole = measured[name, number]
+            role = {"focused": "spread"}.get(each.role, each.role)
+            value = whole["roles"][role]["mean"]
+            assert each.value == pytest.approx(1 - value if each.role == "focused" else value, abs=1e-4)
+            assert each.deviation == pytest.approx(whole["roles"][role]["deviation"], abs=1e-4)
+    document = explain(translator, Question("the dog runs"))
+    assert document["corpus"]["sentences"] == kept.sentences
+    shown = document["corpus"]["roles"]
+    assert {kind: [len(layer) for layer in layers] for kind, layers in shown.items()} == {
+        kind["name"]: [kind["heads"]] * kind["layers"] for kind in document["kinds"]
+    }
+    first = kept.of["decoder.0.cross"][0]
+    assert shown["cross"][0][0]["text"].endswith(f" {first.value:.2f} ± {first.deviation:.2f}")
+    (model / ROLES).write_text("{}")
+    with pytest.warns(UserWarning, match=r"roles\.json.*the page shows no roles over a corpus"):
+        assert load_translator(model).head_roles is None
 
 
 def test_an_interrupted_study_continues(

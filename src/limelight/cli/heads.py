@@ -32,6 +32,7 @@ EXAMPLES = """
   limelight heads --model runs/en-de --test test.tsv -o heads
   limelight heads --model runs/en-de --test test.tsv --bleu --greedy -o heads
   limelight heads --model runs/en-de --test gold.en gold.de --gold gold.align
+  limelight heads --model runs/en-de --test test.tsv --keep
   limelight heads --model runs/plays
 """
 WITH_LESS_MEMORY = "Split very long lines"
@@ -71,6 +72,7 @@ Gold = Annotated[
         "FILE",
     ),
 ]
+Keep = Annotated[bool, option("--keep", "Store the roles in the model folder, so that the page shows them.")]
 Sentences = Annotated[
     int, option("--sentences", "Number of pairs, spread evenly over the files.", "N", whole_number(1))
 ]
@@ -85,6 +87,7 @@ def heads(
     greedy: Greedy = False,
     gold: Gold = None,
     sentences: Sentences = 500,
+    keep: Keep = False,
     as_json: options.AsJson = False,
     theme: drawing.PictureTheme = None,
     source: options.FromLanguage = "",
@@ -103,7 +106,7 @@ def heads(
     if "pairs" not in configs[0].model.learns_from:
         if "labels" in configs[0].model.learns_from:
             raise UserError(f"{folders[0]}: the heads of translators and of language models are measured")
-        if test or output is not None or bleu or greedy or gold is not None:
+        if test or output is not None or bleu or greedy or keep or gold is not None:
             raise UserError(
                 f"{folders[0]}: a language model is measured on random tokens: give --model and --json only"
             )
@@ -118,6 +121,8 @@ def heads(
         study = _studied(folders, groups, asked, machine, file, quiet=quiet)
         if file is not None and output is not None:
             _write(study, output, file, (theme or drawing.Theme.DARK).value)
+    if keep:
+        _keep(study, folders[0])
     show(study.to_json() if as_json else study.table())
     if output is not None:
         typer.echo(f"wrote {output}", err=True)
@@ -235,6 +240,18 @@ def _continued(leave: ExitStack, output: Path | None, made_of: Mapping[str, Any]
     with writing(output, "nothing was written"):
         output.mkdir(parents=True, exist_ok=True)
     return leave.enter_context(resumable(output / REPORT, made_of))
+
+
+def _keep(study: HeadStudy, folder: str) -> None:
+    """Store the clearest role of each head in the model folder."""
+    from limelight.files import writing
+    from limelight.storage.layout import ROLES, find_model
+    from limelight.storage.tables import save_roles
+
+    path = find_model(folder) / ROLES
+    with writing(path, "give a copy of the model folder"):
+        save_roles(path, study.stored_roles(), {"test": [Path(file).name for file in study.provenance["test_files"]]})
+    typer.echo(f"wrote {path}", err=True)
 
 
 def _write(study: HeadStudy, output: Path, file: ResumableFile, theme: str) -> None:

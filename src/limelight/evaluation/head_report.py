@@ -12,6 +12,7 @@ import numpy as np
 from limelight.inspection.erasure import rank_correlation
 from limelight.inspection.head_importance import Change, Head
 from limelight.inspection.head_roles import TEXTS, name_role
+from limelight.storage.tables import Role, Roles
 
 FORMAT, VERSION = "limelight.heads", 1
 
@@ -80,6 +81,15 @@ class HeadStudy:
             name: rank_correlation(np.array([[getattr(each, name) for each in self.heads]]), removals)
             for name in ("gradient", "gradient_share")
         }
+
+    def stored_roles(self) -> Roles:
+        """The clearest role of each head, as a model folder keeps them."""
+        found: dict[str, list[Role]] = {}
+        for each in self.heads:
+            name, value = each.role
+            deviation = each.roles["spread" if name == "focused" else name].deviation
+            found.setdefault(each.head.attention, []).append(Role(name, value, deviation))
+        return Roles(self.provenance["sentences"], found)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

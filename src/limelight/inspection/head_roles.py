@@ -31,6 +31,9 @@ Weights = npt.NDArray[np.float32]
 CLEAR = 0.4
 """Minimum number for a role to be named; below it a head is called focused or spread."""
 
+NEAR = 0.01
+"""By so much the number of `single` has to be larger than those of other roles."""
+
 TEXTS = {
     "previous": "previous token",
     "same": "same token",
@@ -70,7 +73,10 @@ def name_role(measured: Mapping[str, float]) -> tuple[str, float]:
     """The role with the largest number, if it is clear; else `spread` or `focused`."""
     others = {name: value for name, value in measured.items() if name != "spread"}
     spread = measured["spread"]
-    role, value = max(others.items(), key=lambda item: item[1], default=("spread", spread))
+    # The one token that gets most is often that of another role, which says more and has equal numbers.
+    role, value = max(
+        others.items(), key=lambda item: item[1] - NEAR * (item[0] == "single"), default=("spread", spread)
+    )
     if value < CLEAR:
         return ("spread", spread) if spread >= 0.5 else ("focused", 1 - spread)
     return role, value

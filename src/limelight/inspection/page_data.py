@@ -12,8 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from limelight.inspection.head_roles import Needed, head_roles
+from limelight.inspection.head_roles import TEXTS, Needed, head_roles
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups, drawable, group_pieces, readable
+from limelight.storage.tables import Roles
 
 Weights = npt.NDArray[np.float32]
 
@@ -81,13 +82,18 @@ NAMES = {"cross": "decoder.{}.cross", "encoder_self": "encoder.{}.self", "decode
 
 
 def page_document(
-    attention: Seen, *, every_head: bool = False, needed: Needed | None = None, off: Off | None = None
+    attention: Seen,
+    *,
+    every_head: bool = False,
+    needed: Needed | None = None,
+    off: Off | None = None,
+    roles: Roles | None = None,
 ) -> dict[str, Any]:
     """The document that the page draws, as values for JSON.
 
     It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
     server. `needed` is for the role `aligns`, see `head_roles`. The mean is that of the heads that are not `off`,
-    zero where there are none.
+    zero where there are none. `roles` are those of the model's heads over a corpus.
     """
     kinds = [name for name in ORDER if name in attention.kinds]
     document: dict[str, Any] = {
@@ -102,6 +108,8 @@ def page_document(
         },
         "kinds": [_kind(attention, name, needed, off or {}) for name in kinds],
     }
+    if roles is not None:
+        document["corpus"] = {"sentences": roles.sentences, "roles": {name: _roles(roles, name) for name in kinds}}
     if every_head:
         document["matrices"] = {name: packed(attention.weights(name)) for name in kinds}
     return document
@@ -154,6 +162,18 @@ def _kind(attention: Seen, name: str, needed: Needed | None, off: Off) -> dict[s
         "thumbnails": packed(thumbnails(weights), "uint8"),
         "descriptions": head_roles(weights, name, end_dropped=attention.end_dropped, needed=needed),
     }
+
+
+def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
+    """For each layer and head of a kind `{"role", "value", "deviation", "text"}`."""
+    layers = sum(NAMES[kind].format(layer) in roles.of for layer in range(len(roles.of)))
+    return [
+        [
+            each._asdict() | {"text": f"{TEXTS[each.role]} {each.value:.2f} ± {each.deviation:.2f}"}
+            for each in roles.of[NAMES[kind].format(layer)]
+        ]
+        for layer in range(layers)
+    ]
 
 
 def _mean(attention: Seen, name: str, off: Off) -> Weights:

@@ -10,7 +10,7 @@ from limelight import __version__
 from limelight.config import dump_config
 from limelight.errors import UserError, shown
 from limelight.files import write_folder, writing
-from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
+from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, ROLES, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.tables import Places, read_alignment, renumbered, save_alignment
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
@@ -98,7 +98,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str, places: Pl
         save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
         save_tokenizers(stored.tokenizers, partial / TOKENIZER)
         save_labels(partial, stored.model)
-        for beside in (DETECTOR, CONFIDENCE, ALIGNMENT) if places is None else (DETECTOR,):
+        for beside in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES) if places is None else (DETECTOR,):
             if (stored.folder / beside).is_file():
                 shutil.copyfile(stored.folder / beside, partial / beside)
         use = _USE

@@ -3,7 +3,7 @@
 import { element, fill, keepFocus, rove } from "./dom.js";
 import { createOpened } from "./opened.js";
 import { isOff, toggled } from "./question.js";
-import { kindShown, nameOf, selected, titleOf } from "./shown.js";
+import { kindShown, nameOf, selected, titleOf, usualOf } from "./shown.js";
 import { createThumbnails } from "./thumbnails.js";
 
 /** The view as an element. */
@@ -11,13 +11,14 @@ export function createHeads(context) {
   const { store } = context;
   const kinds = element("div", { class: "choices", role: "group", "aria-label": "Kind of attention" });
   const grid = element("div", { class: "grid" });
+  const two = element("p", { class: "legend" });
   const root = element(
     "div",
     { class: "heads" },
-    element("div", { class: "panel" }, kinds, grid),
+    element("div", { class: "panel" }, kinds, grid, two),
     createOpened(context),
   );
-  const view = { context, kinds, grid, canvases: createThumbnails(context) };
+  const view = { context, kinds, grid, two, canvases: createThumbnails(context) };
   grid.addEventListener("keydown", (event) => {
     if (event.key === "x" && document.activeElement.dataset.place) flip(context, document.activeElement.dataset.place);
     else rove([...grid.querySelectorAll("button")], event, kindShown(context).heads);
@@ -33,6 +34,8 @@ function drawGrid(view) {
   const kind = kindShown(context);
   drawKinds(view, kind);
   if (!kind) return fill(grid);
+  const { corpus } = context.document;
+  fill(view.two, corpus ? `Upper line: this sentence. Lower line: the mean over ${corpus.sentences} sentences.` : "");
   const canvases = view.canvases(kind);
   grid.style.setProperty("--heads", kind.heads);
   const cells = [element("span", { class: "corner" })];
@@ -65,6 +68,7 @@ function drawKinds({ context, kinds }, shown) {
 
 function thumbnail(context, kind, { layer, head }, canvas) {
   const described = kind.descriptions[layer][head];
+  const usual = usualOf(context, kind, { layer, head });
   const off = isOff(context.document, kind.name, layer, head);
   return element(
     "button",
@@ -72,13 +76,15 @@ function thumbnail(context, kind, { layer, head }, canvas) {
       type: "button",
       class: `thumbnail ${described.role} ${off ? "off" : ""}`,
       tabindex: layer + head === 0 ? 0 : -1,
-      "aria-label": `${nameOf(layer, head)}: ${described.text}${off ? ", switched off" : ""}`,
+      "aria-label": `${nameOf(layer, head)}: ${described.text}${off ? ", switched off" : ""}${usual ? `; ${usual.text} over the corpus` : ""}`,
+      title: usual ? `This sentence: ${described.text}. Corpus: ${usual.text}.` : described.text,
       "data-place": `${layer}/${head}`,
       "data-key": `${layer}/${head}`,
       click: () => context.store.set({ layer, head }),
     },
     canvas,
     element("span", { class: "says" }, off ? "off" : described.text),
+    usual ? element("span", { class: "says usual" }, usual.text.replace(/ ±.*/, "")) : null,
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { element, fill, onWidth } from "./dom.js";
 import { createPicture } from "./picture.js";
-import { shown, whatOf } from "./shown.js";
+import { shown, usualOf, whatOf } from "./shown.js";
 
 /** The panel as an element; it draws while it can be seen. */
 export function createOpened(context) {
@@ -13,6 +13,7 @@ export function createOpened(context) {
     { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) },
     "Mean of all",
   );
+  const usual = element("p", { class: "corpus" });
   const picture = createPicture((row) =>
     store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }),
   );
@@ -20,10 +21,11 @@ export function createOpened(context) {
     "div",
     { class: "panel" },
     element("div", { class: "bar" }, title, mean),
+    usual,
     picture.root,
     legend(),
   );
-  const view = { context, root, title, mean, picture, asked: 0 };
+  const view = { context, root, title, usual, mean, picture, asked: 0 };
   // The stage comes first: this waits for the next frame.
   store.on(["document", "kind", "layer", "head", "words", "measure", "theme"], () =>
     requestAnimationFrame(() => void draw(view)),
@@ -39,6 +41,8 @@ async function draw(view) {
   if (!picture || asked !== view.asked) return; // another one has been asked for since
   const { kind, layer, head } = picture;
   const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
+  const usual = usualOf(view.context, kind, { layer, head });
+  fill(view.usual, usual ? `Over ${view.context.document.corpus.sentences} sentences: ${usual.text}` : "");
   fill(view.title, `${whatOf(view.context, kind, { layer, head })}${described}`);
   view.mean.disabled = layer < 0;
   view.picture.draw(picture);

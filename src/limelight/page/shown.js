@@ -115,6 +115,10 @@ export function whatOf(context, kind, { layer, head }) {
   );
 }
 
+/** What a head does over a corpus; null where the model does not know it. */
+export const usualOf = ({ document: { corpus } }, kind, { layer, head }) =>
+  layer < 0 ? null : (corpus?.roles[kind.name]?.[layer]?.[head] ?? null);
+
 /** The head whose description has the largest number, those that align first. */
 export function clearest(kind) {
   let best = { layer: 0, head: 0, value: -1 };

@@ -95,7 +95,7 @@ def _explained(
     source = request.source[:-1]
     seen = _map(translator, tokenizers, question.text, source, target, keep_heads)
     needed = _needed(translator, seen, target, source, words_of(tokenizers.source, source))
-    document = page_document(seen, every_head=every_head, needed=needed, off=question.off)
+    document = page_document(seen, every_head=every_head, needed=needed, off=question.off, roles=translator.head_roles)
     if needed is not None:
         document["alignment"] = [list(tokens) for tokens in needed]
     document["steps"] = decoding_steps(translator.model, tokenizers.target, source, target, keep_heads=keep_heads)

@@ -14,6 +14,8 @@ from limelight.config import RunConfig, directions_of, load_config
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
+from limelight.inspection.head_roles import TEXTS
+from limelight.inspection.heads import head_counts
 from limelight.models.families import CLASSIFY, FILL, choose_device, family_of, resolve, use_of
 from limelight.models.interface import LanguageModel, Seq2Seq
 from limelight.models.transformer import halves
@@ -27,12 +29,13 @@ from limelight.storage.layout import (
     CONFIG,
     DEFAULT,
     DETECTOR,
+    ROLES,
     SHORTLIST,
     bundled_models,
     find_model,
 )
 from limelight.storage.model import StoredModel, load_model, require_command
-from limelight.storage.tables import read_confidence, read_detector, read_shortlist
+from limelight.storage.tables import read_confidence, read_detector, read_roles, read_shortlist
 from limelight.tokens import Tokenizers
 
 if TYPE_CHECKING:
@@ -174,6 +177,10 @@ def make_translator(
             made.alignment_heads = stored_heads(first.folder / ALIGNMENT, models[0])
         except UserError as error:
             warnings.warn(f"{error}; words are aligned with the mean of all heads", stacklevel=3)
+        try:
+            made.head_roles = read_roles(first.folder / ROLES, head_counts(models[0]), TEXTS)
+        except UserError as error:
+            warnings.warn(f"{error}; the page shows no roles over a corpus", stacklevel=3)
     return made
 
 

@@ -48,7 +48,7 @@ from limelight.pipelines.reuse import matches_of, reused, reused_sentence, simil
 from limelight.pipelines.scheduler import run
 from limelight.pipelines.sentence import Found, joined_sentences, translated
 from limelight.pipelines.translation import Translation
-from limelight.storage.tables import Shortlist
+from limelight.storage.tables import Roles, Shortlist
 from limelight.text.glossary import with_terms
 from limelight.text.languages import language_name, normal_code
 from limelight.text.marking import MARK, has_marks, placeholder
@@ -96,6 +96,7 @@ class Translator(Codec):
             raise UserError(f"threads must be at least 1, not {threads}")
         self.threads = threads
         self.alignment_heads: Sequence[AlignmentHead] = ()
+        self.head_roles: Roles | None = None
         """The heads that align words; the mean of all heads if there are none."""
         self._with_heads: tuple[Any, Translator] | None = None
         super().__init__(model, tokenizers, config, precision=precision, shortlist=shortlist, directions=directions)

@@ -21,6 +21,7 @@ LABELS = "labels.json"
 DETECTOR = "languages.safetensors"
 CONFIDENCE = "confidence.json"
 ALIGNMENT = "alignment.json"
+ROLES = "roles.json"
 BOX = Path(__file__).parents[1] / "box"
 """Bundled models: one folder for each, with its name."""
 DEFAULT = "tatoeba-en-de-fr"
@@ -126,7 +127,7 @@ def _require_own_files(model: Path, folder: Path) -> None:
     from limelight.tokens import tokenizer_files
 
     root = os.path.realpath(folder)
-    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT)]
+    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES)]
     for path in (*files, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:

@@ -1,15 +1,15 @@
-"""Learned tables of a model: language detector, confidence and shortlist; and the attention heads from which words are
-aligned.
+"""Learned tables of a model: language detector, confidence and shortlist; the attention heads from which words are
+aligned, and the roles of all heads.
 """
 
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -253,6 +253,7 @@ def _fingerprint(tokenizers: Tokenizers) -> str:
 
 ALIGNMENT_FORMAT = 1
 MAX_ALIGNMENT_BYTES = 100_000
+MAX_ROLES_BYTES = 1_000_000
 
 Head = tuple[int, int, bool]
 """Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
@@ -297,6 +298,68 @@ def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
         if number not in there:
             return []
         found.append((layer, there.index(number), reads))
+    return found
+
+
+ROLES_FORMAT = 1
+
+
+class Role(NamedTuple):
+    """What a head does over a corpus (`inspection.head_roles`)."""
+
+    role: str
+    value: float
+    """The mean over the sentences, from 0 to 1."""
+    deviation: float
+    """The standard deviation between them."""
+
+
+class Roles(NamedTuple):
+    """The roles of the heads of a model."""
+
+    sentences: int
+    """Sentences over which they were measured."""
+    of: Mapping[str, Sequence[Role]]
+    """By the name of their attention (`decoder.0.cross`), one for each head."""
+
+
+def save_roles(path: Path, roles: Roles, notes: Mapping[str, Any]) -> None:
+    """Write roles, with notes on how they were measured. Raises `RunError` with path and cause if that fails."""
+    attentions = {
+        name: [
+            {"role": each.role, "value": round(each.value, 4), "deviation": round(each.deviation, 4)} for each in some
+        ]
+        for name, some in roles.of.items()
+    }
+    values = {"format": ROLES_FORMAT, "sentences": roles.sentences, "attentions": attentions, "notes": dict(notes)}
+    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) -> Roles | None:
+    """The roles in a file; None if there is no file.
+
+    Raises `UserError` with the name of the file if it is damaged, has another format, names a role that is not `known`,
+    or has other heads than those of `counts`, the number of heads of each attention.
+    """
+    if not path.exists():
+        return None
+    try:
+        values = json.loads(read_plain(path, MAX_ROLES_BYTES).decode("utf-8"))
+        if values["format"] != ROLES_FORMAT:
+            raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {ROLES_FORMAT}")
+        given = values["attentions"]
+        if {name: len(some) for name, some in given.items()} != dict(counts):
+            raise ValueError("it has other heads than the model")
+        found = {name: [_role(row, known) for row in some] for name, some in given.items()}
+        return Roles(_number(values["sentences"], 2**53), found)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path}: not a roles.json of this model: {shown(str(error))}") from None
+
+
+def _role(row: Mapping[str, Any], known: Collection[str]) -> Role:
+    found = Role(str(row["role"]), float(row["value"]), float(row["deviation"]))
+    if found.role not in known or not all(0 <= number <= 1 for number in found[1:]):
+        raise ValueError(f"{found} is not a role with numbers from 0 to 1")
     return found
 
 
