@@ -31,6 +31,7 @@ Public signatures give full shapes, with these names only:
 | out        |        | outputs of a linear layer                                         |
 | some       |        | some of the outputs of a linear layer                             |
 | layers     |        | recurrent layers, the lowest first                                |
+| states     |        | hidden states of a stack: its input's, then each layer's          |
 | summary    |        | width of a recurrent encoder's final state                        |
 | features   |        | input width of the output projection                              |
 | vocab      | V      | output classes: the tokens of the vocabulary without padding      |
