@@ -5,6 +5,7 @@ call of a kind that was checked before runs the bare function. Checks took most 
 500 µs, AMD EPYC with AVX2 only), and telling kinds apart takes a fiftieth of theirs.
 """
 
+import dataclasses
 import functools
 import inspect
 import re
@@ -28,6 +29,9 @@ ALWAYS = re.compile(r"\{|Literal")
 ONE_ITEM = re.compile(r", \.\.\.\]|Sequence|Iterable|Iterator|Collection")
 """In annotations of which beartype checks a single item, at random. Where items differ, each call is checked."""
 
+KNOWN: dict[tuple[str, str, int], dict[Hashable, set[Hashable]]] = {}
+"""The kinds of calls that were checked of functions within others: of what was passed, and of what was returned."""
+
 Function = Callable[..., Any]
 
 
@@ -42,11 +46,21 @@ def check_each_kind_once() -> None:
 
 
 def _decorated(function: Any, checking: Function) -> Any:
+    if inspect.isclass(function) and dataclasses.is_dataclass(function):
+        if not hasattr(function.__init__, "checks"):  # its own, or that of a class without checks
+            function.__init__ = _decorated(function.__init__, checking)
+        return function
     annotations = " ".join(map(str, getattr(function, "__annotations__", {}).values()))
     if not inspect.isfunction(function) or ALWAYS.search(annotations):
         return checking(function)
-    known: dict[Hashable, set[Hashable]] = {}
-    checked, check_result = _checked(function, checking)
+    code = function.__code__
+    # a function within another one is defined anew by each call, with the same annotations
+    known = (
+        KNOWN.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), {})
+        if "<locals>" in code.co_qualname
+        else {}
+    )
+    checks = functools.cache(lambda: _checked(function, checking))  # they take milliseconds to make
     find = _alike if ONE_ITEM.search(annotations) else kind_of
 
     @functools.wraps(function)
@@ -55,9 +69,9 @@ def _decorated(function: Any, checking: Function) -> Any:
         try:
             kind = tuple(map(find, args)), *((name, find(value)) for name, value in kwargs.items())
         except Unknown:
-            return checked(*args, **kwargs)
+            return checks()[0](*args, **kwargs)
         results = known.get(kind)
-        result = checked(*args, **kwargs) if results is None else function(*args, **kwargs)
+        result = checks()[0](*args, **kwargs) if results is None else function(*args, **kwargs)
         try:
             returned = find(result)
         except Unknown:
@@ -66,11 +80,12 @@ def _decorated(function: Any, checking: Function) -> Any:
             if len(known) < MAX_KINDS and returned is not Unknown:
                 known[kind] = {returned}
         elif returned not in results:
-            check_result(result, args, kwargs)
+            checks()[1](result, args, kwargs)
             if returned is not Unknown:
                 results.add(returned)
         return result
 
+    once.checks = checks
     return once
 
 

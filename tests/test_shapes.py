@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import beartype
@@ -101,6 +102,39 @@ def test_each_kind_of_call_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> N
     added(three, [three] * 40)
     added(three, [three] * 40)
     assert len(seen) >= 4, "one of many items is checked, at random: such a call is always checked"
+
+
+def test_fields_and_functions_within_others_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    @jaxtyping.jaxtyped(typechecker=beartype.beartype)
+    @dataclass(frozen=True)
+    class Pair:
+        one: Float[Tensor, "*rows"]
+        other: Float[Tensor, "*rows"]
+
+    def doubled(values: Tensor) -> Tensor:
+        @jaxtyping.jaxtyped(typechecker=beartype.beartype)
+        def double(given: Float[Tensor, "3"]) -> Float[Tensor, "3"]:
+            return given + values
+
+        return double(values)
+
+    three, five = torch.zeros(3), torch.zeros(5)
+    for right, wrong in (
+        (lambda: Pair(three, three), lambda: Pair(three, five)),
+        (
+            lambda: doubled(three),
+            lambda: doubled(five),
+        ),
+    ):
+        with monkeypatch.context() as patch:
+            seen = counted(patch)
+            right()
+            assert seen
+            seen.clear()
+            right()
+            assert not seen
+            with pytest.raises(jaxtyping.TypeCheckError):
+                wrong()
 
 
 def test_where_items_differ_each_call_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
