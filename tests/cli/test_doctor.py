@@ -3,11 +3,13 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from limelight.text.pair import Pair
-from limelight.training.examine import RunReport, _curve, _faults_of, estimate, invented_pairs
+from limelight.training import examine
+from limelight.training.examine import RunReport, _curve, _faults_of, estimate, invented_pairs, measured_pace
 from tests.cli.conftest import Limelight
 from tests.cli.test_clean import FAULTY, GOOD, write
 
@@ -120,7 +122,15 @@ def test_the_machine_is_described(limelight: Limelight) -> None:
     assert "threads: " in ended.out
 
 
-def test_more_text_takes_longer() -> None:
+def test_more_text_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a pace that is measured once."""
+    paces: list[float] = []
+
+    def pace(*given: Any) -> float:
+        paces[:] = paces or [measured_pace(*given)]
+        return paces[0]
+
+    monkeypatch.setattr(examine, "measured_pace", pace)
     pairs = invented_pairs(200)
     few, many = estimate("tiny", pairs, 1_000), estimate("tiny", pairs, 1_000_000)
     assert few.seconds_per_update > 0
