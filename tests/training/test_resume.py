@@ -92,11 +92,14 @@ def test_another_seed_is_another_run(transformer: Whole, tmp_path: Path) -> None
     assert trace_of(tmp_path / "other") != trace_of(run)
 
 
-@pytest.mark.parametrize("stops", [[1], [4, 5], [3, 6, 7, 8, 11], [2, 2, 9]])
-def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "stops"),
+    [("transformer", [1]), ("transformer", [4, 5]), ("transformer", [2, 2, 9]), ("recurrent", [3, 6, 7, 8, 11])],
+)
+def test_stopping_at_a_bound_and_going_on(model: str, stops: list[int], runs: dict[str, Whole], tmp_path: Path) -> None:
     """On and beside the updates at which is saved and validated. The end of a run (a last validation, an average, the
     choice of the model) must leave no trace in what follows."""
-    config, run = whole
+    config, run = runs[model]
     for stop in stops:
         go(config, tmp_path / "run", max_steps=stop)
     go(config, tmp_path / "run")
@@ -108,11 +111,16 @@ KILLS = [
     ("part of a checkpoint", 2), ("part of a checkpoint", 7), ("old checkpoint", 3), ("snapshot", 2), ("snapshot", 3),
     ("best model", 2), ("validation", 3), ("final", 1),
 ]  # fmt: skip
+OF_MODELS = [("update", 6), ("micro-batch", 8), ("part of a checkpoint", 7), ("best model", 2)]
+"""Those at which there are weights, moments and draws of a model, each of which may restore its own wrongly."""
 
 
-@pytest.mark.parametrize(("moment", "count"), KILLS)
-def test_killed_at_any_moment(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
-    config, run = whole
+@pytest.mark.parametrize(
+    ("model", "moment", "count"),
+    [*(("transformer", *each) for each in KILLS), *(("recurrent", *each) for each in OF_MODELS)],
+)
+def test_killed_at_any_moment(model: str, moment: str, count: int, runs: dict[str, Whole], tmp_path: Path) -> None:
+    config, run = runs[model]
     with interruption(moment, count, kill), pytest.raises(Killed):
         go(config, tmp_path / "run")
     go(config, tmp_path / "run")
