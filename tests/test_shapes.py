@@ -1,6 +1,7 @@
 """Shapes are really checked while the tests run, and their words are those of the legend."""
 
 import ast
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,12 @@ def words_of(text: str) -> set[str]:
     return found
 
 
+@functools.cache
+def words_of_sources() -> dict[Path, set[str]]:
+    """The axis names of each file."""
+    return {path: words_of(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
 def legend() -> set[str]:
     rows = re.findall(r"^\| ([a-z_]+) +\|", shapes.__doc__ or "", flags=re.MULTILINE)
     return set(rows) - {"name"}
@@ -43,13 +50,13 @@ def test_axis_names_are_found() -> None:
 
 
 def test_every_axis_has_its_word_in_the_legend() -> None:
-    unknown = {path.name: sorted(words_of(path.read_text(encoding="utf-8")) - legend()) for path in SOURCES}
+    unknown = {path.name: sorted(words - legend()) for path, words in words_of_sources().items()}
     unknown = {name: words for name, words in unknown.items() if words}
     assert not unknown, f"say what they mean in shapes.py, or use a word that stands there: {unknown}"
 
 
 def test_the_legend_has_no_word_that_nobody_uses() -> None:
-    used = set().union(*(words_of(path.read_text(encoding="utf-8")) for path in SOURCES))
+    used = set().union(*words_of_sources().values())
     assert legend() - used == set()
 
 
