@@ -3,6 +3,7 @@
 Each row is a pattern and what to write instead. The patterns are tried on lines that break them, then on every file.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +133,12 @@ def test_rewritten_code_has_no_elliptical_docstrings() -> None:
     listed = {str(path): list(faults(path.read_text(encoding="utf-8"), IN_CLEAN_CODE)) for path in files}
     assert {name: found for name, found in listed.items() if found} == {}
     assert len(files) > 80
+
+
+def test_each_file_says_its_purpose() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "src/limelight").rglob("*.py"))}
+    said = {path: ast.get_docstring(ast.parse(text)) or "" for path, text in texts.items() if text.strip()}
+    assert [str(path) for path, docstring in said.items() if len(docstring) < len("`limelight x`.")] == []
 
 
 def test_documentation_has_no_retired_words() -> None:

@@ -1,4 +1,15 @@
-"""x"""
+"""Checkpoints: everything that bit-exact resuming needs, as safetensors and JSON.
+
+    checkpoints/step-00000500/
+        weights.safetensors     the model
+        optimizer.safetensors   the moments and counts of the optimizer, by the names of the weights
+        carried.safetensors     the state of a recurrent language model; missing for all others
+        progress.json           format, counters, position in the data, validation scores, loss scale of fp16
+        manifest.json           SHA-256 of each of these, written last; without it, or with a mismatch, it is damaged
+
+The learning rate has no state: it is a function of the update. Random numbers have none either: they follow from the
+seed, the update and the position in the data.
+"""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""x"""
+"""The lock of a run folder: one process trains there, and another one is told which.
+
+The system releases the lock when its process ends, however it ended, so a lock file that is left blocks nobody.
+"""
 
 import errno
 import json
