@@ -1,4 +1,4 @@
-"""Process-wide settings for training and translation: keep freed memory, few compiled kernels, little spinning.
+"""Process-wide settings for training and translation: memory, compiled kernels, spinning, garbage collection.
 
 glibc returns large blocks to the system when they are freed and requests them again soon after; each page of a new
 block then costs a page fault and is cleared by the kernel. A training step allocates gigabytes in blocks that live for
@@ -31,6 +31,7 @@ _MALLOC_OPTIONS = {
 
 
 COLLECT_SECONDS = 60.0
+"""Time between two collections of all objects in `rare_collections`."""
 
 _KERNELS = "64"
 _SPINS = "3000"
@@ -61,9 +62,11 @@ def hold_memory_for_work() -> bool:
 
 @contextmanager
 def rare_collections(seconds: float = COLLECT_SECONDS) -> Iterator[None]:
-    """Collect what has lived long every `seconds` only, and never visit what exists now. New objects are collected as
-    before. For processes that answer requests: a collection of everything, which several seconds of a long request
-    would cause again and again, delays all others by up to half a second.
+    """A context in which all objects are collected only every `seconds`, and those that exist on entry never. New
+    objects are collected as before.
+
+    For processes that answer requests: a long request would otherwise cause several collections of all objects, and
+    each delays the other requests by up to half a second.
     """
     thresholds, ended = gc.get_threshold(), threading.Event()
 
