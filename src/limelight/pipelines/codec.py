@@ -191,9 +191,10 @@ class Codec:
         language = "" if direction is None or len(self.directions) < 2 else direction.target
         if not (language or tags):
             return self.tokenizers
-        if self._tagged.get((language, *tags)) is None:
-            self._tagged[language, *tags] = tagged(self.tokenizers, language, *tags)
-        return self._tagged[language, *tags]
+        key = (language, *tags)
+        if key not in self._tagged:
+            self._tagged[key] = tagged(self.tokenizers, language, *tags)
+        return self._tagged[key]
 
     @cached_property
     def constraints_known(self) -> frozenset[str]:
