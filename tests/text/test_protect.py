@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from limelight.text import protect as module
 from limelight.text.marking import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, annotated, placeholder, show_marks
 from limelight.text.protect import Protected, Span, divide, protect, protect_within, restore
 from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans, pattern
@@ -205,6 +206,14 @@ def test_a_divided_text_is_whole_and_its_parts_can_be_protected(seed: int) -> No
             assert part
             assert len(find_spans(part, DEFAULT)) <= most
             assert restore(protect(part, DEFAULT).text, protect(part, DEFAULT)).text == part
+
+
+def test_a_long_text_is_divided_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[int]()
+    monkeypatch.setattr(module, "find_spans", lambda text, some: read.append(len(text)) or find_spans(text, some))
+    text = f"x {'a ' * 99}" * 3000
+    assert "".join(divide(text, [pattern("x")])) == text
+    assert sum(read) < 12 * len(text)
 
 
 @pytest.mark.parametrize(

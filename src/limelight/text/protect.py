@@ -29,7 +29,8 @@ _WORD_BEFORE = re.compile(r"[^\W_]+\Z")
 _FORMULA = re.compile(r"(?:(?:[A-Z][a-z]?\d*){1,4}|[a-z]{1,2}|\d+)(?![a-z])")
 """Symbols of elements, a unit, or a number."""
 _AHEAD = 5000
-"""To divide a text, so many characters are searched for spans first, then all of it."""
+"""To divide a text, so many characters are searched for spans first, then twice as many, and so on, until there are
+enough in the first half: the end can divide a span, of which parts are found then."""
 
 
 class Span(NamedTuple):
@@ -161,9 +162,11 @@ def divide(text: str, protectors: Sequence[Protector], most: int = MAX_PLACEHOLD
     """
     parts = []
     while text:
-        spans = find_spans(text[:_AHEAD], protectors)
-        if len(text) > _AHEAD and len(spans) <= most:
-            spans = find_spans(text, protectors)
+        ahead = _AHEAD
+        spans = find_spans(text[:ahead], protectors)
+        while ahead < len(text) and (len(spans) <= most or spans[most].begin > ahead // 2):
+            ahead *= 2
+            spans = find_spans(text[:ahead], protectors)
         cut = len(text)
         for allowed in range(most, 0, -1):
             if len(spans) <= allowed:
