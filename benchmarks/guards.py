@@ -86,6 +86,7 @@ def main(
     only: Annotated[
         list[str] | None, typer.Option(help="Corpora by their names; all but those made of Tatoeba by default.")
     ] = None,
+    beam: Annotated[int | None, typer.Option(help="Size of the beam; that of the model by default.", min=1)] = None,
     show: Annotated[int, typer.Option(help="Print this number of changes.", min=0)] = 0,
     results: Annotated[Path, typer.Option(help="Folder for guards-NAME.json.")] = RESULTS,
 ) -> None:
@@ -95,12 +96,12 @@ def main(
     there = [*_corpora(data, translator.directions, dev=dev)]
     wanted = set(only) if only else {each.name.split()[0] for each in there} - CASES.keys()
     corpora = [_cut(each, most) for each in there if each.pairs and each.name.split()[0] in wanted]
-    found = _translated(translator, corpora)
+    found = _translated(translator, corpora, beam)
     faulty = Counter(fault for _, _, each in found for names in each.values() for fault in names)
     changes = [change for corpus, both, each in found for change in _changes(corpus, both, each)]
     for change in random.Random(1).sample(changes, min(show, len(changes))):
         print(*change, sep="\n  ")
-    asked = f"--name {name}{' --dev' * dev}{f' --most {most}' * bool(most)}"
+    asked = f"--name {name}{' --dev' * dev}{f' --most {most}' * bool(most)}{f' --beam {beam}' * bool(beam)}"
     asked += "".join(f" --only {each}" for each in only or ())
     captions = [each for each in corpora if each.name.startswith("multi30k")]
     result = {
@@ -169,7 +170,7 @@ def _cut(corpus: Corpus, most: int | None) -> Corpus:
 
 
 def _translated(
-    translator: Translator, corpora: Sequence[Corpus]
+    translator: Translator, corpora: Sequence[Corpus], beam: int | None
 ) -> list[tuple[Corpus, tuple[list[str], list[str]], dict[int, tuple[str, ...]]]]:
     """For each corpus the translations without guards and with them, and the faults of the first translations by the
     place of their text."""
@@ -177,6 +178,7 @@ def _translated(
     for corpus in corpora:
         sources = [source for source, _ in corpus.pairs]
         options: dict[str, Any] = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
+        options |= {"beam_size": beam} if beam else {}
         options["protect"] = corpus.name != "addresses"  # else the first search has placeholders for them
         with _Recorded() as faults:
             after = [each.text for each in translator.translate(sources, **options)]
