@@ -181,7 +181,7 @@ def test_a_date_in_the_order_of_english_is_put_in_that_of_the_target() -> None:
     found, asked = translated(
         "on May 5, 1987", lambda *_: ["an Mai 5, 1987"], placeholders=True, direction=Direction("en", "de")
     )
-    assert (found.text, found.warnings, len(asked)) == ("an 5. Mai 1987", (), 1)  # not searched again
+    assert (found.text, found.warnings, len(asked)) == ("am 5. Mai 1987", (), 1)  # not searched again
     found, _ = translated("on the 21st", lambda *_: ["am 21st"], direction=Direction("en", "de"))
     assert (found.text, found.warnings) == ("am 21.", ())
 

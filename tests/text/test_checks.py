@@ -131,6 +131,11 @@ def test_addresses_in_capitals_are_addresses() -> None:
         ("rock 'n' roll", "„Rock“", 0),
         ("copy '%s': %s", "kopieren „': %s", 1),
         ('5" wide', '5" breit', 0),
+        ('a 15" screen', "ein 15-Zoll-Bildschirm", 0),
+        ('a 15" screen', "ein Bildschirm von 15", 1),
+        ('10" x 12"', "10 x 12 Zoll", 0),
+        ('he said "in 1995"', "er sagte 1995", 2),
+        ('it was 1995"', "es war 1995“", 0),
     ],
 )
 def test_lost_quotes(source: str, output: str, lost: int) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from limelight.text import kept_signs
 from limelight.text.kept_signs import (
     MAX_UNHELD,
     changed_signs,
@@ -63,6 +64,14 @@ def test_the_letters_of_the_language_of_a_text_are_left_to_the_model() -> None:
     assert unheld("über", "") == [] != unheld("мир", "")
 
 
+def test_each_word_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+    rest = kept_signs._rest_of_word
+    monkeypatch.setattr(kept_signs, "_rest_of_word", lambda *given: asked.append(given[2]) or rest(*given))
+    assert unheld(f"a {'ж' * 1000} b") == ["ж" * 1000]
+    assert asked == [1]
+
+
 def test_their_number_has_a_bound() -> None:
     assert len(unheld("a ❤ " * (MAX_UNHELD + 9))) == MAX_UNHELD
 
@@ -91,6 +100,21 @@ def test_their_number_has_a_bound() -> None:
         ("a\u00adb \u200ec", "ab c", ""),
         ("the µ here", "das hier", "µ"),
         ("file_name", "Dateiname", ""),
+        ("E is mc²", "E ist mc", "²"),
+        ("10⁶ cells", "10 Zellen", "⁶"),
+        ("5 m² of 3 km²", "5 Quadratmeter von 3 qkm", ""),
+        ("₹500 and 50¢", "500 Rupien und 50 Cent", ""),
+        ("1,5 Mio. € oder 3 Millionen $", "1.5 million euros or 3 million dollars", ""),
+        ("§ 5", "Section 5", ""),
+        ("in <5 s", "in 5 s", "<"),
+        ("in <5 s", "in weniger als 5 s", ""),
+        ("in <5 s", "in unter 5 s", ""),
+        ("if x ≥ $5", "wenn x 5 $", "≥"),
+        ("if x ≥ 5", "wenn x mindestens 5 ist", ""),
+        ("5 ± 2", "5 2", "±"),
+        ("5 ± 2", "5 plus/minus 2", ""),
+        ("~5 s", "5 s", "~"),
+        ("~5 s", "etwa 5 s", ""),
     ],
 )
 def test_signs_of_the_source_are_counted_in_the_output(source: str, output: str, changed: str) -> None:

@@ -61,6 +61,13 @@ def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) ->
         ("2027-12-05", "5. 12. 2027"),
         ("12/05/2027", "5.12.2027"),
         ("-5 degrees", "minus 5 Grad"),
+        ("-5 degrees", "– 5 Grad"),
+        ("-$5", "–\u00a0$5"),
+        ("1 1/2 cups", "1½ Tassen"),
+        ("1/5 of it", "ein Fünftel davon"),
+        ("3/8 of it", "drei Achtel davon"),
+        ("2 dozen eggs", "zwei Dutzend Eier"),
+        ("2 dozen eggs", "24 Eier"),
         ("5 degrees below zero", "-5 Grad"),
         ("5-10", "5 bis 10"),
         ("1/2", "½"),
@@ -105,6 +112,7 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("5 pm", "fünf Uhr", ["5 pm"]),
         ("9:00 pm", "neun Uhr", ["9:00 pm"]),
         ("-5 °C", "5 °C", ["-5"]),
+        ("-5 °C", "5 °C – sehr kalt", ["-5"]),
         ("5 million", "5", ["5"]),
         ("1/2", "12", ["1/2"]),
         ("5-10", "510", ["5", "10"]),
@@ -122,11 +130,45 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("your room is 22a", "Ihr Zimmer ist die 22", ["22a"]),
         ("He finished 2nd.", "Er war 2tou.", ["2"]),
         ("30 people", "30leute", ["30"]),
+        ("It is 3:50.", "Es ist zehn nach drei.", ["3:50"]),
+        ("in 21 days", "in 21 000 Tagen", ["21"]),
+        ("He finished 3rd.", "Er war 3zig.", ["3"]),
+        ("500,000 people", "eine halbe Stadt", ["500,000"]),
+        ("-5", "fünf", ["-5"]),
     ],
 )
 def test_a_changed_number_is_lost(source: str, output: str, missing: list[str]) -> None:
     assert lost(source, output) == missing
     assert lost(source, source, ("en", "en")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "languages"),
+    [
+        ("Il dure 2 h 30.", "It lasts 2 hours 30.", ("fr", "en")),
+        ("Il dure 2 h 30.", "Es dauert zweieinhalb Stunden.", ("fr", "de")),
+        ("Il dure 1 h 45.", "It lasts one hour and 45 minutes.", ("fr", "en")),
+        ("from 8:30 to 17:30", "von 8.30 bis 17.30 Uhr", ("en", "de")),
+        ("from 5 to 7 pm", "17–19 Uhr", ("en", "de")),
+        ("It is 3:50.", "Es ist zehn vor vier.", ("en", "de")),
+        ("They won 1-0.", "Sie gewannen 1:0.", ("en", "de")),
+        ("1.80 m tall", "1 m 80", ("en", "fr")),
+        ("um 24 Uhr", "at midnight", ("de", "en")),
+        ("500,000 people", "eine halbe Million Menschen", ("en", "de")),
+        ("1,500 cows", "anderthalbtausend Rinder, tausend", ("en", "de")),
+        ("Il fait -5.", "It's minus five.", ("fr", "en")),
+        ("about 50 people", "une cinquantaine de gens", ("en", "fr")),
+        ("the 1st floor", "im ersten Stock", ("en", "de")),
+        ("2,5 M€", "2.5 million euros", ("fr", "en")),
+        ("Il dure 2 h 30 min.", "It lasts 2 hours and 30 minutes.", ("fr", "en")),
+        ("Il dure 2 h 30.", "Es dauert 2 Stunden und 30 Minuten.", ("fr", "de")),
+        ("3 milliers de gens", "3,000 people", ("fr", "en")),
+        ("the 2nd, the 1st ones", "la 2nde, les 1ères", ("en", "fr")),
+        ("a 6-page, a 4-lane", "eine 6seitige, eine 4spurige", ("en", "de")),
+    ],
+)
+def test_the_same_amount_in_other_words_is_no_change(source: str, output: str, languages: tuple[str, str]) -> None:
+    assert compare_numbers(source, output, languages) == ((), ())
 
 
 def test_times_keep_their_half_of_the_day() -> None:
@@ -138,8 +180,10 @@ def test_times_keep_their_half_of_the_day() -> None:
 @pytest.mark.parametrize(
     ("output", "languages", "right"),
     [
-        ("auf Februar 5, 1987 in Rom", ("en", "de"), "auf 5. Februar 1987 in Rom"),
-        ("à Février 5 à Rome", ("en", "fr"), "à 5 février à Rome"),
+        ("auf Februar 5, 1987 in Rom", ("en", "de"), "am 5. Februar 1987 in Rom"),
+        ("Im Februar 5, 1987 in Rom", ("en", "de"), "Am 5. Februar 1987 in Rom"),
+        ("vom Februar 5, 1987 in Rom", ("en", "de"), "vom 5. Februar 1987 in Rom"),
+        ("à Février 5 à Rome", ("en", "fr"), "le 5 février à Rome"),
         ("im März 5", ("en", "de"), "im März 5"),
         ("on February 5", ("en", "en"), "on February 5"),
     ],
@@ -160,7 +204,8 @@ def test_a_date_has_its_month_once() -> None:
     output = "The meeting is October 11. Oktober 2024."
     assert reversed_dates(source, output, ("de", "en"))
     assert put_back_numbers(source, output, ("de", "en")) == "The meeting is October 11, 2024."
-    assert put_back_numbers("Am 1. April.", "In April 1. April, it", ("de", "en")) == "In April 1, it"
+    assert put_back_numbers("Am 1. April.", "In April 1. April, it", ("de", "en")) == "On April 1, it"
+    assert put_back_numbers("Vor dem 1. April.", "In April 1. April, it", ("de", "en")) == "In April 1, it"
     for other in ("Until April 11. May is later.", "On October 11. Octopus.", "On October 12. October."):
         assert put_back_numbers(source, other, ("de", "en")) == other
 

@@ -26,6 +26,7 @@ from limelight.text.number_notation import localized_numbers, number_spans
         ("5:30 p.m.", "17:30 Uhr", "17\u00a0h\u00a030"),
         ("12:05 am", "0:05 Uhr", "0\u00a0h\u00a005"),
         ("10:30", "10:30", "10:30"),
+        ("10:30:15 pm", "10:30:15 pm", "10:30:15 pm"),
         ("4711", "4711", "4711"),
     ],
 )
@@ -48,6 +49,11 @@ def test_a_number_is_written_as_the_target_writes_it(text: str, german: str, fre
 )
 def test_what_is_not_in_the_notation_of_the_source_is_kept(text: str, english: str) -> None:
     assert localized_numbers(text, "de", "en")[text] == english
+
+
+def test_the_sign_of_a_currency_stays_before_a_number_with_a_scale() -> None:
+    assert localized_numbers("It cost $1.5 million, €2.5bn.", "en", "de") == {"$1.5": "$1,5", "€2.5bn": "€2,5bn"}
+    assert localized_numbers("Es kostet 2,5 Millionen €.", "de", "en") == {"2,5": "2.5"}
 
 
 def test_a_language_without_a_known_notation_keeps_all() -> None:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from limelight.text.number_words import _ONES, _TENS, has_fraction, scale_of, word_values
+from limelight.text.number_words import _ONES, _TENS, MAX_LETTERS, has_fraction, number_runs, scale_of, word_values
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,17 @@ from limelight.text.number_words import _ONES, _TENS, has_fraction, scale_of, wo
         ("deux cents", "fr", 200),
         ("la première", "fr", 1),
         ("mille neuf cent", "fr", 1900),
+        ("mille neuf cent quatre-vingt-dix-huit", "fr", 1998),
+        ("cent quatre-vingts", "fr", 180),
+        ("nineteen ninety-eight", "en", 1998),
+        ("two dozen", "en", 24),
+        ("deux douzaines", "fr", 24),
+        ("ein Fünftel", "de", 5),
+        ("am ersten Mai", "de", 1),
+        ("zu dreien", "de", 3),
+        ("zweieinhalb", "de", 2),
+        ("une cinquantaine", "fr", 50),
+        ("drei Zwanzigstel", "de", 20),
         ("XIXe siècle", "fr", 19),
         ("XX. Jahrhundert", "de", 20),
         ("zwei", "", 2),
@@ -45,6 +56,36 @@ def test_each_word_counts_once() -> None:
     assert word_values("two dogs and two cats", "en")[2] == 2
     assert word_values("nichts davon", "de").total() == 0
     assert word_values("two", "de")[2] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "runs"),
+    [
+        ("two million three hundred thousand and five", "en", [(2_300_005, 6)]),
+        ("a twenty-year-old", "en", [(1, 1), (20, 1)]),
+        ("une vingtaine de livres", "fr", [(1, 1), (20, 1)]),
+        ("thirteen, fourteen", "en", [(13, 1), (14, 1)]),
+        ("between twenty and thirty", "en", [(20, 1), (30, 1)]),
+        ("entre vingt et trente et un", "fr", [(20, 1), (31, 2)]),
+        ("half a dozen", "en", [(12, 2)]),
+        ("im siebzehnten Jahrhundert", "de", [(17, 1)]),
+        ("vingt milles", "fr", [(20, 1)]),
+        ("soixante et onze", "fr", [(71, 2)]),
+        ("ten thirty", "en", [(10, 1), (30, 1)]),
+        ("hundred hundred thousand thousand", "en", [(100, 1), (100_000, 2), (1000, 1)]),
+    ],
+)
+def test_a_number_ends_where_another_one_begins(text: str, language: str, runs: list[tuple[int, int]]) -> None:
+    assert number_runs(text, language) == runs
+    assert all(word_values(text, language)[value] for value, _ in runs)
+
+
+@pytest.mark.parametrize("part", ["tausend", "hundert", "und", "ein"])
+def test_a_long_german_word_is_no_number(part: str) -> None:
+    assert number_runs(f"{part * 5000} zwei", "de") == [(2, 1)]
+    longest = "siebenhundertsiebenundsiebzigtausendsiebenhundertsiebenundsiebzig"
+    assert len(longest) < MAX_LETTERS
+    assert number_runs(longest, "de") == [(777_777, 1)]
 
 
 def test_words_of_every_number_below_a_thousand_in_german() -> None:
@@ -61,7 +102,7 @@ def test_words_of_every_number_below_a_thousand_in_german() -> None:
 def test_scales_differ_by_language() -> None:
     assert [scale_of("billion", each) for each in ("en", "de", "fr")] == [10**9, 10**12, 10**12]
     assert scale_of("Mrd", "de") == 10**9
-    assert scale_of("cents", "fr") == 1
+    assert scale_of("cents", "fr") == scale_of("milles", "fr") == 1
     assert scale_of("millones", "es") == 10**6
     assert scale_of("dogs", "en") == 1
 

@@ -44,15 +44,26 @@ def readings(text: str, language: str = "") -> list[set[object]]:
         ("0800/123456", "de", {(0, 8, 0, 0, 1, 2, 3, 4, 5, 6)}),
         ("1/2", "en", {HALF, (1, 2)}),
         ("3 1/2", "en", {Fraction(7, 2)}),
+        ("3\u00a01/2", "fr", {Fraction(7, 2)}),
+        ("3\u202f1/2", "fr", {Fraction(7, 2)}),
+        ("3 ½", "en", {Fraction(7, 2)}),
+        ("3 1/0", "en", set()),
         ("½", "en", {HALF}),
         ("2½", "en", {Fraction(5, 2)}),
         ("1.5 million", "en", {1_500_000}),
         ("3 Mrd.", "de", {3 * 10**9}),
+        ("3 milliers", "fr", {3000}),
+        ("2 dozen", "en", {2, 24}),
         ("2 billion", "en", {2 * 10**9}),
         ("2 Billionen", "de", {2 * 10**12}),
         ("$66m", "en", {66_000_000}),
         ("5 m", "en", {5, 5_000_000}),
         ("3 euros 50", "fr", {Fraction(7, 2), (3, 50)}),
+        ("1 m 80", "fr", {Fraction(9, 5), (1, 80)}),
+        ("1:0", "en", {(1, 0)}),
+        ("1:00", "en", {1, (1, 0)}),
+        ("24 Uhr", "de", {24, 0}),
+        ("2,5 M€", "fr", {Fraction(5, 2), 2_500_000}),
         ("the 1960s", "en", {1960, 60}),
         ("5 pm", "en", {17}),
         ("12 am", "en", {0, 24}),
@@ -129,7 +140,7 @@ def test_what_is_written_in_a_notation_is_read_as_it_was(value: int, decimals: s
     assert Fraction(f"{value}.{decimals}" if decimals else value) in found.readings
 
 
-@given(st.text("0123456789.,'’ \u00a0:/-+eEhxXam½%€A", max_size=60), st.sampled_from(["", "en", "de", "fr"]))
+@given(st.text("0123456789.,'’ \u00a0\u2009:/-+eEhxXam½%€A", max_size=60), st.sampled_from(["", "en", "de", "fr"]))
 def test_any_text_is_read(text: str, language: str) -> None:
     for number in find_numbers(text, language):
         assert text[number.begin : number.end].startswith(number.text)

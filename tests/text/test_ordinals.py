@@ -27,6 +27,15 @@ from limelight.text.ordinals import keeps_ordinals, with_ordinals
         ("in the 21st century", "au siècle de 21", ("en", "fr"), "au 21e siècle"),
         ("of the 21st century", "du siècle 21 heures.", ("en", "fr"), "du 21e siècle."),
         ("on the 5th floor", "au 5 étage", ("en", "fr"), "au 5e étage"),
+        ("On the 2nd Peter left.", "Am 2nd Peter ging.", ("en", "de"), "Am 2. Peter ging."),
+        ("On the 2nd Peter left.", "Le 2nd Peter partit.", ("en", "fr"), "Le 2 Peter partit."),
+        ("on the 10th floor", "im 10 Stock", ("en", "de"), "im 10. Stock"),
+        (
+            "au 10e étage, dans la 2e rue",
+            "im 10 Stock, in der 2 Straße",
+            ("fr", "de"),
+            "im 10. Stock, in der 2. Straße",
+        ),
         (
             "Im 13. Jahrhundert war es so.",
             "In the 13. century it was so.",
@@ -63,6 +72,19 @@ def test_an_ordinal_in_a_name_is_kept() -> None:
     both = "I like 21st Century Fox.", "Ich mag 21st Century Fox."
     assert not keeps_ordinals(*both, ("en", "de"))
     assert put_back_numbers(*both, ("en", "de")) == both[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("the 10th of 10 floors", "das 10 Stock"),
+        ("on the 10th", "am 10 Uhr"),
+        ("on the 10th", "bis zum 10 gehen"),
+        ("the 2nd room", "der 2,5 Raum"),
+    ],
+)
+def test_what_may_be_no_german_ordinal_is_kept(source: str, output: str) -> None:
+    assert not keeps_ordinals(source, output, ("en", "de"))
 
 
 def test_a_french_ordinal_in_a_name_is_kept() -> None:

@@ -39,6 +39,7 @@ QUOTE = re.compile(r'["„“”«»]')
 SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['’‘‹›](?!\w)")
 """Words between single quotation marks; an apostrophe does not match."""
 _ANY_QUOTE = re.compile(r"""["„“”«»'‘‚‹›]""")
+_INCH = re.compile(r"(?<!\w)(?:inch|zoll|zöll|pouce)", re.IGNORECASE)
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """Characters that stand for tags and variables; none is in an address."""
@@ -152,19 +153,33 @@ def lost_addresses(source: str, output: str) -> tuple[str, ...]:
 
 def lost_quotes(source: str, output: str) -> int:
     """How many quotation marks fewer than the source the output has; 0 if none is lost. One of a pair that only the
-    output has is one lost.
+    output has is one lost. What may be marks of inches, as in `a 15" screen`, may also be a word.
 
     Single marks count only in pairs around words: an apostrophe is not counted.
     """
-    count, there = _count_quotes(source), _count_quotes(output)
+    (count, inches), (there, others) = _count_quotes(source), _count_quotes(output)
+    lost = _fewer(count, there)
+    if inches + others and lost:
+        is_kept = others or _INCH.search(output)
+        lost = min(lost, _fewer(count - inches, there - others) + (0 if is_kept else inches))
+    return lost
+
+
+def _fewer(count: int, there: int) -> int:
     unpaired = not count % 2 and there % 2 == 1
     return max(int(unpaired), count - there) if count or unpaired else 0
 
 
-def _count_quotes(text: str) -> int:
+def _count_quotes(text: str) -> tuple[int, int]:
+    """The number of quotation marks, and how many of them may be marks of inches: after a digit, where no quotation is
+    open."""
     if not _ANY_QUOTE.search(text):
-        return 0
-    return len(QUOTE.findall(text)) + 2 * len(SINGLE_QUOTED.findall(text))
+        return 0, 0
+    count, inches = 0, 0
+    for mark in QUOTE.finditer(text):
+        is_inch = mark[0] in '"”' and not (count - inches) % 2 and text[mark.start() - 1 : mark.start()].isdigit()
+        count, inches = count + 1, inches + is_inch
+    return count + 2 * len(SINGLE_QUOTED.findall(text)), inches
 
 
 def is_title(text: str) -> bool:
@@ -295,8 +310,9 @@ def _without_repetition(source: str, output: str) -> str:
 
 def put_back_addresses(source: str, output: str) -> str:
     """Replace the most similar words by lost URLs and e-mail addresses, where there are similar ones."""
+    kept = set(find_addresses(source))
     for address in lost_addresses(source, output):
-        words = [word for word in re.findall(r"\S+", output) if word not in find_addresses(source)]
+        words = [word for word in re.findall(r"\S+", output) if word not in kept]
         nearest = max(words, key=lambda word: _likeness(address, word), default="")
         if nearest and _likeness(address, nearest) >= ALIKE:
             output = output.replace(nearest.rstrip(".,;:!?"), address, 1)

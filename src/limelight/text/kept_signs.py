@@ -17,6 +17,7 @@ from unicodedata import category, normalize
 from limelight.text.foreign import alphabet_of, every_alphabet
 from limelight.text.languages import script_of
 from limelight.text.marking import MARK
+from limelight.text.measures import CURRENCIES
 from limelight.text.words import is_unspaced
 
 ASCII = "".join(map(chr, range(0x21, 0x7F)))
@@ -63,20 +64,35 @@ _JOINER, _SKIN_TONES, _TAGS = "\u200d", range(0x1F3FB, 0x1F400), range(0xE0020, 
 _PIECE_OF_NO_TEXT = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 _ORDINARY = r".,;:!?'\"()/\u2026\-\u2010-\u2015\u201a-\u201f\u2018\u2019\u2039\u203a«»¿¡\u00b4"
 _FORMAT = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-_SIGN = re.compile(rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_])[_µªº]+(?![^\W_])")
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ"
+_SIGN = re.compile(rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_])[_µªº]+(?![^\W_])|(?<!m)[{_RAISED}]")
 """What is neither a letter, a digit nor ordinary punctuation, whose use differs between languages."""
 _NO_SIGN = re.compile(rf"[\w\s{_ORDINARY}]*")
-_IN_NAMES = "_µªº"
+_IN_NAMES = f"_µªº{_RAISED}"
 """Signs that are also parts of words."""
-_OF_AMOUNTS = "#~+<>=×±−≤≥≈%‰°$€£¥"
-_AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?[{_OF_AMOUNTS}]")
+_OF_AMOUNTS = f"#~+<>=×±−≤≥≈%‰°¢{CURRENCIES}"
+_AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?(?:[{_OF_AMOUNTS}]|[^\W\d_]{{1,11}}\.?\s?[¢{CURRENCIES}])")
 """Signs beside numbers, which are often written in words: the checks of numbers and units compare them."""
 _OF_CODE = re.compile(r"[{}<>\[\]\\|@#~^`]")
 _IN_WORDS = {
     "&": re.compile(r"&|\b(?:and|und|et|u)\b", re.IGNORECASE),
+    "§": re.compile(r"§|section|paragra|article", re.IGNORECASE),
     "%": re.compile(r"%|\bper[ \u00a0]?cent|prozent|\bpour[ \u00a0]cent", re.IGNORECASE),
 }
 """Signs that may become words, and words that may become signs."""
+_BOUNDS = [
+    (
+        re.compile(rf"{sign}\s?(?=[{CURRENCIES}\d])"),
+        re.compile(rf"{sign}|(?<!\w)(?:{words})(?!\w)", re.IGNORECASE),
+    )
+    for sign, words in (
+        ("[<≤]", r"less|fewer|under|below|up|most|max\w*|weniger|unter|klein\w*|höchst\w*|bis|moins|inf\w*|sous|plus"),
+        ("[>≥]", r"more|over|above|great\w*|least|min\w*|mehr|über|größ\w*|wenigst\w*|ab|plus|sup\w*|moins|dessus"),
+        (r"(?:±|\+/-)", "plus|minus|moins"),
+        ("[~≈]", r"about|around|approx\w*|roughly|ca|circa|zirka|etwa|ungefähr|rund|gegen|env\w*|autour|près"),
+    )
+]
+"""Signs before a number that make it a bound, a tolerance or an estimate, and what says the same."""
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,200}?)(?<=[^\s*])\1(?![\w*])")
 _REST_OF_WORD = re.compile(r"-\w")
 _LATER_LETTER = re.compile("[^\x00-\u00ff]")
@@ -108,7 +124,7 @@ def find_unheld(text: str, held: Collection[str], language: str = "") -> list[Sp
     missing = [begin not in amounts and _is_unheld(text[begin:end], held, language) for begin, end in units]
     taken = set[int]()
     for place, is_missing in enumerate(missing):
-        if is_missing:
+        if is_missing and place not in taken:  # each word once
             taken |= {place, *_rest_of_word(text, units, place)}
     found = list[Span]()
     for place in sorted(taken):
@@ -199,8 +215,8 @@ def _is_foreign(word: str, languages: tuple[str, str]) -> bool:
 
 def changed_signs(source: str, output: str) -> tuple[str, ...]:
     """The signs of the source that the output has less or more often, and signs of code that only the output has.
-    Ordinary punctuation and signs of amounts are not compared, as languages differ in them, and `&` and `%` are equal
-    to a word."""
+    Ordinary punctuation and signs of amounts are not compared, as languages differ in them, apart from those that make
+    a number a bound or an estimate. These, `&` and `%` are equal to a word."""
     if not (_may_have_sign(source) or _may_have_sign(output)):
         return ()  # most texts
     added = set(_OF_CODE.findall(output)).difference(source)
@@ -211,7 +227,8 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
     for sign, forms in _IN_WORDS.items():
         if sign in changed and len(forms.findall(output)) >= len(forms.findall(source)):
             changed.remove(sign)
-    return tuple(sorted(changed))
+    bounds = (sign.search(source) for sign, forms in _BOUNDS if not forms.search(output))
+    return tuple(sorted(changed | {each[0].strip() for each in bounds if each}))
 
 
 def _may_have_sign(text: str) -> bool:

@@ -38,7 +38,7 @@ lbs: lb pound. pfund. livre.
 oz:
 tsp: teelöffel café TL
 tbsp: esslöffel soupe EL
-min: Min mn minut *minüt
+min: Min mn minut *minüt hour stund *viertelstund heure
 k: K tsd tausend thousand mille
 bn: billion milliard mrd md
 m/s: meter. metre. mètre.
@@ -51,6 +51,7 @@ cl: centilit zentilit
 dl: dezilit decilit
 °C: ° º grad degr celsius
 °F: ° grad degr fahrenheit
+°: º grad degr °C °F
 %: *prozent percent per-cent pourcent pour-cent
 ‰: promille pour-mille per-mille
 KB: KiB kB ko Ko kilob kiloo
@@ -85,8 +86,9 @@ hPa: hektop hectop
 dB: dezib decib décib
 ms: millis
 €: EUR
-$: USD US$
+$: USD US$ buck
 ct: Ct ¢
+¢: ct Ct cent. centime.
 £: GBP pound. pfund. livre.
 ¥: JPY CNY yuan.
 ₹: INR rupie rupee roupie
@@ -107,7 +109,7 @@ dpi:
 also within words; whole words, which end with a full stop here; symbols."""
 _OTHERS = """
 mi: meile
-in:
+in: " ”
 st: stein
 pence: p penn pfenn
 s: sekund *sekünd
@@ -164,7 +166,9 @@ def _forms(name: str, others: str) -> re.Pattern[str]:
     found = list[str]()
     for each in symbols:
         symbol = re.escape(each)
-        if not any(map(str.isalpha, each)):  # as in "fünfzig%"
+        if each in '"”':
+            found.append(_DIGIT + symbol)
+        elif not any(map(str.isalpha, each)):  # as in "fünfzig%"
             found.append(symbol)
         elif len(each) == 1 or each in ("in", "st"):
             found.append(rf"{_DIGIT}{_JOINT}?{symbol}{_END}")
@@ -203,6 +207,7 @@ _TIMES = "|".join(
 )
 _DATED = re.compile(rf"(?<![\d.,])(\d+)(?:(?:st|nd|rd|th)(?!\w)|{_JOINT}?(?i:{_TIMES})(?!\w))")
 """An ordinal, or a number with a unit of time."""
+_HOURS_AND_MINUTES = re.compile(r"\d(?:[ \u00a0\u202f]?h[ \u00a0\u202f]?|:)\d\d(?!\d)")
 _OF_UNIT = {
     "year": re.compile(r"year|jahr|jähr|(?<!\w)ann?(?:s|ées?)(?!\w)", re.IGNORECASE),
     "hour": re.compile(r"hour|stund|heure|(?<!\w)uhr(?!\w)|clock|\d ?(?:h|[ap]\.?m)(?!\w)|\d:\d", re.IGNORECASE),
@@ -245,11 +250,14 @@ def other_units(source: str, output: str, languages: tuple[str, str]) -> tuple[s
     another unit there, or is an ordinal. Empty if the words of a language are not known."""
     if not {*map(normal_code, languages)} <= {*LANGUAGES}:
         return ()
-    found = [unit for unit in units_of(output) if not _FORMS[unit].search(source)]
+    has_time = _HOURS_AND_MINUTES.search(source) is not None
+    found = [
+        unit for unit in units_of(output) if not (_FORMS[unit].search(source) or (has_time and unit in ("hour", "min")))
+    ]
     dated = {int(each) for each in _DATED.findall(source)}
     added = dict[str, set[int]]()
     for match in _AGE_OR_CLOCK.finditer(output) if dated else ():
-        values = {int(match[1])} if match[1].isdigit() else {*word_values(match[1], normal_code(languages[1]))}
+        values = {int(match[1])} if match[1].isdecimal() else {*word_values(match[1], normal_code(languages[1]))}
         added.setdefault("year" if match["year"] else "hour", set()).update(values & dated)
     found += [unit for unit, values in added.items() if values and not _OF_UNIT[unit].search(source)]
     return tuple(dict.fromkeys(found))

@@ -10,10 +10,21 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
-from limelight.text.measures import SYMBOL
+from limelight.text.measures import CURRENCIES, SYMBOL
 from limelight.text.number_notation import WrittenDate, find_dates, find_reversed, localized, months_of, written_date
 from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
-from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, half_hours, has_digits, integers, is_decade
+from limelight.text.numbers import (
+    HOUR,
+    LETTERS,
+    Number,
+    Reading,
+    find_numbers,
+    half_hours,
+    has_digits,
+    integers,
+    is_decade,
+    is_part_of_hour,
+)
 from limelight.text.ordinals import with_ordinals
 
 MAX_COMPARED = 100
@@ -26,15 +37,21 @@ _LATE = re.compile(
     re.IGNORECASE,
 )
 """Words with which 5 is 17 hours."""
-_HOUR = re.compile(r"hour|stunde|heure", re.IGNORECASE)
 _BELOW = re.compile(
-    r"(?<!\w)(?:minus|moins|below|negative|unter|sous|au-dessous|en dessous)(?!\w)|[\u2212\u2013]|±", re.IGNORECASE
+    r"(?<!\w)(?:minus|moins|below|negative|unter|sous|au-dessous|en dessous)(?!\w)"
+    rf"|(?<![{LETTERS}\d])[\u2212\u2013±][ \u00a0\u202f]?(?=[{CURRENCIES}\d])",
+    re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"[ \u00a0\u202f]*(?:Uhr|h|heures?|o['’]clock|:|to|zu|bis|à|-|–)[ \u00a0\u202f]*")
-"""What divides the parts of a time or a score."""
+"""Words and signs with which 5 is -5."""
+_BETWEEN = re.compile(
+    r"[ \u00a0\u202f]*(?:Uhr|h|heures?|hours?|hrs?|Stunden?|o['’]clock|:|to|zu|bis|à|-|–)"
+    r"[ \u00a0\u202f]*(?:(?:and|und|et)[ \u00a0\u202f])?"
+)
+"""What divides the parts of a time, of a duration in hours and minutes, or of a score."""
 _BETWEEN_OF_DATE = re.compile(r"\.[ \u00a0]?")
 _CLOCK_WORD = re.compile(
-    r"(?<!\w)(?:(?:Uhr|heures?|o['’]clock|[ap]\.?m)(?!\w)|half|halb|quarter|viertel|quart|demie)", re.IGNORECASE
+    r"(?<!\w)(?:(?:Uhr|heures?|hours?|Stunden?|o['’]clock|[ap]\.?m)(?!\w)|half|halb|quarter|viertel|quart|demie)",
+    re.IGNORECASE,
 )
 _QUARTER_TO = re.compile(
     r"(?<!\w)(?:quarter (?:to|of|before|till)|viertel vor|drei ?viertel|moins (?:le |un )?quart)(?!\w)", re.IGNORECASE
@@ -45,12 +62,18 @@ _LONG_WORD = re.compile(rf"[{LETTERS}]{{4}}")
 _PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉,", "0123456789.")
 _GLUED = re.compile(r"(?<![\w.,:/'’-])(\d+)[a-z\u00df-\u00ff]+(?!\w)")
 _ENDINGS = re.compile(
-    rf"\d+(?:{SYMBOL}|st|nd|rd|th|s|er|ers|ern|ère|e|es|ème|ième|s?te[nrs]?|mal|fach\w*|h|min|x|am|pm|d|pp?|ff?|k|pt|bit|re"
-    r"|\w*(?:jährig|tägig|stündig|minütig|wöchig|monatig|prozentig|stellig|köpfig|teilig)\w*)"
+    rf"\d+(?:{SYMBOL}|st|nde?s?|rd|th|s|er|ers|ern|ères?|es?|i?èmes?|s?te[mnrs]?|mal|fach\w*|h|min|x|am|pm|d|pp?|ff?|k|pt"
+    r"|bit|res?|\w{3,}ig(?:e[mnrs]?)?)"
 )
 """A number with an ending that numbers have."""
 MIN_DIGITS = 4
 """Numbers with fewer digits are alike only if all of these are the same."""
+
+
+_ON = {"en": "on", "de": "am", "fr": "le"}
+"""The preposition of days."""
+_ON_DAY = re.compile(r"(?<!\w)(?:on|am|le)[ \u00a0]$", re.IGNORECASE)
+_OF_PLACE = re.compile(r"(?<!\w)(?:in|an|auf|im|at|to|en|sur|à|au|dans)[ \u00a0]$", re.IGNORECASE)
 
 
 class Changes(NamedTuple):
@@ -95,8 +118,12 @@ def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("",
     """Replace added numbers by lost ones that plainly belong there, in the notation of the output's language: they have
     the same digits, or all but one of several. Dates of the source that are in the order of another language get that
     of the output's, and ordinals the form of its language."""
+    on_days = {(each.day, each.month) for each in find_dates(source, normal_code(languages[0])) if _is_on(source, each)}
     for date in reversed(reversed_dates(source, output, languages)):
-        output = output[: date.begin] + written_date(date, normal_code(languages[1])) + output[date.end :]
+        before = output[: date.begin]
+        if (date.day, date.month) in on_days:
+            before = _on(before, normal_code(languages[1]))
+        output = before + written_date(date, normal_code(languages[1])) + output[date.end :]
     output = with_ordinals(source, output, languages)
     changes = compare_numbers(source, output, languages)
     added = list(changes.added)
@@ -110,6 +137,20 @@ def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("",
     for number, text in sorted(replaced, key=lambda each: -each[0].begin):
         output = output[: number.begin] + text + output[number.end :]
     return output
+
+
+def _is_on(text: str, date: WrittenDate) -> bool:
+    """Whether a date has the preposition of days before it."""
+    return _ON_DAY.search(text, max(0, date.begin - 4), date.begin) is not None
+
+
+def _on(before: str, language: str) -> str:
+    """The text before a date, with the preposition of days if it ends with another one of place."""
+    match = _OF_PLACE.search(before, max(0, len(before) - 6))
+    if match is None or language not in _ON:
+        return before
+    word = _ON[language]
+    return f"{before[: match.start()]}{word.capitalize() if match[0][0].isupper() else word} "
 
 
 def _likeness(lost: Number, added: Number) -> int:
@@ -259,7 +300,7 @@ def _without_composed(
     left = list[Number]()
     for number in some:
         possible = [each for each in _compositions(number, text) if not _says_another(each, text, words, language)]
-        every = ((parts, _taken(parts, others, words, text)) for parts in possible)
+        every = ((parts, _taken(number.kind, parts, others, words, text)) for parts in possible)
         rest = next((found for parts, found in every if found is not None and _fits(number, parts, found, text)), None)
         if rest is None:
             left.append(number)
@@ -276,14 +317,17 @@ def _compositions(number: Number, text: str) -> list[tuple[int, ...]]:
     return [each for each in (*number.readings, *weak) if isinstance(each, tuple)]
 
 
-def _taken(parts: tuple[int, ...], others: Sequence[Number], words: Counter[int], text: str) -> list[Number] | None:
-    """The numbers that are these parts; None if one is missing. A month and a part of an hour may be words."""
+def _taken(
+    kind: str, parts: tuple[int, ...], others: Sequence[Number], words: Counter[int], text: str
+) -> list[Number] | None:
+    """The numbers that are these parts of a number; None if one is missing. A month and a part of an hour may be words,
+    and a part of zero may be missing, but not that of 21 000."""
     taken = list[Number]()
     for part in parts:
         found = next((each for each in others if part in each.readings and each not in taken), None)
         if found is not None:
             taken.append(found)
-        elif part and not words[part] and not _is_part_of_hour(part, text):
+        elif (part or kind == "plain") and not words[part] and not is_part_of_hour(part, text):
             return None
     return taken
 
@@ -301,7 +345,7 @@ def _fits(number: Number, parts: tuple[int, ...], taken: Sequence[Number], text:
 
 def _says_another(parts: tuple[int, ...], text: str, words: Counter[int], language: str) -> bool:
     """Whether a text with a word for the minutes of a time, such as "half", has them of another hour."""
-    if len(parts) != 2 or words[parts[1]] or not _is_part_of_hour(parts[1], text):
+    if len(parts) != 2 or words[parts[1]] or not is_part_of_hour(parts[1], text):
         return False
     hour, minutes = parts
     if minutes == 30:
@@ -310,23 +354,28 @@ def _says_another(parts: tuple[int, ...], text: str, words: Counter[int], langua
     return minutes == 45 or _QUARTER_TO.search(text) is not None
 
 
-def _is_part_of_hour(minutes: int, text: str) -> bool:
-    """Whether a text has a word such as "half" for these minutes."""
-    part = {30: HALVES, 15: QUARTERS, 45: QUARTERS}.get(minutes)
-    return part is not None and part.search(text) is not None
-
-
 def _without_words(numbers: Sequence[Number], text: str, words: Counter[int], language: str) -> list[Number]:
     """The numbers that a text does not have as words."""
-    left, words, is_late = list[Number](), words.copy(), _LATE.search(text) is not None
+    left, words = list[Number](), words.copy()
+    is_late, is_below = _LATE.search(text) is not None, _BELOW.search(text) is not None
     for number in numbers:
         readings = (*number.readings, *(number.weak if is_late else ()))
+        if is_below:
+            readings = (*readings, *(-each for each in number.readings if not isinstance(each, tuple) and each < 0))
         whole = next((each for each in readings if isinstance(each, int) and _decade(each, words)), None)
         if whole is not None:
             words[_decade(whole, words)] -= 1
         elif not any(_has_words(each, text, words, language) for each in readings):
             left.append(number)
     return left
+
+
+def _is_part_of_scale(value: int, text: str, words: Counter[int]) -> bool:
+    """Whether a text has a value as halves or quarters of a thousand or more: "half a million"."""
+    for pattern, parts in ((HALVES, 2), (QUARTERS, 4)):
+        if pattern.search(text) and any(each >= 1000 and not value % (each // parts) for each in words if words[each]):
+            return True
+    return False
 
 
 def _decade(value: int, words: Counter[int]) -> int:
@@ -340,10 +389,16 @@ def _has_words(reading: Reading, text: str, words: Counter[int], language: str) 
     if isinstance(reading, Fraction):
         return has_fraction(reading, text)
     if isinstance(reading, int):
-        return bool(not reading and words[0]) or (_is_part_of_hour(reading, text) and _HOUR.search(text) is not None)
-    if len(reading) != 2 or not _is_part_of_hour(reading[1], text):
+        return (
+            bool(not reading and words[0])
+            or _is_part_of_scale(reading, text, words)
+            or (is_part_of_hour(reading, text) and HOUR.search(text) is not None)
+        )
+    if len(reading) != 2:
         return False
     hour, minutes = reading[0] % 12, reading[1]
+    if not is_part_of_hour(minutes, text):  # ten to four
+        return words[60 - minutes] > 0 and any((each - hour) % 12 == 1 for each in words if words[each] and each <= 24)
     if minutes == 30 and language in LANGUAGES and (hours := set(half_hours(text, language))):
         return hour in hours
     if minutes != 30 and (minutes == 45) != (_QUARTER_TO.search(text) is not None):

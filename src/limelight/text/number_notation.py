@@ -19,6 +19,7 @@ from limelight.text.numbers import (
     Notation,
     Number,
     find_numbers,
+    has_scale,
     is_grouped,
 )
 
@@ -244,7 +245,8 @@ def localized_numbers(text: str, source: str, target: str) -> dict[str, str]:
             each = text[begin:end]
             if not number.exact:
                 around = text[begin : number.begin], text[number.end : end]
-                each = _clock(number, target) or _localized(around[0], number, around[1], old, new)
+                kept = new._replace(currency_first=old.currency_first) if has_scale(text, number, source) else new
+                each = _clock(number, target) or _localized(around[0], number, around[1], old, kept)
             written, place = written + text[place:begin] + each, end
         original = text[_extent(text, several[0])[0] : place]
         if any(number.exact for number in several):
@@ -261,12 +263,15 @@ def localized(number: Number, source: str, target: str) -> str:
 
 
 def _clock(number: Number, target: str) -> str:
-    """A time of day with a.m. or p.m. as a language without these writes it; empty for any other number."""
+    """A time of day with a.m. or p.m. as a language without these writes it; empty for any other number, and for one
+    with seconds."""
     forms = _CLOCKS.get(normal_code(target))
     if number.kind != "time" or forms is None or not HALF_DAY.search(number.text):
         return ""
     times = [each if isinstance(each, tuple) else (int(each), 0) for each in number.readings]
-    hour, minutes = min(times)[:2]
+    hour, minutes, *seconds = min(times)
+    if seconds:
+        return ""
     return forms[1].format(hour, minutes) if minutes else forms[0].format(hour)
 
 

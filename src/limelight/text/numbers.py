@@ -18,7 +18,7 @@ from unicodedata import numeric
 
 from limelight.text.languages import normal_code
 from limelight.text.measures import CURRENCIES, SYMBOL
-from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, number_runs, scale_of, word_values
+from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, number_runs, scale_of, word_values
 
 Reading = int | Fraction | tuple[int, ...]
 """What a number may mean: a quantity, or the parts of a time, a date or a score."""
@@ -60,26 +60,32 @@ _PHONE = (
     rf"|(?=0(?:[{SPACES}/-]?\d){{6}})0\d{{1,4}}(?:[{SPACES}/-]\d{{2,8}}){{1,5}}"
 )
 """Numbers of telephones: international ones, and those that begin with a zero or are divided in the American way."""
-_MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund)"
+_MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund|m|mètres?)"
+"""What a number has between its whole part and two decimals: 3 euros 50, 1 m 80."""
 _NUMBER = re.compile(
     rf"(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
     r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-cA-C](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
     rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
     rf"|(?P<phone>(?<![\w.,:/-])(?:{_PHONE})(?!\w|[./-]\d))"
     rf"|(?P<time>(?<!\d)(?:\d+(?::\d+)+|\d{{1,2}}[{SPACES}]?h[{SPACES}]?\d{{2}})(?!\w))"
-    rf"|(?P<fraction>(?<![\d/.,])(?:(?:\d+[{SPACES}])?\d{{1,4}}/\d{{1,4}}(?![\d/])|\d*[{_FRACTION}]))"
+    rf"|(?P<fraction>(?<![\d/.,])(?:(?:\d+[{SPACES}])?\d{{1,4}}/\d{{1,4}}(?![\d/])|(?:\d+[{SPACES}]?)?[{_FRACTION}]))"
     rf"|(?P<power>(?<!\d)\d+(?:[.,]\d+)?[eE][-+\u2212]?\d+(?!\w))"
     rf"|(?P<money>(?<!\d)\d+[{SPACES}]?{_MONEY}[{SPACES}]?\d{{2}}(?!\d|[.,]\d))"
     rf"|(?P<plain>(?<!\d)(?:{_PLAIN}))"
 )
 HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", re.IGNORECASE)
-_CLOCK = re.compile(rf"[{SPACES}]?(?:Uhr|h|heures?|o['’]clock)(?!\w)")
+_CLOCK = re.compile(
+    rf"(?:[{SPACES}]?(?:[-–,/]|und|oder|bis|and|or|to|et|ou|à)[{SPACES}]?\d{{1,2}}(?:[.:]\d\d)?){{0,3}}"
+    rf"[{SPACES}]?(?:Uhr|h|heures?|o['’]clock)(?!\w)"
+)
+"""What follows a time, perhaps after further times: 8.30 bis 17 Uhr."""
 _DECADE = re.compile(r"['’]?s(?!\w)|ern?(?!\w)")
 _YEARS = re.compile(r"(?<!\w)ann[ée]es[ \u00a0]$", re.IGNORECASE)
 _TO_YEAR = re.compile(rf"[{SPACES}]?(?:[-–,]|à|et|ou)[{SPACES}]?(?:et[ \u00a0])?\d{{4}}(?!\d)")
 _BROKEN = re.compile(rf",[{SPACES}]%")
 """What a search makes of the space before a sign: `24, %`."""
 _PAIR = re.compile(r"\d{1,2}\.\d{1,2}")
+_SCORE = re.compile(r"\d+:\d")
 _AT = re.compile(r"(?<!\w)(?:at|by|until|till|before|after|since)[ \u00a0]$")
 _FIRST_WORDS = (
     "A|About|Add|After|All|Almost|An|And|Another|Approximately|Around|As|At|Before|Between|But|Buy|By|Cut|Drink|Drive"
@@ -153,6 +159,8 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         return number._replace(readings=frozenset([_date(found)]), exact=True)
     if kind == "fraction":
         return number._replace(readings=_fraction(found))
+    if kind == "time" and _SCORE.fullmatch(found):  # 1:0 is not one o'clock
+        return number._replace(readings=frozenset([integers(found)]))
     if kind == "money":  # 3 euros 50
         whole, cents = integers(found)
         return number._replace(readings=frozenset([_whole(Fraction(100 * whole + cents, 100)), (whole, cents)]))
@@ -261,7 +269,15 @@ def _scaled(text: str, number: Number, values: set[Reading], language: str) -> f
         return frozenset(values)
     products: set[Reading] = {_whole(each * scale) for each in values if not isinstance(each, tuple)}
     sure = len(match[1]) > 1 or text[number.begin - 1 : number.begin] in tuple(CURRENCIES)  # "5 m" may be meters
+    sure &= scale > 12  # "2 dozen" may stay so in a language whose words are not known
     return frozenset(products if sure else products | values)
+
+
+def has_scale(text: str, number: Number, language: str) -> bool:
+    """Whether a number is multiplied by the word after it; a currency's sign before it then stays there, as its place
+    in other languages is after that word."""
+    match = _WORD_AFTER.match(text, number.end)
+    return match is not None and scale_of(match[1], normal_code(language)) > 1
 
 
 def _whole(value: int | Fraction) -> int | Fraction:
@@ -282,13 +298,11 @@ def _date(text: str) -> Reading:
 def _fraction(text: str) -> frozenset[Reading]:
     """The value of a fraction, and its two numbers, which may be a date."""
     if not text[-1].isdigit() or "/" not in text:
-        whole = int(text[:-1] or 0)
-        return frozenset([whole + Fraction(numeric(text[-1])).limit_denominator(10)])
-    whole_part, _, last = text.rpartition(" ") if " " in text else ("", "", text)
-    upper, lower = (int(each) for each in last.split("/"))
-    found: set[Reading] = {tuple(sorted((upper, lower)))} if not whole_part else set()
+        return frozenset([sum(integers(text)) + Fraction(numeric(text[-1])).limit_denominator(10)])
+    *whole, upper, lower = integers(text)
+    found: set[Reading] = set() if whole else {tuple(sorted((upper, lower)))}
     if lower:
-        found.add(_whole(Fraction(upper, lower) + int(whole_part or 0)))
+        found.add(_whole(Fraction(upper, lower) + sum(whole)))
     return frozenset(found)
 
 
@@ -304,6 +318,7 @@ def _time(text: str, number: Number, parts: tuple[int, ...], language: str) -> N
         weak = {parts}
     elif 12 < hour <= 24:
         weak = {(hour - 12, *rest)}
+        strong |= {(0, *rest)} if hour == 24 else set()
     end = half.end() if half else number.end
     return number._replace(
         end=end, text=text[number.begin : end], readings=_hours(strong), weak=_hours(weak), kind="time"
@@ -320,6 +335,7 @@ def _hours(times: Iterable[tuple[int, ...]]) -> frozenset[Reading]:
     return frozenset(found)
 
 
+HOUR = re.compile(r"hour|stunde|heure", re.IGNORECASE)
 MIN_VALUE = 13
 """Smallest value of any words that is compared."""
 _SMALL = {
@@ -380,6 +396,9 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         text = _HALF_PAST[first].sub(" ", source)
         if has_quarter and _has(45, output, second):  # nine is 8:45 then
             text = _QUARTER_OF_HOUR[first].sub(lambda match: " " if match["to"] else match[0], text)
+        text = _THIRTY[first].sub(
+            lambda match: " " if _is_half_hour(match[1], output, (first, second)) else match[0], text
+        )
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
         lost |= {each for each in wanted if not _has(each, output, second)}
     return tuple(sorted(lost))
@@ -419,6 +438,12 @@ def _hours_and_half(text: str, language: str) -> set[int]:
     return found | {int(each[0]) % 12 for each in readings if isinstance(each, tuple) and each[1:] == (30,)}
 
 
+def _is_half_hour(hour: str, output: str, languages: tuple[str, str]) -> bool:
+    """Whether an output has half an hour after an hour that is a word of its source."""
+    hours = {each % 12 for each in word_values(hour, languages[0])}
+    return not hours.isdisjoint(_hours_and_half(output, languages[1]))
+
+
 def _is_compared(value: int, size: int, text: str, language: str) -> bool:
     """Whether a number of so many words cannot mean anything else."""
     if value >= MIN_VALUE:
@@ -428,14 +453,23 @@ def _is_compared(value: int, size: int, text: str, language: str) -> bool:
 
 
 def _has(value: int, output: str, language: str) -> bool:
-    """Whether a text has a value as words, in digits, or as a part of words, such as 90 of "neunziger"."""
-    if word_values(output, language)[value]:
+    """Whether a text has a value as words, in digits, as a part of words, such as 90 of "neunziger", or as a part of an
+    hour, such as half of one."""
+    if word_values(output, language)[value] or (is_part_of_hour(value, output) and HOUR.search(output)):
         return True
+    if language == "de" and 3 <= value < MIN_VALUE:  # Dreizimmerwohnung
+        word = _SMALL["de"].split()[value - 3]
+        if re.search(rf"\b{word}\w", output, re.IGNORECASE):
+            return True
     readings = [each for number in find_numbers(output, language) for each in (*number.readings, *number.weak)]
-    parts = {part for each in readings for part in (each if isinstance(each, tuple) else (each,))}
-    return bool(parts & {value, 1900 + value}) or any(
-        isinstance(each, Fraction) and has_fraction(each, output) for each in readings
-    )
+    parts = {int(part) for each in readings for part in (each if isinstance(each, tuple) else (each,))}
+    return bool(parts & {value, 1900 + value})
+
+
+def is_part_of_hour(minutes: int, text: str) -> bool:
+    """Whether a text has a word such as "half" for these minutes."""
+    part = {30: HALVES, 15: QUARTERS, 45: QUARTERS}.get(minutes)
+    return part is not None and part.search(text) is not None
 
 
 def half_hours(text: str, language: str) -> Iterator[int]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
@@ -34,6 +34,13 @@ _COUNTED = re.compile(
     r"|(?<!\w)siècle (?:d[eu] )?(?P<later>\d{1,2})(?: heures)?(?!\w|[.,:]\d)"
 )
 """French nouns in the singular with a number that should be an ordinal."""
+_ON_THE = re.compile(r"(?<!\w)(?:on|by|until|till|since|from|before|after) the $", re.IGNORECASE)
+"""What precedes a day of a month: the name after it is another part of the sentence."""
+_WITHOUT_STOP = re.compile(
+    rf"(?<!\w)(?P<before>{_BEFORE_NOUNS.pattern}) (?P<number>\d{{1,3}})(?= (?!Uhr\b)(?P<after>[{LETTERS}]{{2}}))",
+    re.IGNORECASE,
+)
+_CARDINAL = re.compile(r"(?<![\w.,])\d{1,3}(?!\w|[.,]\d)")
 
 
 class _Ordinal(NamedTuple):
@@ -64,12 +71,13 @@ def with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
     if not ordinals:
         return output
     named = {match[0] for match in pattern.finditer(source) if match["after"]}
+    days = {match[0] for match in pattern.finditer(source) if first == "en" and _is_day(match, source)}
     if first == "fr":  # "place" may be a word that was not translated
         named = {each for each in named if each.split()[1][0].isupper()}
 
     def written(match: re.Match[str]) -> str:
         number, after = match["number"], match["after"]
-        is_day = bool(months_of(after, second)) or not after
+        is_day = bool(months_of(after, second)) or not after or match[0] in days
         is_kept = match[0] in named or (match[1] == "2nd" and second == "fr")  # a name; second, in French as well
         if match[1] not in ordinals or (is_kept and not is_day):
             return match[0]
@@ -77,8 +85,26 @@ def with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
             return number
         return _FORMS[second](number, is_day) + after
 
-    output = pattern.sub(written, output)
-    return _counted(output, {*ordinals.values()}) if second == "fr" else output
+    output, numbers = pattern.sub(written, output), {*ordinals.values()}
+    if second == "de":
+        return _with_stops(output, numbers.difference(_CARDINAL.findall(source)))
+    return _counted(output, numbers) if second == "fr" else output
+
+
+def _is_day(match: re.Match[str], source: str) -> bool:
+    """Whether an English ordinal before a name is a day of a month."""
+    is_name = match["after"][1:2].isupper()
+    return is_name and _ON_THE.search(source, max(0, match.start() - 12), match.start()) is not None
+
+
+def _with_stops(output: str, numbers: Collection[str]) -> str:
+    """A German text with the full stops of ordinals before nouns: "im 10 Stock"."""
+
+    def written(match: re.Match[str]) -> str:
+        is_ordinal = match["number"] in numbers and match["after"][0].isupper()
+        return f"{match['before']} {match['number']}{'.' * is_ordinal}"
+
+    return _WITHOUT_STOP.sub(written, output) if numbers else output
 
 
 def _from_german(source: str, output: str, language: str) -> str:
