@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -74,13 +75,14 @@ def random_request(numbers: np.random.Generator, model: Seq2Seq) -> Request:
         length_offset=float(numbers.choice([0, 5])),
         patience=float(numbers.choice([0.3, 1, 2, math.inf])),
         prune=float(numbers.choice([0.5, 2, math.inf])) if beam > 1 else math.inf,
+        n_best=int(numbers.integers(1, beam + 1)) if numbers.random() < 0.3 else 1,
     )
     source = numbers.integers(1, model.source_padding, size=numbers.integers(0, LONGEST)).tolist()
     return Request([*source, model.end_id], int(numbers.integers(0, LONGEST)), settings)
 
 
 @torch.inference_mode()
-def decoded(model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None) -> list[Hypothesis]:
+def decoded(model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None) -> list[list[Hypothesis]]:
     """Together: in batches, as far as the engine wants."""
     engine, found = Engine(model, utf8=utf8), {}
     numbers = [engine.submit(request) for request in requests]
@@ -88,13 +90,13 @@ def decoded(model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = Non
         for outcome in engine.step():
             if outcome.error is not None:
                 raise outcome.error
-            [found[outcome.id]] = outcome.hypotheses
+            found[outcome.id] = outcome.hypotheses
     return [found[number] for number in numbers]
 
 
 def step_by_step(
     monkeypatch: pytest.MonkeyPatch, model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None
-) -> list[Hypothesis]:
+) -> list[list[Hypothesis]]:
     """By the readable searches."""
     with monkeypatch.context() as only:
         only.setattr(engines, "is_plain", lambda request: False)
@@ -102,12 +104,12 @@ def step_by_step(
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Hypothesis | None]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[Hypothesis] | None]:
     """What the calls have found so far."""
-    found: list[Hypothesis | None] = []
+    found: list[list[Hypothesis] | None] = []
     original = engines.search_together
 
-    def counting(*given: object) -> list[Hypothesis | None]:
+    def counting(*given: object) -> list[list[Hypothesis] | None]:
         some = original(*given)
         found.extend(some)
         return some
@@ -116,8 +118,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Hypothesis | None]:
     return found
 
 
-def assert_same(found: Sequence[Hypothesis], expected: Sequence[Hypothesis]) -> None:
-    for one, other in zip(found, expected, strict=True):
+def assert_same(found: Sequence[Sequence[Hypothesis]], expected: Sequence[Sequence[Hypothesis]]) -> None:
+    assert list(map(len, found)) == list(map(len, expected))
+    for one, other in zip(chain(*found), chain(*expected), strict=True):
         assert (one.ids, one.finished) == (other.ids, other.finished)
         assert one.score == pytest.approx(other.score, abs=1e-9)
         assert one.log_probability == pytest.approx(other.log_probability, abs=1e-9)
@@ -143,6 +146,27 @@ def test_the_batch_changes_nothing(model: Seq2Seq, monkeypatch: pytest.MonkeyPat
     assert len(calls) == len(requests)
 
 
+@pytest.mark.parametrize("sooner", [0, -9])
+def test_lists_of_translations(
+    sooner: int, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
+) -> None:
+    """As many as the beam is wide: finished ones, and active ones where the limit is near."""
+    numbers, requests = np.random.default_rng(seed), list[Request]()
+    model.packed.output.packed.biases[model.end_id] += sooner  # type: ignore[union-attr]
+    for limit in (0, 1, 2, 3, 5, LONGEST - 1) * 6:
+        request = random_request(numbers, model)
+        width = int(numbers.integers(2, 8))
+        settings = replace(request.settings, beam_size=width, n_best=int(numbers.integers(2, width + 1)))
+        requests.append(replace(request, max_tokens=limit, settings=settings))
+    expected = step_by_step(monkeypatch, model, requests)
+    assert any(each.finished for each in chain(*expected)) or sooner < 0
+    assert not all(each.finished for each in chain(*expected)) or sooner == 0
+    assert max(map(len, expected)) > 2
+    assert_same(decoded(model, requests), expected)
+    assert len(calls) == len(requests)
+    assert sum(each is None for each in calls) < 10
+
+
 def test_those_that_are_left_to_the_readable_search_disturb_no_others(seed: int, calls: list) -> None:
     """A byte of several is left to it once it is in a hypothesis: what has no token is found in the call."""
     numbers, model = np.random.default_rng(seed), model_of("pre")
@@ -150,7 +174,7 @@ def test_those_that_are_left_to_the_readable_search_disturb_no_others(seed: int,
     requests = [replace(random_request(numbers, model), settings=SearchSettings()) for _ in range(60)]
     requests[::2] = [replace(request, max_tokens=0) for request in requests[::2]]
     values = np.full(model.target_padding + 1, -1)
-    values[[token for each in decoded(model, requests) for token in each.ids]] = 0xC3
+    values[[token for [each] in decoded(model, requests) for token in each.ids]] = 0xC3
     alone = [decoded(model, [request], Utf8(values))[0] for request in requests]
     calls.clear()
     assert_same(decoded(model, requests, Utf8(values)), alone)
@@ -206,7 +230,6 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
         replace(plain, first=5),
         replace(plain, shortlist=np.arange(4)),
         replace(plain, constraints=Constraints(exclude=((4,),))),
-        replace(plain, settings=replace(settings, n_best=2)),
         replace(plain, settings=replace(settings, rules=(("no_repeat_ngram", 2),))),
         replace(plain, settings=replace(settings, beam_size=1, sampling=Sampling(seed=3))),
     ]
@@ -216,7 +239,7 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
 def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
     model = model_of("pre")
     kinds = np.zeros(model.target_padding + 1, dtype=np.uint8)
-    query = Query([3, model.end_id], 2, 9, 0.0, 5.0, math.inf, math.inf, kinds)
+    query = Query([3, model.end_id], 2, 1, 9, 0.0, 5.0, math.inf, math.inf, kinds)
     others = [query._replace(**changed) for changed in ({"source": [3] * 65}, {"limit": 256}, {"source": []})]
     found = model.search([others[0], query, *others[1:]])
     assert [each is not None for each in found] == [False, True, False, False]
@@ -245,7 +268,7 @@ def test_a_request_that_is_followed_shows_how_far_it_has_come(model: Seq2Seq, se
     number, lengths, result = engine.submit(request, followed=True), [], None
     while engine.busy:
         for outcome in engine.step():
-            [result] = outcome.hypotheses
+            result = outcome.hypotheses
         shown = engine.partial(number)
         lengths.append(None if shown is None else len(shown.ids))
     assert lengths[:-1] == list(range(1, len(lengths)))

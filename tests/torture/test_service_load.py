@@ -8,6 +8,7 @@ import ctypes
 import gzip
 import http.client
 import json
+import mmap
 import os
 import random
 import re
@@ -139,11 +140,12 @@ def test_memory_threads_and_files_stay_as_they_are(full: bool, measured: Measure
 
 
 def test_control_a_leak_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    kept: list[bytes] = []
+    kept: list[mmap.mmap] = []
     call = Endpoint.__call__
 
     async def leaking(self: Endpoint, *arguments: Any) -> None:
-        kept.append(os.urandom(100_000))
+        kept.append(mmap.mmap(-1, 100_000))  # not of what the process has freed
+        kept[-1].write(os.urandom(100_000))
         await call(self, *arguments)
 
     monkeypatch.setattr(Endpoint, "__call__", leaking)

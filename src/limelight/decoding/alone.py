@@ -19,9 +19,9 @@ Kinds = npt.NDArray[np.uint8]
 
 
 def is_plain(request: Request) -> bool:
-    """Whether a request is a search for one translation, without rules, forced tokens, phrases, lists or samples."""
+    """Whether a request is a search without rules, forced tokens, phrases, lists and samples."""
     settings = request.settings
-    if settings.sampling is not None or settings.rules or settings.n_best != 1 or any(request.constraints):
+    if settings.sampling is not None or settings.rules or any(request.constraints):
         return False
     return not request.prefix and request.first is None and request.shortlist is None
 
@@ -34,20 +34,20 @@ def kinds_of_bytes(model: Seq2Seq, utf8: Utf8 | None) -> Kinds:
     return kinds
 
 
-def search_together(model: Seq2Seq, requests: Sequence[Request], kinds: Kinds) -> list[Hypothesis | None]:
-    """The results of plain requests of the same width; None for those whose search is left to others."""
+def search_together(model: Seq2Seq, requests: Sequence[Request], kinds: Kinds) -> list[list[Hypothesis] | None]:
+    """The hypotheses of plain requests of the same width, best first; None for those whose search is left to others."""
     queries = []
     for each in requests:
         how = each.settings
         queries.append(
             Query(
-                each.source, how.beam_size, each.limit, how.length_penalty, how.length_offset, how.patience, how.prune,
-                kinds,
+                each.source, how.beam_size, how.n_best, each.limit, how.length_penalty, how.length_offset, how.patience,
+                how.prune, kinds,
             )
         )  # fmt: skip
     return [
-        None if path is None else _hypothesis(path, request)
-        for path, request in zip(model.search(queries), requests, strict=True)
+        None if paths is None else [_hypothesis(path, request) for path in paths]
+        for paths, request in zip(model.search(queries), requests, strict=True)
     ]
 
 

@@ -408,7 +408,7 @@ class Engine:
             found = search_together(self.model, [entry.request for entry in entries], self._kinds)
         except Exception:  # the steps have the same for each that it is about
             return []
-        outcomes = [Outcome(entry.id, [one]) for entry, one in zip(entries, found, strict=True) if one is not None]
+        outcomes = [Outcome(entry.id, best) for entry, best in zip(entries, found, strict=True) if best is not None]
         self.worked = {id: entries[0].kind.width * (1 + len(hypotheses[0].ids)) for id, hypotheses, _ in outcomes}
         decided = {outcome.id for outcome in outcomes}
         self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in decided)

@@ -63,6 +63,7 @@ def _requests(everything: np.ndarray) -> list[Request]:
         Request(short, 6, beam),
         Request(short, 6, greedy, (3,)),
         Request(short, 6, several),
+        Request(short, 6, several, (3,)),
         Request(short, 6, ruled),
         Request(short, 6, drawn),
         Request(short, 6, several, shortlist=everything),

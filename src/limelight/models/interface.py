@@ -187,6 +187,7 @@ class Query(NamedTuple):
 
     source: Sequence[int]
     width: int
+    n_best: int
     limit: int
     alpha: float
     offset: float
@@ -198,7 +199,7 @@ class Query(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The best hypothesis of a search."""
+    """A hypothesis that a search has found."""
 
     ids: tuple[int, ...]
     sums: tuple[float, ...]
@@ -326,9 +327,9 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         """Whether `search` has results."""
         return False
 
-    def search(self, queries: Sequence[Query]) -> list[Path | None]:
-        """Run whole searches, all of the same width. The result is None for a query for which the model cannot do so; a
-        search with `step` has the same result."""
+    def search(self, queries: Sequence[Query]) -> list[tuple[Path, ...] | None]:
+        """Run whole searches, all of the same width. Returns the best hypotheses of each, best first; None for a query
+        for which the model cannot do so. A search with `step` has the same result."""
         return [None] * len(queries)
 
 

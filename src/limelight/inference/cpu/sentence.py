@@ -47,6 +47,7 @@ class Search(NamedTuple):
     enough: float
     prune: float
     at_limit: float
+    n_best: int
 
 
 class Tasks(NamedTuple):
@@ -67,17 +68,21 @@ class Tasks(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The best hypothesis of each sentence; written to."""
+    """The best hypotheses of each sentence, best first; of one sentence, without the first axis. Written to."""
 
     tokens: Integers
-    """(sentences, limit + 1): its tokens, the end included."""
+    """(sentences, n_best, limit + 1): the tokens of each, the end included."""
     sums: Doubles
     """Likewise: the log-probability up to each token."""
     lengths: Integers
-    """(sentences,): how many tokens it has without its end; `UNDECIDED` if the readable search has to find it."""
+    """(sentences, n_best): how many tokens each has without its end; `UNDECIDED` where there is none, and for the first
+    of a sentence if the readable search has to find them."""
     finished: npt.NDArray[np.bool_]
+    """(sentences, n_best)"""
+    scores: Doubles
+    """(sentences, n_best): by which those that have finished are ranked."""
     totals: Doubles
-    """(sentences,): its log-probability."""
+    """(sentences, n_best): the log-probability of each."""
 
 
 class Past(NamedTuple):
@@ -121,8 +126,8 @@ class Beam(NamedTuple):
     """(2, width, limit + 1): before a step and after it, in turn."""
     sums: Doubles
     """Likewise: the log-probability up to each token."""
-    best: Doubles
-    """(3,): how many have finished; score and log-probability of the best of them."""
+    ended: Integers
+    """(2,): how many have finished, and how many of them are kept."""
 
 
 Found = tuple[Numbers, Numbers, Integers]
@@ -227,14 +232,20 @@ def _penalty(search: Search, length: float) -> float:
     return ((search.offset + tokens) / (search.offset + 1)) ** search.alpha
 
 
+@compiled
+def _worst(search: Search, beam: Beam, paths: Paths) -> float:
+    """The score that a further hypothesis has to exceed."""
+    return paths.scores[search.n_best - 1] if beam.ended[1] == search.n_best else -np.inf
+
+
 @expanded
-def _prune(search: Search, beam: Beam, position: int, scores: Doubles) -> None:
+def _prune(search: Search, worst: float, position: int, scores: Doubles) -> None:
     """(2) See `BeamSearch._threshold`."""
     length = np.float64(position + 1)
     penalty = _penalty(search, length)
     reference = scores[0]
-    if beam.best[0] > 0:
-        reference = max(reference, beam.best[1] * penalty)
+    if worst > -np.inf:
+        reference = max(reference, worst * penalty)
     if search.alpha > 1:
         reference *= 1 + max(search.at_limit / penalty - (search.limit + 1.0) / length, 0.0)
     for number in range(len(scores)):
@@ -242,37 +253,49 @@ def _prune(search: Search, beam: Beam, position: int, scores: Doubles) -> None:
             scores[number] = -np.inf
 
 
+@compiled
+def _write(beam: Beam, position: int, number: int, paths: Paths, rank: int) -> None:
+    """Write the tokens of an active hypothesis down as the result of this rank."""
+    side = position % 2
+    for place in range(position):
+        paths.tokens[rank, place] = beam.tokens[side, number, place]
+        paths.sums[rank, place] = beam.sums[side, number, place]
+    paths.lengths[rank] = position
+
+
 @expanded
-def _finish(
-    search: Search, beam: Beam, position: int, number: int, score: float, end: int, tokens: Integers, sums: Doubles
-) -> None:
-    """(3) Keep a hypothesis that ends, the end of a parent, if it is the best so far."""
+def _finish(search: Search, beam: Beam, position: int, number: int, score: float, end: int, paths: Paths) -> None:
+    """(3) Keep a hypothesis that ends, the end of a parent, if it is one of the best so far; after equal ones."""
     final = score / _penalty(search, position + 1.0)
-    if beam.best[0] == 0 or final > beam.best[1]:
-        beam.best[1], beam.best[2] = final, score
-        side = position % 2
-        for place in range(position):
-            tokens[place], sums[place] = beam.tokens[side, number, place], beam.sums[side, number, place]
-        tokens[position], sums[position] = end, score
-    beam.best[0] += 1
+    beam.ended[0] += 1
+    if beam.ended[1] < search.n_best or final > paths.scores[search.n_best - 1]:
+        rank = min(beam.ended[1], search.n_best - 1)
+        beam.ended[1] = rank + 1
+        while rank > 0 and final > paths.scores[rank - 1]:
+            for place in range(paths.lengths[rank - 1] + 1):
+                paths.tokens[rank, place] = paths.tokens[rank - 1, place]
+                paths.sums[rank, place] = paths.sums[rank - 1, place]
+            paths.lengths[rank], paths.scores[rank] = paths.lengths[rank - 1], paths.scores[rank - 1]
+            paths.totals[rank] = paths.totals[rank - 1]
+            rank -= 1
+        _write(beam, position, number, paths, rank)
+        paths.tokens[rank, position], paths.sums[rank, position] = end, score
+        paths.scores[rank], paths.totals[rank] = final, score
 
 
 @expanded
 def _advance(
     search: Search, beam: Beam, position: int, found: Candidates, end: int, ancestors: Integers, ages: Integers,
-    tokens: Integers, sums: Doubles,
-) -> tuple[int, bool]:  # fmt: skip
-    """One step of `BeamSearch.advance` after its ranking: returns the length of the best finished hypothesis if it has
-    changed, else `UNDECIDED`, and whether the search is decided."""
+    paths: Paths,
+) -> bool:  # fmt: skip
+    """One step of `BeamSearch.advance` after its ranking; returns whether the search is decided."""
     scores, parents, ids = found
-    width, length = len(beam.ids), UNDECIDED
+    width = len(beam.ids)
     if search.prune < np.inf:
-        _prune(search, beam, position, scores)
+        _prune(search, _worst(search, beam, paths), position, scores)
     for number in range(width):
         if ids[number] == end and scores[number] > -np.inf:
-            before = beam.best[2]
-            _finish(search, beam, position, parents[number], scores[number], end, tokens, sums)
-            length = position if beam.best[0] == 1 or beam.best[2] != before else length
+            _finish(search, beam, position, parents[number], scores[number], end, paths)
     order, count = np.empty(width, np.int64), 0
     for ending in (False, True):
         for number in range(len(ids)):
@@ -291,8 +314,9 @@ def _advance(
             beam.tokens[new, place, position], beam.sums[new, place, position] = ids[number], score
             beam.log_probabilities[place], beam.ids[place] = score, ids[number]
         follow_parents(ancestors, kept, ages)
-    gains_nothing = beam.log_probabilities[0] / search.at_limit <= beam.best[1] or beam.best[0] >= search.enough
-    return length, at_limit or (beam.best[0] > 0 and gains_nothing)
+    worst = _worst(search, beam, paths)
+    gains_nothing = beam.log_probabilities[0] / search.at_limit <= worst or beam.ended[0] >= search.enough
+    return at_limit or (worst > -np.inf and gains_nothing)
 
 
 @compiled
@@ -361,45 +385,69 @@ def _choose(
 
 
 @expanded
-def _advance_greedy(
-    search: Search, beam: Beam, position: int, found: Candidates, end: int, tokens: Integers, sums: Doubles
-) -> tuple[int, bool]:
+def _advance_greedy(search: Search, beam: Beam, position: int, found: Candidates, end: int, paths: Paths) -> bool:
     """The same for greedy search."""
-    (scores, _, ids), length = found, UNDECIDED
+    scores, _, ids = found
     ends = ids[0] == end
-    tokens[position], sums[position] = ids[0], scores[0]
+    paths.tokens[0, position], paths.sums[0, position] = ids[0], scores[0]
     if ends:
-        beam.best[0], beam.best[2], length = 1, scores[0], position
+        beam.ended[1], paths.lengths[0], paths.totals[0] = 1, position, scores[0]
     elif position < search.limit:
         beam.log_probabilities[0], beam.ids[0] = scores[0], ids[0]
-    return length, ends or position == search.limit
+    return ends or position == search.limit
+
+
+@compiled
+def _is_known(beam: Beam, number: int, limit: int, paths: Paths) -> bool:
+    """Whether an active hypothesis has the tokens of one that has finished."""
+    side = limit % 2
+    for rank in range(beam.ended[1]):
+        alike = paths.lengths[rank] == limit
+        for place in range(limit):
+            alike &= paths.tokens[rank, place] == beam.tokens[side, number, place]
+        if alike:
+            return True
+    return False
 
 
 @expanded
-def _leave(search: Search, beam: Beam, sentence: int, paths: Paths) -> None:
-    """Write down what has been found for a sentence. The tokens of a hypothesis that has ended are there already."""
-    paths.finished[sentence] = beam.best[0] > 0
-    paths.totals[sentence] = beam.best[2] if beam.best[0] > 0 else beam.log_probabilities[0]
-    if beam.best[0] == 0:
-        paths.lengths[sentence] = search.limit
-        if len(beam.ids) > 1:
-            side = search.limit % 2
-            for place in range(search.limit):
-                paths.tokens[sentence, place] = beam.tokens[side, 0, place]
-                paths.sums[sentence, place] = beam.sums[side, 0, place]
+def _leave(search: Search, beam: Beam, paths: Paths) -> None:
+    """Write down what has been found for a sentence. Hypotheses that have finished are there already; if they are too
+    few, the search has come to its limit, and active ones follow them. See `BeamSearch.results`."""
+    rank, limit, width = beam.ended[1], search.limit, len(beam.ids)
+    for place in range(rank):
+        paths.finished[place] = True
+    for number in range(width + 1):  # the last one stands for the first, if none is possible
+        active = number % width
+        if rank < search.n_best:
+            possible = beam.log_probabilities[active] > -np.inf and not _is_known(beam, active, limit, paths)
+            if rank == 0 if number == width else possible:
+                if width > 1:
+                    _write(beam, limit, active, paths, rank)
+                paths.lengths[rank], paths.totals[rank] = limit, beam.log_probabilities[active]
+                rank += 1
 
 
 @compiled
 def _search_of(tasks: Tasks, sentence: int) -> Search:
     """The settings of a sentence."""
     given = tasks.searches[sentence]
-    return Search(int(given[0]), given[1], given[2], given[3], given[4], given[5])
+    return Search(int(given[0]), given[1], given[2], given[3], given[4], given[5], int(given[6]))
 
 
 @compiled
 def _slot_of(beam: Beam, slot: int) -> Beam:
     """The hypotheses of a slot."""
-    return Beam(beam.log_probabilities[slot], beam.ids[slot], beam.tokens[slot], beam.sums[slot], beam.best[slot])
+    return Beam(beam.log_probabilities[slot], beam.ids[slot], beam.tokens[slot], beam.sums[slot], beam.ended[slot])
+
+
+@compiled
+def _paths_of(paths: Paths, sentence: int) -> Paths:
+    """The results of a sentence."""
+    return Paths(
+        paths.tokens[sentence], paths.sums[sentence], paths.lengths[sentence], paths.finished[sentence],
+        paths.scores[sentence], paths.totals[sentence],
+    )  # fmt: skip
 
 
 @expanded
@@ -408,8 +456,7 @@ def _enter(network: Network, tasks: Tasks, past: Past, beam: Beam, slot: int, se
     _begin(network, tasks.sources[tasks.firsts[sentence] : tasks.firsts[sentence + 1]], slot, past)
     for number in range(tasks.width):
         beam.log_probabilities[slot, number], beam.ids[slot, number] = -np.inf if number else 0.0, tasks.start
-    for number in range(3):
-        beam.best[slot, number] = 0.0
+    beam.ended[slot, 0] = beam.ended[slot, 1] = 0
 
 
 @expanded
@@ -429,15 +476,17 @@ def _room(network: Network, tasks: Tasks, slots: int, room: int) -> tuple[Past, 
         np.zeros(slots, np.int64),
     )
     tokens, sums = np.zeros((slots, 2, width, room), np.int64), np.zeros((slots, 2, width, room))
-    beam = Beam(np.zeros((slots, width)), np.zeros((slots, width), np.int64), tokens, sums, np.zeros((slots, 3)))
+    beam = Beam(
+        np.zeros((slots, width)), np.zeros((slots, width), np.int64), tokens, sums, np.zeros((slots, 2), np.int64)
+    )
     return past, beam
 
 
 @partial(compiled, apart=True)
 def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -> None:
-    """The best hypothesis of each sentence, so many of which are decoded at a time."""
+    """The best hypotheses of each sentence, so many of which are decoded at a time."""
     apart()
-    past, beam = _room(network, tasks, slots, paths.tokens.shape[1])
+    past, beam = _room(network, tasks, slots, paths.tokens.shape[2])
     width, coming, sound = tasks.width, 0, True
     rank, most = 2 * width + 1 if width > 1 else 1, slots * width
     surveyed = np.empty((most, -(-len(network.output.values) // TILE)), np.float32), np.empty(most, np.float32)
@@ -457,26 +506,24 @@ def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -
                 continue
             search, own, position = _search_of(tasks, sentence), _slot_of(beam, slot), past.ages[slot] - 1
             certain = _choose(tasks, own, best[0][slot], best[1][slot], best[2][slot], network.output.outputs, found)
-            tokens, sums, length, decided = paths.tokens[sentence], paths.sums[sentence], UNDECIDED, True
+            results, decided = _paths_of(paths, sentence), True
             if certain and width > 1:
                 ancestors, ages = past.ancestors[slot : slot + 1], past.ages[slot : slot + 1]
-                length, decided = _advance(search, own, position, found, tasks.end, ancestors, ages, tokens, sums)
+                decided = _advance(search, own, position, found, tasks.end, ancestors, ages, results)
             elif certain:
-                length, decided = _advance_greedy(search, own, position, found, tasks.end, tokens, sums)
-            if length != UNDECIDED:
-                paths.lengths[sentence] = length
+                decided = _advance_greedy(search, own, position, found, tasks.end, results)
             if decided:
                 taken[slot], left = -1, left - 1
                 if certain:
-                    _leave(search, own, sentence, paths)
+                    _leave(search, own, results)
                 else:
-                    paths.lengths[sentence] = UNDECIDED
+                    results.lengths[0] = UNDECIDED
     for slot in range(slots):
         if taken[slot] >= 0:
-            paths.lengths[taken[slot]] = UNDECIDED
+            paths.lengths[taken[slot], 0] = UNDECIDED
 
 
-def search_for(queries: Sequence[Query], network: Network, *, start: int, end: int) -> list[Path | None]:
+def search_for(queries: Sequence[Query], network: Network, *, start: int, end: int) -> list[tuple[Path, ...] | None]:
     """The answers to queries of the same width; None for those that are left to the readable searches: for long
     sentences and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     room = min([MAX_TOKENS, *(len(side.positions) for side in network[:2] if len(side.positions))])
@@ -486,18 +533,19 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
         for number, each in enumerate(queries)
         if 0 < len(each.source) <= longest and each.limit < room and each.width <= MAX_WIDTH
     ]
-    answers: list[Path | None] = [None] * len(queries)
+    answers: list[tuple[Path, ...] | None] = [None] * len(queries)
     if not asked:
         return answers
     given = [queries[number] for number in asked]
-    width, most = given[0].width, max(each.limit for each in given) + 1
+    width, kept = given[0].width, (len(given), max(each.n_best for each in given))
+    room = max(each.limit for each in given) + 1
     firsts = np.cumsum([0, *(len(each.source) for each in given)])
     sources = np.array([token for each in given for token in each.source], dtype=np.int64)
     searches = np.array([_settings(each) for each in given])
     tasks = Tasks(sources, firsts, searches, width, start, end, given[0].kinds)
     paths = Paths(
-        np.zeros((len(given), most), np.int64), np.zeros((len(given), most)), np.full(len(given), UNDECIDED),
-        np.zeros(len(given), np.bool_), np.zeros(len(given)),
+        np.zeros((*kept, room), np.int64), np.zeros((*kept, room)), np.full(kept, UNDECIDED),
+        np.zeros(kept, np.bool_), np.zeros(kept), np.zeros(kept),
     )  # fmt: skip
     search_sentences(network, tasks, min(len(given), max(1, MAX_ROWS // width)), paths)
     for row, number in enumerate(asked):
@@ -508,12 +556,16 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
 def _settings(query: Query) -> tuple[float, ...]:
     """The fields of `Search`."""
     at_limit = ((query.offset + query.limit + 1) / (query.offset + 1)) ** query.alpha
-    return query.limit, query.alpha, query.offset, query.patience * query.width, query.prune, at_limit
+    return query.limit, query.alpha, query.offset, query.patience * query.width, query.prune, at_limit, query.n_best
 
 
-def _answer(paths: Paths, row: int) -> Path | None:
-    length, finished = int(paths.lengths[row]), bool(paths.finished[row])
-    if length == UNDECIDED:
-        return None
-    ids, sums = paths.tokens[row, :length].tolist(), paths.sums[row, : length + finished].tolist()
-    return Path(tuple(ids), tuple(sums), float(paths.totals[row]), finished)
+def _answer(paths: Paths, row: int) -> tuple[Path, ...] | None:
+    found = []
+    for rank, length in enumerate(paths.lengths[row].tolist()):
+        if length != UNDECIDED:
+            finished = bool(paths.finished[row, rank])
+            ids, sums = paths.tokens[row, rank, :length].tolist(), paths.sums[row, rank, : length + finished].tolist()
+            found.append(Path(tuple(ids), tuple(sums), float(paths.totals[row, rank]), finished))
+        elif rank == 0:
+            return None
+    return tuple(found)

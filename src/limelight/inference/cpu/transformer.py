@@ -198,7 +198,7 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
     def searches(self) -> bool:
         return self.network is not None
 
-    def search(self, queries: Sequence[Query]) -> list[Path | None]:
+    def search(self, queries: Sequence[Query]) -> list[tuple[Path, ...] | None]:
         if self.network is None:
             return super().search(queries)
         return search_for(queries, self.network, start=self.start_id, end=self.end_id)
