@@ -89,7 +89,9 @@ def compare(size: str, run: Path, data: Path, rounds: int, ways: Sequence[str]) 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "run").symlink_to(run.resolve())
-        for kind in ("ctranslate2", "huggingface") if size != "bundled" else ("ctranslate2",):
+        for kind, peer in {"ctranslate2": "ctranslate2", "huggingface": "transformers"}.items():
+            if not any(way.startswith(peer) for way in ways) or (size, kind) == ("bundled", "huggingface"):
+                continue
             words = ["limelight", "export", "--model", str(run), "--to", kind, "-o", str(folder / kind)]
             subprocess.run([sys.executable, "-m", *words], check=True, stdout=subprocess.DEVNULL)
         missing = {

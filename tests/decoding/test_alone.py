@@ -23,6 +23,7 @@ from limelight.decoding.utf8 import Utf8
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Query, Seq2Seq
+from limelight.models.transformer import SSRULayer
 from tests.models.helpers import make_model, transformer
 
 pytestmark = pytest.mark.skipif(int8_kind() is not CompiledInt8Linear, reason="needs numba and avx2")
@@ -36,6 +37,8 @@ CONFIGS = {
     "untied": transformer(norm="pre", activation="swish", tie="none", output_bias=True),
     "deep": transformer(encoder_layers=1, decoder_layers=3, sinusoid_layout="halves", heads=2, head_size=17),
     "rotary": transformer(positions="rotary", norm="pre", head_size=6, value_size=3),
+    "ssru": transformer(decoder_autoreg="ssru", decoder_layers=3),
+    "ssru-rotary": transformer(decoder_autoreg="ssru", norm="pre", positions="rotary"),
 }
 LONGEST = 17
 """So many tokens fit into the learned positions."""
@@ -290,3 +293,5 @@ def test_weights_are_in_memory_once(model: Seq2Seq) -> None:
         stack, own = network.decoder_network.first.values[number], layer.feed_forward.inner.packed.values
         assert np.shares_memory(stack, own)
         assert own.ctypes.data % 64 == 0
+        first = layer.ssru if isinstance(layer, SSRULayer) else layer.attention
+        assert np.shares_memory(network.decoder_attention.first.values[number], first.joint_proj.packed.values)

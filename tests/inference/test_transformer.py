@@ -35,6 +35,13 @@ def test_a_transformer_is_packed_once() -> None:
     assert shapes == [*2 * [*SELF, *NETWORK], *2 * [*SELF, *CROSS, *NETWORK], (28, D_MODEL)]
 
 
+def test_an_ssru_is_packed_once() -> None:
+    """Its two products are one; there is no projection of the output."""
+    shapes = packed_shapes(pack_transformer, make_model(transformer(decoder_autoreg="ssru")))
+    layer = [(2 * D_MODEL, D_MODEL), *CROSS, *NETWORK]
+    assert shapes == [*2 * [*SELF, *NETWORK], *2 * layer, (28, D_MODEL)]
+
+
 def test_a_decoder_alone_is_packed_once() -> None:
     assert packed_shapes(pack_decoder_only, make_model(decoder_only())) == [*2 * [*SELF, *NETWORK], (28, D_MODEL)]
 

@@ -54,6 +54,12 @@ def check(found: dict, expected: np.ndarray) -> None:
         np.testing.assert_allclose(array(found["mixed"]) @ array(found["energy"]), scores, atol=1e-5)
 
 
+def test_a_decoder_without_self_attention_has_none_to_look_up(seed):
+    model = make_model(transformer(decoder_autoreg="ssru")).eval()
+    with pytest.raises(UserError, match=r"decoder of this model has no self-attention \(model.decoder_autoreg=ssru\)"):
+        look_up(model, [3, 4], [5, 6, 7], kind="decoder_self", layer=0, head=1, row=1)
+
+
 def test_the_future_is_masked(seed):
     model = make_model(transformer()).eval()
     found = look_up(model, [3, 4], [5, 6, 7], kind="decoder_self", layer=0, head=1, row=1)

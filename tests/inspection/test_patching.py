@@ -48,7 +48,11 @@ def run(model, source, prefix, change=lambda where, depth, hidden: hidden) -> di
     return {**seen, "D": float(logits[7] - logits[11])}
 
 
-@pytest.mark.parametrize("changed", [{}, {"norm": "pre", "positions": "rotary", "encoder_layers": 3}], ids=str)
+@pytest.mark.parametrize(
+    "changed",
+    [{}, {"norm": "pre", "positions": "rotary", "encoder_layers": 3}, {"decoder_autoreg": "ssru"}],
+    ids=str,
+)
 def test_effects_are_those_of_a_loop(seed, changed):
     model = exact_model(transformer(**changed))
     given = sides()

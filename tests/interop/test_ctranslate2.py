@@ -60,6 +60,9 @@ def test_models_that_cannot_go_there(tmp_path: Path) -> None:
     additive = make_stored(tmp_path / "additive", transformer(score="additive"), joint)
     with pytest.raises(UserError, match=r"additive: .* model.score=additive: its attention is the scaled dot product$"):
         export_ctranslate2(additive, tmp_path / "out")
+    ssru = make_stored(tmp_path / "ssru", transformer(decoder_autoreg="ssru"), joint)
+    with pytest.raises(UserError, match=r"ssru: .* model.decoder_autoreg=ssru: its decoders have self-attention$"):
+        export_ctranslate2(ssru, tmp_path / "out")
     recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
     with pytest.raises(UserError, match=r"model.family=recurrent: CTranslate2 runs Transformers"):
         export_ctranslate2(recurrent, tmp_path / "out")

@@ -44,6 +44,10 @@ def test_what_transformers_leaves_out_has_its_defaults() -> None:
         (transformer(positions="learned"), "model.positions=learned"),
         (transformer(head_size=6), "model.head_size=6"),
         (transformer(score="dot"), "model.score=dot: the attention of a Marian model is the scaled dot product"),
+        (
+            transformer(decoder_autoreg="ssru"),
+            "model.decoder_autoreg=ssru: the decoder of transformers' Marian has self",
+        ),
         (transformer(value_size=6), "model.value_size=6: the heads of a Marian model share its width among them"),
     ],
 )

@@ -83,6 +83,9 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
     for score in POSITIONAL:
         yield f"transformer-{score}", transformer(score=score, positions="none")
     yield "transformer-local-rotary", transformer(score="local", positions="rotary", value_size=3)
+    yield "transformer-ssru", transformer(decoder_autoreg="ssru")
+    yield "transformer-ssru-pre-rotary", transformer(decoder_autoreg="ssru", norm="pre", positions="rotary")
+    yield "transformer-ssru-learned", transformer(decoder_autoreg="ssru", positions="learned", max_positions=17)
     yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
 
     for cell in ("rnn", "gru", "lstm"):

@@ -22,6 +22,7 @@ from limelight.pipelines.explain import (
     Question,
     changed_heads,
     explain,
+    explain_whole,
     explained_page,
     head_weights,
     layers_of,
@@ -68,6 +69,20 @@ def test_the_translation_is_that_of_translate_and_the_weights_are_those_of_the_m
         assert document["translation"]["log_probability"] == pytest.approx(found.log_probability, abs=1e-3)
     assert len(document["steps"]) == len(document["sides"]["target"]["tokens"])
     assert document["beam"]["beam_size"] == 3
+
+
+def test_a_decoder_without_self_attention_is_explained_by_the_rest():
+    one = translator(transformer(decoder_autoreg="ssru"))
+    document = json.loads(json.dumps(explain_whole(one, Question(TEXT, beam_size=2)), allow_nan=False))
+    jsonschema.validate(document, SCHEMA)
+    assert [kind["name"] for kind in document["kinds"]] == ["cross", "encoder_self"]
+    assert list(document["measures"]["contributions"]) == ["cross", "encoder_self"]
+    with pytest.raises(
+        UserError, match="this model has no attention of the kind decoder_self; it has encoder_self, cr"
+    ):
+        head_weights(one, Question(TEXT, target=(5, 6, 7)), "decoder_self", 0, 0)
+    with pytest.raises(UserError, match=r"unknown attention 'decoder\.0\.self'; the model has encoder\.0\.self, "):
+        explain(one, Question(TEXT, off={"decoder.0.self": [0]}))
 
 
 def test_a_page_holds_the_look_ups_of_the_head_that_aligns_best():

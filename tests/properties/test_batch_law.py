@@ -29,6 +29,7 @@ MODELS = {
     "post": TransformerConfig(**SIZES),
     "pre": TransformerConfig(**SIZES, norm="pre", activation="gelu", positions="learned", max_positions=200),
     "rotary": TransformerConfig(**SIZES, norm="pre", positions="rotary"),
+    "ssru": TransformerConfig(**SIZES, norm="pre", positions="rotary", decoder_autoreg="ssru"),
 }
 
 

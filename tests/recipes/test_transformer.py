@@ -4,6 +4,7 @@ import pytest
 
 from limelight.config.recipes import base, big, tiny
 from limelight.models.families import count_parameters
+from limelight.recipes import find_recipe
 from limelight.training.optimization.optimizer import rate_of
 from tests.recipes.helpers import outline
 
@@ -30,6 +31,15 @@ def test_the_papers_table_3(recipe, millions: int, tolerance: float) -> None:
     config = recipe()
     assert config.tokens.vocabulary_size == 37_000
     assert count_parameters(outline(config, pieces=37_000)) == pytest.approx(millions * 1e6, rel=tolerance)
+
+
+def test_ssru_differs_from_deep_in_the_decoder_alone() -> None:
+    """Two square maps and a bias in place of four and their biases, in each of two layers."""
+    with_attention, with_unit = find_recipe("deep-6-2"), find_recipe("ssru-6-2")
+    model = with_unit.model.model_copy(update={"decoder_autoreg": "self-attention"})
+    assert with_unit.model_copy(update={"recipe": "deep-6-2", "model": model}) == with_attention
+    counts = [count_parameters(outline(each, pieces=1000)) for each in (with_attention, with_unit)]
+    assert counts[0] - counts[1] == 2 * (2 * 256**2 + 3 * 256)
 
 
 def test_the_papers_training() -> None:

@@ -21,6 +21,11 @@ from tests.models.helpers import random_batch
 TEXTS = ["the red cat sleeps", "a green house stands here", "die rote Katze schläft", "ein grünes Haus steht hier"]
 CONFIGS = {
     "transformer": RunConfig(model=TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)),
+    "ssru": RunConfig(
+        model=TransformerConfig(
+            encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12, decoder_autoreg="ssru", positions="rotary"
+        )
+    ),
     "recurrent": RunConfig(model=RecurrentConfig(embedding=7, hidden=11, score_size=5)),
 }
 

@@ -127,6 +127,10 @@ def test_a_model_that_cannot_be_compiled_as_a_whole_is_refused(tmp_path: Path) -
         go(tiny_run(tmp_path / "text", model), tmp_path / "run", compile=True)
     assert not (tmp_path / "run" / "config.yaml").exists()
     require_compilable(make_model(decoder_only()))
+    with pytest.raises(
+        UserError, match=r"training\.compile=true: model\.decoder_autoreg=ssru runs a loop .*; leave one"
+    ):
+        require_compilable(make_model(transformer(decoder_autoreg="ssru")))
 
 
 def test_dropout_draws_the_same_bytes_where_it_is_traced(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

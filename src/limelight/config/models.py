@@ -106,6 +106,10 @@ class TransformerConfig(_Stack):
     family: Literal["transformer"] = "transformer"
     encoder_layers: Depth = 6
     decoder_layers: Depth = 6
+    decoder_autoreg: Literal["self-attention", "ssru"] = "self-attention"
+    """What reads the target so far, by Marian's name: masked self-attention as in the paper, or a recurrent unit that
+    takes the same time at every position (Kim et al. 2019). Rotary positions, and scores that see positions, then order
+    the source alone; the unit itself reads the target in order."""
     tie: Literal["three-way", "two-way", "none"] = "three-way"
     """Which of source embedding, target embedding and output projection share one matrix (two-way: the last two)."""
     output_bias: bool = False

@@ -167,6 +167,14 @@ def deep_8_1() -> RunConfig:
     return _deep(8, 1)
 
 
+def ssru_6_2() -> RunConfig:
+    """Kim et al. 2019, "From Research to Production and Back", at d=256: `deep-6-2` with a recurrent unit
+    (SSRU) in place of the decoder's self-attention."""
+    recipe = deep_6_2()
+    model = recipe.model.model_copy(update={"decoder_autoreg": "ssru"})
+    return recipe.model_copy(update={"recipe": "ssru-6-2", "model": model})
+
+
 def demo() -> RunConfig:
     """Learns a phrase grammar in two minutes on two cores; no paper, for demonstration."""
     return RunConfig(

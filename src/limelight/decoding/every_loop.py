@@ -23,20 +23,21 @@ LONG = 80
 
 
 def run_every_loop() -> None:
-    """Decode in each precision that has loops, with and without rotary positions, and with each activation."""
+    """Decode in each precision that has loops, with and without rotary positions, with each activation, and with a
+    recurrent decoder."""
     with torch.random.fork_rng(devices=[]):
-        for precision, positions, activation in (
-            ("int8", "sinusoidal", "relu"), ("int8", "rotary", "swish"), ("fp32", "sinusoidal", "relu"),
-            ("fp32", "rotary", "relu"),
+        for precision, positions, activation, decoder in (
+            ("int8", "sinusoidal", "relu", "self-attention"), ("int8", "rotary", "swish", "self-attention"),
+            ("fp32", "sinusoidal", "relu", "self-attention"), ("fp32", "rotary", "relu", "self-attention"),
+            ("int8", "rotary", "relu", "ssru"), ("fp32", "rotary", "relu", "ssru"),
         ):  # fmt: skip
-            _decode(precision, positions, activation)
+            _decode(precision, positions=positions, activation=activation, decoder_autoreg=decoder)
 
 
-def _decode(precision: str, positions: str, activation: str) -> None:
-    config = TransformerConfig(
-        d_model=16, heads=2, d_ff=16, encoder_layers=1, decoder_layers=1, positions=positions, activation=activation,
-        norm="pre",
-    )  # fmt: skip
+def _decode(precision: str, **settings: str) -> None:
+    config = TransformerConfig.model_validate(
+        {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1, "norm": "pre", **settings}
+    )
     model = build_transformer(config, VOCABULARY, VOCABULARY).eval()
     everything = np.arange(VOCABULARY - 1)
     short = ShortOutput(

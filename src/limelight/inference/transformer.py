@@ -13,7 +13,17 @@ from torch import Tensor, nn
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
 from limelight.inference.linear import MakeLinear, shared
 from limelight.layers.feed_forward import FeedForward
-from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer, Stack, Transformer
+from limelight.models.transformer import (
+    SSRU,
+    CrossAttentionLayer,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    Layer,
+    SSRULayer,
+    Stack,
+    Transformer,
+)
 from limelight.models.transformer.halves import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer.layers import Sublayer
 from limelight.shapes import Float, Int
@@ -64,10 +74,25 @@ class PackedCrossAttention(MultiHeadAttention):
         return self.prepare_keys(keys, rotate, positions), values
 
 
+class PackedSSRU(SSRU):
+    """The recurrent unit with packed weights; one product for its input and its gate."""
+
+    def __init__(self, ssru: SSRU, linear: MakeLinear) -> None:
+        nn.Module.__init__(self)
+        self.joint_proj = _joined(linear, ssru.input_proj, ssru.forget_proj)
+
+    def project(
+        self, inputs: Float[Tensor, "batch length model"]
+    ) -> tuple[Float[Tensor, "batch length model"], Float[Tensor, "batch length model"]]:
+        new, forget = self.joint_proj(inputs).chunk(2, dim=-1)
+        return new, forget
+
+
 def _joined(linear: MakeLinear, *layers: nn.Linear) -> nn.Module:
-    """One layer for several layers with the same input."""
+    """One layer for several layers with the same input; the bias of those without one is zero."""
     weight = torch.cat([layer.weight.detach() for layer in layers])
-    return linear(weight, torch.cat([layer.bias.detach() for layer in layers]))
+    biases = [weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias.detach() for layer in layers]
+    return linear(weight, torch.cat(biases))
 
 
 class PackedFeedForward(nn.Module):
@@ -91,10 +116,10 @@ LayerT = TypeVar("LayerT", EncoderLayer, CausalLayer)
 def pack_transformer(model: Transformer, linear: MakeLinear) -> Transformer:
     """The model with linear layers made by `linear`."""
     encoder = [_layer(EncoderLayer, layer, linear) for layer in cast(Sequence[EncoderLayer], model.encoder.layers)]
-    decoder = [_decoder_layer(layer, linear) for layer in cast(Sequence[DecoderLayer], model.decoder.layers)]
+    decoder = [_decoder_layer(layer, linear) for layer in cast(Sequence[CrossAttentionLayer], model.decoder.layers)]
     return Transformer(
         _stack(Encoder, model.encoder, encoder),
-        _stack(Decoder, model.decoder, decoder),
+        _stack(type(model.decoder), model.decoder, decoder),
         linear(*model.output_weights()),
         start_id=model.start_id,
         end_id=model.end_id,
@@ -128,7 +153,17 @@ def _layer(kind: type[LayerT], layer: LayerT, linear: MakeLinear) -> LayerT:
     )
 
 
-def _decoder_layer(layer: DecoderLayer, linear: MakeLinear) -> DecoderLayer:
+def _decoder_layer(layer: CrossAttentionLayer, linear: MakeLinear) -> CrossAttentionLayer:
+    if isinstance(layer, SSRULayer):
+        return SSRULayer(
+            PackedSSRU(layer.ssru, linear),
+            PackedCrossAttention(layer.cross_attention, linear),
+            PackedFeedForward(cast(FeedForward, layer.feed_forward), linear),
+            ssru_sublayer=_sublayer(layer.ssru_sublayer),
+            cross_sublayer=_sublayer(layer.cross_sublayer),
+            feed_forward_sublayer=_sublayer(layer.feed_forward_sublayer),
+        )
+    assert isinstance(layer, DecoderLayer)
     return DecoderLayer(
         PackedSelfAttention(layer.attention, linear),
         PackedCrossAttention(layer.cross_attention, linear),

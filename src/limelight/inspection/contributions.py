@@ -14,7 +14,8 @@ vectors T_ij, the residual connection included, and each of them has the share
 
     c_ij = max(0, ||y_i||_1 - ||y_i - T_ij||_1)        divided by the sum over j
 
-of it. The shares of successive layers are multiplied. Feed-forward networks mix no positions.
+of it. The shares of successive layers are multiplied. Feed-forward networks mix no positions. The SSRU of a decoder
+without self-attention is such a sum, too (`forward_pass.Recurrence`); it has no heads and no weights.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.inspection.forward_pass import Part, Parts, forward_pass
+from limelight.inspection.forward_pass import Part, Parts, Recurrence, forward_pass
 from limelight.models.interface import KeepHeads, Seq2Seq
 from limelight.shapes import Float
 
@@ -56,7 +57,7 @@ class TokenContributions(NamedTuple):
 def contributions(
     model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
 ) -> dict[str, Contributions]:
-    """The contributions of each kind of attention (`cross`, `encoder_self`, `decoder_self`).
+    """The contributions of each kind of attention that the model has (`cross`, `encoder_self`, `decoder_self`).
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
@@ -77,10 +78,13 @@ def of_parts(parts: Parts) -> dict[str, Contributions]:
     """The contributions, from the sub-layers of a sentence pair."""
     found = {}
     with torch.inference_mode():
-        for kind, layers in parts.items():
+        for kind, every in parts.items():
+            layers = [each for each in every if isinstance(each, Part)]
+            if not layers:
+                continue
             norms = torch.stack([each.transformed.norm(dim=-1) for each in layers])
             weights = torch.stack([each.weights for each in layers])
-            whole = torch.stack([_summed(each).norm(dim=-1) for each in layers])
+            whole = torch.stack([each.summed.norm(dim=-1) for each in layers])
             found[kind] = Contributions(*map(_array, (norms, weights * norms[:, :, None], whole)))
     return found
 
@@ -88,8 +92,8 @@ def of_parts(parts: Parts) -> dict[str, Contributions]:
 def followed(parts: Parts) -> TokenContributions:
     """The shares of all tokens in each target token, from the sub-layers of a sentence pair."""
     with torch.inference_mode():
-        source_size, target_size = (parts[kind][0].weights.shape[-1] for kind in ("encoder_self", "decoder_self"))
-        at = parts["cross"][0].weights
+        source_size, target_size = (len(parts[kind][0].inputs) for kind in ("encoder_self", "decoder_self"))
+        at = parts["cross"][0].inputs
         mixed = torch.eye(source_size, dtype=at.dtype, device=at.device)
         for part in parts["encoder_self"]:
             mixed = _shares(part)[:, :-1] @ mixed
@@ -102,10 +106,10 @@ def followed(parts: Parts) -> TokenContributions:
         return TokenContributions(_array(source), _array(prefix))
 
 
-def _shares(part: Part, *, residual_apart: bool = False) -> Float[Tensor, "rows shares"]:
+def _shares(part: Part | Recurrence, *, residual_apart: bool = False) -> Float[Tensor, "rows shares"]:
     """The share of each column in each row. The residual of a row belongs to its own column, or it is the last column
     (`residual_apart`), which else is zero."""
-    terms = _summed(part)  # (rows, columns, model)
+    terms = part.summed  # (rows, columns, model)
     rows = torch.arange(len(part.inputs), device=terms.device)
     if residual_apart:
         terms = torch.cat([terms, part.inputs[:, None]], dim=1)
@@ -120,11 +124,6 @@ def _shares(part: Part, *, residual_apart: bool = False) -> Float[Tensor, "rows 
     alone = torch.zeros_like(near)  # where no vector is near the sum, the position stays its own
     alone[rows, -1 if residual_apart else rows] = 1
     return torch.where(total > 0, near / total.clamp(min=torch.finfo(near.dtype).tiny), alone)
-
-
-def _summed(part: Part) -> Float[Tensor, "rows columns model"]:
-    """sum_h alpha^h_ij f^h(x_j)"""
-    return torch.einsum("hij,hjd->ijd", part.weights, part.transformed)
 
 
 def _array(values: Tensor) -> Array:

@@ -12,8 +12,9 @@ from limelight.attention.attend import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.errors import UserError
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
+from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer, Sublayer
 from limelight.models.transformer.model import Transformer, kept_heads
+from limelight.models.transformer.ssru import SSRU, SSRULayer
 from limelight.shapes import Bool, Float
 
 Ids = tuple[Sequence[int], Sequence[int]]
@@ -33,9 +34,27 @@ class Part(NamedTuple):
     deviation: Float[Tensor, " rows"] | None
     """By which a normalization after the sub-layer divides, which then multiplies by `scale`; None without one."""
 
+    @property
+    def summed(self) -> Float[Tensor, "rows columns model"]:
+        """sum_h alpha^h_ij f^h(x_j): what each position takes from each."""
+        return torch.einsum("hij,hjd->ijd", self.weights, self.transformed)
 
-Parts = Mapping[str, Sequence[Part]]
-"""The sub-layers of each kind of attention (`cross`, `encoder_self`, `decoder_self`), the lowest first."""
+
+class Recurrence(NamedTuple):
+    """An SSRU for one sentence. With m_i = [c_i > 0] for ReLU, it is the sum of vectors sum_j m_i f_i ... f_(j+1)
+    (1 - f_j) W x_j, the products by component."""
+
+    summed: Float[Tensor, "rows columns model"]
+    """The vectors that are summed."""
+    inputs: Float[Tensor, "rows model"]
+    outputs: Float[Tensor, "rows model"]
+    scale: Float[Tensor, " model"]
+    deviation: Float[Tensor, " rows"] | None
+
+
+Parts = Mapping[str, Sequence[Part | Recurrence]]
+"""The sub-layers of each kind of attention (`cross`, `encoder_self`, `decoder_self`), the lowest first; a recurrence
+takes the place of `decoder_self`."""
 
 
 class Pass(NamedTuple):
@@ -91,16 +110,17 @@ def _sizes(pair: Ids) -> dict[str, tuple[int, int]]:
     return {"cross": (target, source), "encoder_self": (source, source), "decoder_self": (target, target)}
 
 
-def _alone(part: Part, row: int, rows: int, columns: int) -> Part:
+def _alone(part: Part | Recurrence, row: int, rows: int, columns: int) -> Part | Recurrence:
     """The part of one sentence of a batch, without padding."""
-    return Part(
-        part.weights[row, :, :rows, :columns],
-        part.transformed[row, :, :columns],
+    rest = (
         part.inputs[row, :rows],
         part.outputs[row, :rows],
         part.scale,
         None if part.deviation is None else part.deviation[row, :rows],
     )
+    if isinstance(part, Recurrence):
+        return Recurrence(part.summed[row, :rows, :columns], *rest)
+    return Part(part.weights[row, :, :rows, :columns], part.transformed[row, :, :columns], *rest)
 
 
 class _Run:
@@ -108,7 +128,7 @@ class _Run:
 
     def __init__(self, model: Transformer, keep_heads: KeepHeads | None) -> None:
         self.model, self.keep_heads = model, keep_heads
-        self.parts: dict[str, list[Part]] = {"cross": [], "encoder_self": [], "decoder_self": []}
+        self.parts: dict[str, list[Part | Recurrence]] = {"cross": [], "encoder_self": [], "decoder_self": []}
 
     def encoder(self, source: Tensor, may_attend: Bool[Tensor, "batch 1 1 source"]) -> list[Tensor]:
         """The states: layers + 1 times (batch, source, model)."""
@@ -127,10 +147,13 @@ class _Run:
         sources = self.model.decoder.project_memory(self.model.encoder.leave(encoded), may_attend)
         hidden, rotate = self.model.decoder.enter(read)
         found = [hidden]
-        for depth, layer in enumerate(cast(list[DecoderLayer], list(self.model.decoder.layers))):
-            projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
-            place = ("decoder_self", f"decoder.{depth}.self")
-            hidden = self._attend(place, layer.attention, layer.attention_sublayer, hidden, projected)
+        for depth, layer in enumerate(cast(list[CrossAttentionLayer], list(self.model.decoder.layers))):
+            if isinstance(layer, DecoderLayer):
+                projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
+                place = ("decoder_self", f"decoder.{depth}.self")
+                hidden = self._attend(place, layer.attention, layer.attention_sublayer, hidden, projected)
+            else:
+                hidden = self._recur(cast(SSRULayer, layer), hidden)
             queries = layer.cross_attention.project_queries(layer.cross_sublayer.before(hidden))
             projected = queries, sources[depth].keys, sources[depth].values
             place = ("cross", f"decoder.{depth}.cross")
@@ -160,9 +183,33 @@ class _Run:
         transformed = values @ out
         if kept is not None:
             transformed = transformed * (kept[0] if kept.dim() == 2 else kept).to(out.dtype)[:, None, None]
-        deviation = None
-        if not sublayer.norm_first:
-            deviation = ((hidden + output).var(dim=-1, unbiased=False) + sublayer.norm.eps).sqrt()
         assert weights is not None
+        deviation = _deviation(sublayer, hidden + output)
         self.parts[kind].append(Part(weights, transformed, hidden, after, sublayer.norm.weight, deviation))
         return after
+
+    def _recur(self, layer: SSRULayer, hidden: Tensor) -> Tensor:
+        """The output of an SSRU, whose part is kept."""
+        sublayer = layer.ssru_sublayer
+        given = sublayer.before(hidden)
+        after, deviation = layer.recur(hidden), _deviation(sublayer, hidden + layer.ssru(given))
+        part = Recurrence(_terms(layer.ssru, given), hidden, after, sublayer.norm.weight, deviation)
+        self.parts["decoder_self"].append(part)
+        return after
+
+
+def _deviation(sublayer: Sublayer, total: Float[Tensor, "batch rows model"]) -> Float[Tensor, "batch rows"] | None:
+    """By which a normalization after the sub-layer divides."""
+    return None if sublayer.norm_first else (total.var(dim=-1, unbiased=False) + sublayer.norm.eps).sqrt()
+
+
+def _terms(ssru: SSRU, inputs: Float[Tensor, "batch rows model"]) -> Float[Tensor, "batch rows columns model"]:
+    """The vectors whose sums over the columns are the outputs of the unit."""
+    new, forget = ssru.prepare(inputs)
+    cell, rows = torch.zeros_like(new), []
+    for row in range(new.shape[1]):
+        cell = cell * forget[:, row : row + 1]
+        cell[:, row] = (1 - forget[:, row]) * new[:, row]
+        rows.append(cell)
+    terms = torch.stack(rows, dim=1)
+    return terms * (terms.sum(dim=2, keepdim=True) > 0)

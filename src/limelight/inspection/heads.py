@@ -11,7 +11,7 @@ from limelight.attention.multi_head import MultiHeadAttention
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent.model import AttentiveDecoder, Recurrent
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 
 Heads = Mapping[str, Sequence[float] | Tensor]
@@ -24,8 +24,9 @@ def attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
     if isinstance(model, Transformer):
         for depth, below in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
             found[f"encoder.{depth}.self"] = below.attention
-        for depth, layer in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
-            found[f"decoder.{depth}.self"] = layer.attention
+        for depth, layer in enumerate(cast(list[CrossAttentionLayer], list(model.decoder.layers))):
+            if isinstance(layer, DecoderLayer):
+                found[f"decoder.{depth}.self"] = layer.attention
             found[f"decoder.{depth}.cross"] = layer.cross_attention
     return found
 

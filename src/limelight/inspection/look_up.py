@@ -17,8 +17,9 @@ from limelight.inspection.page_data import packed
 from limelight.inspection.words import END_PIECE, drawable, readable
 from limelight.models.interface import KeepHeads, LanguageModel, Seq2Seq, eval_mode
 from limelight.models.recurrent.model import AttentiveDecoder, BahdanauDecoder, Recurrent
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer, kept_heads
+from limelight.models.transformer.ssru import SSRULayer
 from limelight.tokens import Tokenizer
 
 CANDIDATES = 10
@@ -214,6 +215,8 @@ def _compared(model: Seq2Seq, batch: Batch, kind: str, layer: int, keep_heads: K
             raise UserError(f"there is no layer {layer}: there are {len(layers)}, they count from 0")
         if kind == "encoder_self":
             return _of_encoder(model, batch, layer, keep_heads)
+        if kind == "decoder_self" and not isinstance(model.decoder.layers[layer], DecoderLayer):
+            raise UserError("the decoder of this model has no self-attention (model.decoder_autoreg=ssru)")
         return _of_decoder(model, batch, layer, keep_heads, cross=kind == "cross")
     if isinstance(model, Recurrent) and isinstance(model.decoder, AttentiveDecoder) and (kind, layer) == ("cross", 0):
         return _of_recurrent(model, model.decoder, batch, keep_heads)
@@ -236,7 +239,7 @@ def _of_decoder(model: Transformer, batch: Batch, layer: int, keep_heads: KeepHe
     memory, _ = model.encoder(batch.source, batch.source_valid, keep_heads=keep_heads)
     sources = model.decoder.project_memory(memory, permit_keys(batch.source_valid))
     hidden, rotate = model.decoder.enter(batch.target_in)
-    each = cast(list[DecoderLayer], list(model.decoder.layers))
+    each = cast(list[CrossAttentionLayer], list(model.decoder.layers))
     kept = [[kept_heads(keep_heads, f"decoder.{depth}.{of}") for of in ("self", "cross")] for depth in range(len(each))]
     for depth, below in enumerate(each[:layer]):
         self_kept, cross_kept = kept[depth]
@@ -244,9 +247,13 @@ def _of_decoder(model: Transformer, batch: Batch, layer: int, keep_heads: KeepHe
         hidden = output.features
     here, length = each[layer], hidden.shape[1]
     if not cross:
+        assert isinstance(here, DecoderLayer)
         queries, keys, values = here.attention.project_self(here.attention_sublayer.before(hidden), rotate)
         return _first(queries, keys, values, here.attention.score, causal_mask(length, length, device=hidden.device))
-    hidden = here.attend_self(hidden, causal=True, rotate=rotate, keep_heads=kept[layer][0]).hidden
+    if isinstance(here, DecoderLayer):
+        hidden = here.attend_self(hidden, causal=True, rotate=rotate, keep_heads=kept[layer][0]).hidden
+    else:
+        hidden = cast(SSRULayer, here).recur(hidden)
     queries = here.cross_attention.project_queries(here.cross_sublayer.before(hidden))
     source, score = sources[layer], here.cross_attention.score
     return _first(queries, source.keys, source.values, score, batch.source_valid[0].expand(length, -1))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from limelight.inspection.batches import grouped
 from limelight.inspection.contributions import Contributions, TokenContributions, followed, of_parts
 from limelight.inspection.erasure import Drops, Rows, erasures_of
-from limelight.inspection.forward_pass import forward_passes
+from limelight.inspection.forward_pass import Part, forward_passes
 from limelight.inspection.layers import LayerPrediction, LayerTranslation, predictions_after, translations_after
 from limelight.models.interface import KeepHeads, Seq2Seq
 
@@ -59,7 +59,7 @@ def _measured(
     drops = erasures_of(model, pairs, keep_heads=keep_heads)
     return [
         Measures(
-            np.stack([part.weights.float().cpu().numpy() for part in found.parts["cross"]]),
+            np.stack([part.weights.float().cpu().numpy() for part in found.parts["cross"] if isinstance(part, Part)]),
             of_parts(found.parts),
             followed(found.parts),
             lost,

@@ -25,7 +25,7 @@ from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq, eval_mode
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, SourceView
+from limelight.models.transformer.layers import CrossAttentionLayer, EncoderLayer, SourceView
 from limelight.models.transformer.model import Transformer
 from limelight.shapes import Float
 
@@ -93,7 +93,7 @@ class _Run:
     def __init__(self, model: Transformer, batch: Batch, sides: Sides) -> None:
         self.model, self.sides, self.batch = model, sides, batch
         self.encoder_layers = cast(list[EncoderLayer], list(model.encoder.layers))
-        self.decoder_layers = cast(list[DecoderLayer], list(model.decoder.layers))
+        self.decoder_layers = cast(list[CrossAttentionLayer], list(model.decoder.layers))
         hidden, self.rotate = model.encoder.enter(batch.source)
         self.encoder_states = [hidden]
         for layer in self.encoder_layers:

@@ -86,6 +86,8 @@ def _refused(config: ModelConfig) -> Iterator[str]:
         return
     if config.score != "scaled_dot":
         yield f"model.score={config.score}: its attention is the scaled dot product"
+    if config.decoder_autoreg != "self-attention":
+        yield f"model.decoder_autoreg={config.decoder_autoreg}: its decoders have self-attention"
     if config.positions == "none":
         yield "model.positions=none: its models have positions"
     for setting in odd_heads(config):

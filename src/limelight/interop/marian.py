@@ -122,6 +122,8 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
             "model.norm=pre: a Marian model normalizes after each sub-layer, which is another function; "
             "`--to ctranslate2` takes this model, or train one with model.norm=post"
         )
+    if config.decoder_autoreg != "self-attention":
+        yield f"model.decoder_autoreg={config.decoder_autoreg}: the decoder of transformers' Marian has self-attention"
     if config.positions != "sinusoidal":
         yield f"model.positions={config.positions}: a Marian model has sinusoids"
     if config.score != "scaled_dot":

@@ -121,6 +121,18 @@ class Past:
         """Number of columns."""
         return self.layers[0][0].length if self.layers else 0
 
+    def most_read(self, ages: Int[Tensor, " batch"]) -> int:
+        """A number of positions that no age exceeds."""
+        return self.length
+
+    def advanced(
+        self,
+        layers: tuple[tuple[Columns, Columns], ...],
+        may_attend: Bool[Tensor, "batch width columns"] | None,
+    ) -> "Past":
+        """The past after one more position."""
+        return Past(layers, may_attend, self.width)
+
     def next_permission(self, batch: int, device: torch.device) -> Bool[Tensor, "batch width columns"] | None:
         """`may_attend` extended by one position, in which each hypothesis may attend only to its own column."""
         if self.may_attend is None and self.width == 1:
@@ -180,6 +192,36 @@ class Past:
         layers = tuple((keys.pick(places), values.pick(places)) for keys, values in self.layers)
         permitted = self.may_attend.gather(2, places[:, None].expand(-1, self.width, -1))
         return replace(self, layers=layers, may_attend=permitted)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of each recurrent decoder layer: all that it carries, whatever the number of positions."""
+
+    layers: tuple[Float[Tensor, "batch width model"], ...]
+
+    def most_read(self, ages: Int[Tensor, " batch"]) -> int:
+        """A number of positions that no age exceeds."""
+        return int(ages.max())
+
+    def next_permission(self, batch: int, device: torch.device) -> None:
+        """Nothing is attended to."""
+
+    def advanced(self, layers: tuple[Float[Tensor, "batch width model"], ...], may_attend: None) -> "Cells":
+        """The cells after one more position."""
+        return Cells(layers)
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "Cells":
+        """Hypothesis j of sentence i continues `parents[i, j]`."""
+        return Cells(tuple(cell.gather(1, parents[:, :, None].expand_as(cell)) for cell in self.layers))
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "Cells":
+        """A copy of these sentences."""
+        return Cells(tuple(cell[rows] for cell in self.layers))
+
+    def admit(self, fresh: "Cells", places: Int[Tensor, " fresh"]) -> "Cells":
+        """Insert fresh sentences at `places`, in place if there is room."""
+        return Cells(tuple(put_rows(cell, new, places) for cell, new in zip(self.layers, fresh.layers, strict=True)))
 
 
 def put_rows(rows: Tensor, fresh: Tensor, places: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:

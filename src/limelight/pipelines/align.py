@@ -19,7 +19,7 @@ from limelight.inspection.word_alignment import (
     word_weights,
 )
 from limelight.models.interface import Seq2Seq, longest_sequence
-from limelight.models.transformer.layers import DecoderLayer
+from limelight.models.transformer.layers import CrossAttentionLayer
 from limelight.models.transformer.model import Transformer
 from limelight.preparation.word_alignment import grow_final
 from limelight.storage.tables import read_alignment
@@ -186,6 +186,6 @@ def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
 def _cross_shape(model: Seq2Seq) -> tuple[int, int]:
     """Layers and heads of cross-attention."""
     if isinstance(model, Transformer):
-        layers = cast(list[DecoderLayer], list(model.decoder.layers))
+        layers = cast(list[CrossAttentionLayer], list(model.decoder.layers))
         return len(layers), layers[0].cross_attention.heads
     return 1, 1

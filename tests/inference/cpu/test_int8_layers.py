@@ -37,6 +37,8 @@ CONFIGS = {
     "deep": transformer(encoder_layers=1, decoder_layers=3, sinusoid_layout="halves"),
     "rotary": transformer(positions="rotary"),
     "rotary-pre": transformer(positions="rotary", norm="pre", head_size=6, value_size=3),
+    "ssru": transformer(decoder_autoreg="ssru"),
+    "ssru-pre-rotary": transformer(decoder_autoreg="ssru", norm="pre", positions="rotary"),
 }
 
 

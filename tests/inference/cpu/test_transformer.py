@@ -23,6 +23,8 @@ CONFIGS = {
     "split": transformer(d_model=12, head_size=None, activation="gelu"),
     "rotary": transformer(positions="rotary"),
     "rotary-pre": transformer(positions="rotary", norm="pre", head_size=6, value_size=3),
+    "ssru": transformer(decoder_autoreg="ssru"),
+    "ssru-pre-rotary": transformer(decoder_autoreg="ssru", norm="pre", positions="rotary", value_size=3),
 }
 
 

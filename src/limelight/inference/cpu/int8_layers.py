@@ -25,11 +25,12 @@ from limelight.inference.cpu.int8 import (
     select_outputs,
 )
 from limelight.inference.cpu.jit import Integers, Numbers
+from limelight.inference.cpu.ssru import recur
 from limelight.inference.cpu.state import CompiledState
 from limelight.layers.embedding import quantize_rows
 from limelight.layers.feed_forward import ACTIVATIONS
-from limelight.models.transformer import DecoderLayer, Transformer
-from limelight.models.transformer.layers import Layer, Sublayer
+from limelight.models.transformer import CrossAttentionLayer, DecoderLayer, EncoderLayer, Layer, SSRULayer, Transformer
+from limelight.models.transformer.layers import Sublayer
 from limelight.shapes import Float, Int
 
 
@@ -60,6 +61,32 @@ class Int8Attention(NamedTuple):
         """The last product, added to the rows."""
         project_out(context.reshape(len(rows), -1), self.last, self.norm, rows)
 
+    def read_past(
+        self, rows: Numbers, firsts: Integers, past: tuple[Numbers, Numbers], ancestors: Integers, ages: Integers,
+        turns: Numbers | None,
+    ) -> None:  # fmt: skip
+        """Each hypothesis attends to its own past and itself; see `attend_past`."""
+        joint = self.project_in(rows)
+        if turns is not None:
+            rotate(joint, turns, self.heads)
+        context = np.empty((len(rows), self.heads, self.value_size), dtype=np.float32)
+        attend_past(joint, firsts, *past, ancestors, ages, context)
+        self.project_out(rows, context)
+
+
+class Int8SSRU(NamedTuple):
+    """An SSRU with its residual connection."""
+
+    norm: Norm
+    joint: Int8Weights
+
+    def read_past(
+        self, rows: Numbers, firsts: Integers, past: tuple[Numbers, Numbers], ancestors: Integers, ages: Integers,
+        turns: Numbers | None,
+    ) -> None:  # fmt: skip
+        """The unit of each hypothesis; see `advance_cells`."""
+        recur(rows, self.norm, self.joint, firsts, past[0], ancestors, ages)
+
 
 class Int8FeedForward(NamedTuple):
     """The feed-forward network with its residual connection."""
@@ -70,13 +97,14 @@ class Int8FeedForward(NamedTuple):
     outer: Int8Weights
 
 
+def _self_attention(layer: EncoderLayer | DecoderLayer) -> Int8Attention:
+    return Int8Attention.of(layer.attention, cast(Any, layer.attention).joint_proj, layer.attention_sublayer)
+
+
 class Int8Layer:
     """A layer with int8 weights."""
 
     def __init__(self, layer: Layer) -> None:
-        self.attention = Int8Attention.of(
-            layer.attention, cast(Any, layer.attention).joint_proj, layer.attention_sublayer
-        )
         network = cast(Any, layer.feed_forward)
         activation = list(ACTIVATIONS.values()).index(type(network.activation))
         self.network = Int8FeedForward(
@@ -86,36 +114,38 @@ class Int8Layer:
             network.outer.packed,
         )
 
+    def feed_forward(self, rows: Numbers) -> None:
+        """The feed-forward network."""
+        feed_forward(rows, *self.network)
+
+
+class Int8EncoderLayer(Int8Layer):
+    """An encoder layer."""
+
+    def __init__(self, layer: EncoderLayer) -> None:
+        super().__init__(layer)
+        self.attention = _self_attention(layer)
+
     def attend(self, rows: Numbers, firsts: Integers, turns: Numbers | None) -> None:
         """Self-attention of sentences end to end; see `attend_ragged`."""
         joint = torch.from_numpy(self.attention.project_in(rows))
         context = attend_ragged(joint, firsts, self.attention.heads, self.attention.head_size, turns)
         self.attention.project_out(rows, context.numpy())
 
-    def feed_forward(self, rows: Numbers) -> None:
-        """The feed-forward network."""
-        feed_forward(rows, *self.network)
-
 
 class Int8DecoderLayer(Int8Layer):
     """A decoder layer, for one new position of each hypothesis at a time."""
 
-    def __init__(self, layer: DecoderLayer) -> None:
+    def __init__(self, layer: CrossAttentionLayer) -> None:
         super().__init__(layer)
+        if isinstance(layer, SSRULayer):
+            norm = layer.ssru_sublayer
+            joint = cast(Any, layer.ssru).joint_proj.packed
+            self.first: Int8Attention | Int8SSRU = Int8SSRU(_norm_of(norm.norm, first=norm.norm_first), joint)
+        else:
+            self.first = _self_attention(cast(DecoderLayer, layer))
         cross = layer.cross_attention
         self.cross = Int8Attention.of(cross, cross.query_proj, layer.cross_sublayer)
-
-    def attend_past(
-        self, rows: Numbers, firsts: Integers, past: tuple[Numbers, Numbers], ancestors: Integers, ages: Integers,
-        turns: Numbers | None,
-    ) -> None:  # fmt: skip
-        """Each hypothesis attends to its own past and itself; see `attend_past`."""
-        joint = self.attention.project_in(rows)
-        if turns is not None:
-            rotate(joint, turns, self.attention.heads)
-        context = np.empty((len(rows), self.attention.heads, self.attention.value_size), dtype=np.float32)
-        attend_past(joint, firsts, *past, ancestors, ages, context)
-        self.attention.project_out(rows, context)
 
     def attend_source(self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers) -> None:
         """Each hypothesis attends to its source; see `attend_source`."""
@@ -129,8 +159,8 @@ class Int8Layers:
     """The layers of a packed Transformer. Activations must be fp32 on a CPU."""
 
     def __init__(self, packed: Transformer) -> None:
-        self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], packed.encoder.layers)]
-        self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], packed.decoder.layers)]
+        self.encoder = [Int8EncoderLayer(layer) for layer in cast(Sequence[EncoderLayer], packed.encoder.layers)]
+        self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[CrossAttentionLayer], packed.decoder.layers)]
         encoder, decoder = packed.encoder.norm, packed.decoder.norm
         self.encoder_norm = None if encoder is None else _norm_of(encoder, first=True)
         self.decoder_norm = None if decoder is None else _norm_of(decoder, first=True)
@@ -156,7 +186,7 @@ class Int8Layers:
         hidden = rows.detach().numpy()
         ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
-            layer.attend_past(hidden, firsts, (past[0].numpy(), past[1].numpy()), ancestors, ages, turns)
+            layer.first.read_past(hidden, firsts, (past[0].numpy(), past[1].numpy()), ancestors, ages, turns)
             layer.attend_source(hidden, firsts, source[0].numpy(), source[1].numpy(), lengths)
             layer.feed_forward(hidden)
         if self.decoder_norm is not None:

@@ -22,6 +22,7 @@ from limelight.inference.cpu.best_tokens import Surveyed, find_best, find_most_p
 from limelight.inference.cpu.int8 import feed_forward, multiply, normalize, project_in, project_out, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
 from limelight.inference.cpu.simd import TILE, apart
+from limelight.inference.cpu.ssru import recur
 from limelight.inference.cpu.stacks import MAX_TOKENS, Network, Side, norm_at, weights_at
 from limelight.models.interface import Path, Query
 
@@ -89,7 +90,7 @@ class Past(NamedTuple):
     """What the decoder carries from step to step: see `state.py`."""
 
     keys: Numbers
-    """(layers, slots, width, room, heads, head_size)"""
+    """(layers, slots, width, room, heads, head_size); of a recurrent decoder its cells, as keys of one head"""
     values: Numbers
     ancestors: Integers
     """(slots, width, room)"""
@@ -152,7 +153,7 @@ def _embed(side: Side, token: int, place: int, row: Numbers) -> None:
 @expanded
 def _encode(network: Network, source: Integers, places: Integers) -> Numbers:
     """The output of the encoder: (source, model)."""
-    heads, head_size, value_size, activation = network.sizes
+    heads, head_size, value_size, activation, _ = network.sizes
     hidden = np.empty((len(source), network.source.embedding.shape[1]), dtype=np.float32)
     for row in range(len(source)):
         _embed(network.source, source[row], row, hidden[row])
@@ -190,7 +191,7 @@ def _begin(network: Network, source: Integers, slot: int, past: Past) -> None:
 @expanded
 def _step(network: Network, rows: Rows, past: Past) -> Numbers:
     """The output of the decoder for one more position of these hypotheses: (rows, model)."""
-    heads, head_size, value_size, activation = network.sizes
+    heads, head_size, value_size, activation, cell = network.sizes
     count, inner, outer = len(rows.ids), heads * head_size, heads * value_size
     hidden = np.empty((count, network.target.embedding.shape[1]), np.float32)
     for row in range(count):
@@ -200,14 +201,17 @@ def _step(network: Network, rows: Rows, past: Past) -> Numbers:
     sizes = heads, head_size, value_size, inner + outer, inner + outer, 0, inner
     attention, cross, feed = network.decoder_attention, network.cross_attention, network.decoder_network
     for layer in range(len(attention.first.values)):
-        norm = norm_at(attention.norm, layer)
-        project_in(hidden, norm, weights_at(attention.first, layer), joint)
-        if len(network.target.turns):
-            for row in range(count):
-                age = past.ages[rows.slots[row]]
-                rotate(joint[row : row + 1], network.target.turns[age : age + 1], heads)
-        attend_past(joint, rows.firsts, past.keys[layer], past.values[layer], past.ancestors, past.ages, context)
-        project_out(context, weights_at(attention.last, layer), norm, hidden)
+        norm, first = norm_at(attention.norm, layer), weights_at(attention.first, layer)
+        if cell > 0:
+            recur(hidden, norm, first, rows.firsts, past.keys[layer], past.ancestors, past.ages)
+        else:
+            project_in(hidden, norm, first, joint)
+            if len(network.target.turns):
+                for row in range(count):
+                    age = past.ages[rows.slots[row]]
+                    rotate(joint[row : row + 1], network.target.turns[age : age + 1], heads)
+            attend_past(joint, rows.firsts, past.keys[layer], past.values[layer], past.ancestors, past.ages, context)
+            project_out(context, weights_at(attention.last, layer), norm, hidden)
         norm = norm_at(cross.norm, layer)
         project_in(hidden, norm, weights_at(cross.first, layer), queries)
         memory = past.memory[layer]
@@ -462,7 +466,9 @@ def _enter(network: Network, tasks: Tasks, past: Past, beam: Beam, slot: int, se
 @expanded
 def _room(network: Network, tasks: Tasks, slots: int, room: int) -> tuple[Past, Beam]:
     """Slots."""
-    heads, head_size, value_size, _ = network.sizes
+    heads, head_size, value_size, _, cell = network.sizes
+    if cell > 0:
+        heads, head_size, value_size = 1, cell, 0
     layers, width, longest = len(network.memory.values), tasks.width, 0
     for sentence in range(len(tasks.searches)):
         longest = max(longest, tasks.firsts[sentence + 1] - tasks.firsts[sentence])

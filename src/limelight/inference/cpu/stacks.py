@@ -16,7 +16,7 @@ from limelight.inference.cpu.int8_layers import CompiledInt8Linear
 from limelight.inference.cpu.jit import Numbers, compiled
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import ACTIVATIONS
-from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer
+from limelight.models.transformer import CrossAttentionLayer, DecoderLayer, EncoderLayer, SSRULayer, Transformer
 from limelight.models.transformer.layers import Sublayer
 
 MAX_TOKENS = 256
@@ -38,6 +38,8 @@ class Sizes(NamedTuple):
     head_size: int
     value_size: int
     activation: int
+    cell: int
+    """Width of the cells of a recurrent decoder; 0 if the decoder has self-attention."""
 
 
 class Side(NamedTuple):
@@ -60,6 +62,7 @@ class Network(NamedTuple):
     encoder_attention: Sublayers
     encoder_network: Sublayers
     decoder_attention: Sublayers
+    """Of a recurrent decoder, only `first` is used."""
     cross_attention: Sublayers
     decoder_network: Sublayers
     memory: Int8Weights
@@ -86,8 +89,10 @@ def stack_transformer(packed: Transformer, turns: Numbers | None) -> Network | N
     `turns` are those of `MAX_TOKENS` rotary positions, if it has such.
     """
     encoder = cast(list[EncoderLayer], list(packed.encoder.layers))
-    decoder = cast(list[DecoderLayer], list(packed.decoder.layers))
-    attentions = [cast(Any, layer.attention) for layer in (*encoder, *decoder)]
+    decoder = cast(list[CrossAttentionLayer], list(packed.decoder.layers))
+    recurrent = [layer for layer in decoder if isinstance(layer, SSRULayer)]
+    attentive = [layer for layer in decoder if isinstance(layer, DecoderLayer)]
+    attentions = [cast(Any, layer.attention) for layer in (*encoder, *attentive)]
     attentions += [cast(Any, layer.cross_attention) for layer in decoder]
     networks = [cast(Any, layer.feed_forward) for layer in (*encoder, *decoder)]
     activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
@@ -97,10 +102,10 @@ def stack_transformer(packed: Transformer, turns: Numbers | None) -> Network | N
     try:
         return Network(
             _side(packed.encoder, turns),
-            _side(packed.decoder, turns),
+            _side(packed.decoder, None if recurrent else turns),
             _attentions(encoder),
             _networks(encoder),
-            _attentions(decoder),
+            _recurrences(recurrent) if recurrent else _attentions(attentive),
             _stack(
                 [layer.cross_sublayer for layer in decoder],
                 [cast(Any, layer.cross_attention).query_proj for layer in decoder],
@@ -109,7 +114,7 @@ def stack_transformer(packed: Transformer, turns: Numbers | None) -> Network | N
             _networks(decoder),
             _weights([cast(Any, layer.cross_attention).memory_proj for layer in decoder]),
             cast(CompiledInt8Linear, packed.output).packed,
-            Sizes(*sizes.pop(), activations.pop()),
+            Sizes(*sizes.pop(), activations.pop(), packed.decoder.embedding.weight.shape[1] if recurrent else 0),
         )
     except ValueError:  # numpy's, for arrays of different shapes
         return None
@@ -124,7 +129,13 @@ def _attentions(layers: Sequence[EncoderLayer] | Sequence[DecoderLayer]) -> Subl
     )
 
 
-def _networks(layers: Sequence[EncoderLayer] | Sequence[DecoderLayer]) -> Sublayers:
+def _recurrences(layers: Sequence[SSRULayer]) -> Sublayers:
+    joints = [cast(Any, layer.ssru).joint_proj for layer in layers]
+    stack = _stack([layer.ssru_sublayer for layer in layers], joints, joints)
+    return stack._replace(first=stack.last)  # the weights are in memory once
+
+
+def _networks(layers: Sequence[EncoderLayer] | Sequence[CrossAttentionLayer]) -> Sublayers:
     networks = [cast(Any, layer.feed_forward) for layer in layers]
     sublayers = [layer.feed_forward_sublayer for layer in layers]
     return _stack(sublayers, [each.inner for each in networks], [each.outer for each in networks])

@@ -20,9 +20,8 @@ FIRST_ROOM = 64
 """Initial capacity in positions; it doubles when full."""
 
 Pairs = tuple[tuple[Tensor, Tensor], ...]
-Past = tuple[
-    tuple[Float[Tensor, "batch width room heads head_size"], Float[Tensor, "batch width room heads value_size"]], ...
-]
+Past = tuple[tuple[Float[Tensor, "batch width room _ _"], Float[Tensor, "batch width room _ _"]], ...]
+"""The last axes are heads and the size of a key or a value; for cells 1 and the width, without values."""
 Sources = tuple[
     tuple[Float[Tensor, "batch source heads head_size"], Float[Tensor, "batch source heads value_size"]], ...
 ]
@@ -33,7 +32,7 @@ class CompiledState(State):
     """Keys and values of the target so far and of the source, for each decoder layer. A step writes into them."""
 
     past: Past
-    """Keys and values."""
+    """Keys and values; of a recurrent decoder (`SSRUDecoder`) the cells after each position, as keys of one head."""
     ancestors: Int[Tensor, "batch width room"]
     """Index of each hypothesis' ancestor at each position."""
     ages: Int[Tensor, " batch"]
@@ -44,14 +43,22 @@ class CompiledState(State):
     """Number of valid positions of each source."""
 
     @classmethod
-    def begin(cls, sources: Sources, lengths: Int[Tensor, " batch"], width: int) -> "CompiledState":
-        """The state before the first step. Self-attention has as many heads as cross-attention, of the same sizes."""
+    def begin(cls, sources: Sources, lengths: Int[Tensor, " batch"], width: int, *, cell: int = 0) -> "CompiledState":
+        """The state before the first step. Self-attention has as many heads as cross-attention, of the same sizes.
+
+        A recurrent decoder has cells of size `cell` in place of keys, and no values.
+        """
 
         def room(part: Tensor) -> Tensor:
             return part.new_empty(len(part), width, FIRST_ROOM, *part.shape[2:])
 
         ancestors = torch.zeros(len(lengths), width, FIRST_ROOM, dtype=torch.int64)
-        return cls(changed(sources, room), ancestors, torch.zeros_like(lengths), sources, lengths)
+        like = sources
+        if cell:
+            like = tuple(
+                (keys.new_empty(len(keys), 0, 1, cell), keys.new_empty(len(keys), 0, 1, 0)) for keys, _ in sources
+            )
+        return cls(changed(like, room), ancestors, torch.zeros_like(lengths), sources, lengths)
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "CompiledState":
         follow_parents(self.ancestors.numpy(), parents.numpy(), self.ages.numpy())

@@ -18,12 +18,22 @@ from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8_layers import CompiledInt8Linear, Int8Layers
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.sentence import search_for
+from limelight.inference.cpu.ssru import advance_cells
 from limelight.inference.cpu.stacks import MAX_TOKENS, stack_transformer
 from limelight.inference.cpu.state import CompiledState, changed
-from limelight.inference.transformer import PackedSelfAttention
+from limelight.inference.transformer import PackedSelfAttention, PackedSSRU
 from limelight.layers.embedding import RotaryPositions
 from limelight.models.interface import Active, AttentionWeights, KeepHeads, Path, Query, Ranking, Seq2Seq
-from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer, TransformerMemory, TransformerState
+from limelight.models.transformer import (
+    CrossAttentionLayer,
+    DecoderLayer,
+    EncoderLayer,
+    SSRUDecoder,
+    SSRULayer,
+    Transformer,
+    TransformerMemory,
+    TransformerState,
+)
 from limelight.shapes import Bool, Float, Int
 
 
@@ -32,7 +42,7 @@ class ProductLayers:
 
     def __init__(self, packed: Transformer) -> None:
         self.encoder = cast(list[EncoderLayer], list(packed.encoder.layers))
-        self.decoder = cast(list[DecoderLayer], list(packed.decoder.layers))
+        self.decoder = cast(list[CrossAttentionLayer], list(packed.decoder.layers))
         self.leave_encoder, self.leave_decoder = packed.encoder.leave, packed.decoder.leave
         self.least_rows = getattr(packed.output, "least_rows", 1)
         """So many rows of a step its products fill up to; filled up here, it is done once."""
@@ -58,7 +68,10 @@ class ProductLayers:
         row."""
         hidden = functional.pad(rows[None], (0, 0, 0, max(0, self.least_rows - len(rows))))
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
-            hidden = _attend_past(layer, hidden, firsts, past, state, turns)
+            if isinstance(layer, SSRULayer):
+                hidden = _recur(layer, hidden, firsts, past[0], state)
+            else:
+                hidden = _attend_past(cast(DecoderLayer, layer), hidden, firsts, past, state, turns)
             hidden = layer.apply_feed_forward(_attend_source(layer, hidden, firsts, source, state))
         return self.leave_decoder(hidden)[0, : len(rows)]
 
@@ -84,8 +97,17 @@ def _attend_past(
     return layer.attention_sublayer.after(hidden, layer.attention.out_proj(context.flatten(1)[None]))
 
 
+def _recur(
+    layer: SSRULayer, hidden: Float[Tensor, "1 rows model"], firsts: Integers, cells: Tensor, state: CompiledState
+) -> Float[Tensor, "1 rows model"]:
+    """The recurrent unit at one position, inside its residual connection."""
+    joint = cast(PackedSSRU, layer.ssru).joint_proj(layer.ssru_sublayer.before(hidden))
+    advance_cells(joint[0].numpy(), firsts, cells.numpy(), state.ancestors.numpy(), state.ages.numpy())
+    return layer.ssru_sublayer.after(hidden, joint[..., : hidden.shape[-1]])
+
+
 def _attend_source(
-    layer: DecoderLayer,
+    layer: CrossAttentionLayer,
     hidden: Float[Tensor, "1 rows model"],
     firsts: Integers,
     source: tuple[Tensor, Tensor],
@@ -115,14 +137,15 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
     def __init__(self, packed: Transformer) -> None:
         super().__init__()
         self.packed = packed
-        rotary = packed.decoder.rotary
+        rotary = packed.encoder.rotary
         self.rotary = None if rotary is None else RotaryTable(rotary)
         is_int8 = isinstance(packed.output, CompiledInt8Linear)
         turns = None if self.rotary is None else self.rotary.at(torch.arange(MAX_TOKENS), most=MAX_TOKENS)
         self.network = stack_transformer(packed, turns) if is_int8 else None
         """All weights for compiled searches; None if there are none for this model."""
         self.layers = (Int8Layers if is_int8 else ProductLayers)(packed)
-        self.decoder_layers = cast(list[DecoderLayer], list(packed.decoder.layers))
+        self.decoder_layers = cast(list[CrossAttentionLayer], list(packed.decoder.layers))
+        self.is_recurrent = isinstance(packed.decoder, SSRUDecoder)
         embedding = packed.decoder.embedding
         self.embedding: Numbers = embedding.weight.detach().numpy()
         self.embedding_scale = np.float32(embedding.scale)
@@ -154,7 +177,8 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         projected = tuple(layer.cross_attention.project_memory(memory.features) for layer in self.decoder_layers)
         # (batch, heads, source, size) -> (batch, source, heads, size)
         sources = changed(projected, lambda part: part.transpose(1, 2).contiguous())
-        return CompiledState.begin(sources, memory.source_valid.sum(dim=1), width)
+        cell = self.embedding.shape[1] if self.is_recurrent else 0
+        return CompiledState.begin(sources, memory.source_valid.sum(dim=1), width, cell=cell)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState | CompiledState
@@ -176,7 +200,8 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         ages, most = torch.from_numpy(state.ages.numpy()[active.sentences]), state.ancestors.shape[2]
         if decoder.positions is not None:
             hidden = decoder.positions.at(hidden[:, None], ages, most=most)[:, 0]
-        hidden = self.layers.step(hidden, active.firsts, state, self._turns(ages, most))
+        turns = None if self.is_recurrent else self._turns(ages, most)
+        hidden = self.layers.step(hidden, active.firsts, state, turns)
         return hidden, state.aged()
 
     def _turns(self, places: Int[Tensor, " rows"], most: int) -> Numbers | None:

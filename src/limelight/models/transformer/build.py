@@ -14,6 +14,7 @@ from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer.halves import CausalLayer, CausalStack, Classifier, DecoderOnly, MaskedModel
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
 from limelight.models.transformer.model import Decoder, Encoder, Transformer
+from limelight.models.transformer.ssru import SSRU, SSRUDecoder, SSRULayer
 from limelight.tokens.tokenizer import END
 
 StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
@@ -28,14 +29,7 @@ def build_transformer(
     source_embedding = target_embedding if tied else TokenEmbedding(source_size, config.d_model, scale=True)
     output = None if config.tie != "none" else _output(config.d_model, target_size)
     encoder = _encoder(config, source_embedding, config.encoder_layers)
-    decoder = Decoder(
-        target_embedding,
-        _positions(config),
-        [_decoder_layer(config) for _ in range(config.decoder_layers)],
-        dropout=config.dropout,
-        norm=_last_norm(config),
-        rotary=_rotary(config),
-    )
+    decoder = _decoder(config, target_embedding)
     bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
     return Transformer(encoder, decoder, output, output_bias=bias, start_id=target_size - 1, end_id=END)
 
@@ -133,12 +127,36 @@ def _scale_residual_projections(layers: Sequence[CausalLayer]) -> None:
             projection.weight /= (2 * len(layers)) ** 0.5
 
 
+def _decoder(config: TransformerConfig, embedding: TokenEmbedding) -> Decoder:
+    attentive = config.decoder_autoreg == "self-attention"
+    kind, layer = (Decoder, _decoder_layer) if attentive else (SSRUDecoder, _ssru_layer)
+    return kind(
+        embedding,
+        _positions(config),
+        [layer(config) for _ in range(config.decoder_layers)],
+        dropout=config.dropout,
+        norm=_last_norm(config),
+        rotary=_rotary(config) if attentive else None,
+    )
+
+
 def _decoder_layer(config: TransformerConfig) -> DecoderLayer:
     return DecoderLayer(
         _attention(config),
         _attention(config, cross=True),
         _feed_forward(config),
         attention_sublayer=_sublayer(config),
+        cross_sublayer=_sublayer(config),
+        feed_forward_sublayer=_sublayer(config),
+    )
+
+
+def _ssru_layer(config: TransformerConfig) -> SSRULayer:
+    return SSRULayer(
+        SSRU(config.d_model),
+        _attention(config, cross=True),
+        _feed_forward(config),
+        ssru_sublayer=_sublayer(config),
         cross_sublayer=_sublayer(config),
         feed_forward_sublayer=_sublayer(config),
     )

@@ -20,7 +20,8 @@ from limelight.layers.embedding import projection_weight
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, Past
 from limelight.models.interface import KeepHeads, LanguageModel, Memory, Model
-from limelight.models.transformer import DecoderState, Encoder, Layer, Stack
+from limelight.models.transformer import DecoderState, Encoder, Stack
+from limelight.models.transformer.layers import SelfAttentionLayer
 from limelight.models.transformer.model import kept_heads, next_bias
 from limelight.shapes import Bool, Float, Int
 
@@ -45,7 +46,7 @@ class CausalOutput(NamedTuple):
     weights: Float[Tensor, "batch heads length length"] | None
 
 
-class CausalLayer(Layer):
+class CausalLayer(SelfAttentionLayer):
     """Masked self-attention, then a feed-forward network."""
 
     def forward(
@@ -94,7 +95,7 @@ class CausalStack(Stack):
             hidden = output.features
 
     def step(
-        self, ids: Int[Tensor, "batch width"], state: DecoderState
+        self, ids: Int[Tensor, "batch width"], state: DecoderState[Past]
     ) -> tuple[Float[Tensor, "batch width model"], Past]:
         """Features of one more position of every hypothesis, and the updated cache."""
         hidden, rotate = self.enter_next(ids, state)
@@ -106,13 +107,13 @@ class CausalStack(Stack):
                 hidden, past, positions=state.ages[:, None, None], bias=bias, rotate=rotate, keep_heads=kept
             )
             layers.append(past)
-        return self.leave(hidden), Past(tuple(layers), permitted, ids.shape[1])
+        return self.leave(hidden), state.past.advanced(tuple(layers), permitted)
 
     def _each(self) -> list[CausalLayer]:
         return cast(list[CausalLayer], list(self.layers))
 
 
-class DecoderOnly(LanguageModel[Prompt, DecoderState]):
+class DecoderOnly(LanguageModel[Prompt, DecoderState[Past]]):
     """A causal Transformer; the output projection may be tied to the embedding."""
 
     def __init__(self, decoder: CausalStack, output: nn.Module | None, *, end_id: int) -> None:
@@ -141,7 +142,7 @@ class DecoderOnly(LanguageModel[Prompt, DecoderState]):
         )
         return Prompt(layers, source_valid, keep_heads)
 
-    def start(self, memory: Prompt, width: int = 1) -> DecoderState:
+    def start(self, memory: Prompt, width: int = 1) -> DecoderState[Past]:
         valid = memory.source_valid
         # The check synchronizes with the device once per prompt, and saves a mask at every step if nothing is padded.
         permitted = None if width == 1 and valid.all() else valid[:, None].expand(-1, width, -1)
@@ -151,8 +152,8 @@ class DecoderOnly(LanguageModel[Prompt, DecoderState]):
         return DecoderState(Past(layers, permitted, width), valid.sum(dim=1), memory.keep_heads)
 
     def step(
-        self, ids: Int[Tensor, "batch width"], state: DecoderState
-    ) -> tuple[Float[Tensor, "batch width features"], DecoderState]:
+        self, ids: Int[Tensor, "batch width"], state: DecoderState[Past]
+    ) -> tuple[Float[Tensor, "batch width features"], DecoderState[Past]]:
         features, past = self.decoder.step(ids, state)
         return features, DecoderState(past, state.ages + 1, state.keep_heads)
 

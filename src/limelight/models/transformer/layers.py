@@ -1,6 +1,7 @@
 """Layers of the encoder and the decoder (Vaswani et al. 2017, figure 1)."""
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -37,7 +38,19 @@ class Sublayer(nn.Module):
 
 
 class Layer(nn.Module):
-    """Base class of all layers: self-attention and a feed-forward network, each with a residual connection."""
+    """Base class of all layers: the last part is a feed-forward network with a residual connection."""
+
+    feed_forward: nn.Module
+    feed_forward_sublayer: Sublayer
+
+    def apply_feed_forward(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """The feed-forward network with its residual connection."""
+        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
+        return self.feed_forward_sublayer.after(hidden, changed)
+
+
+class SelfAttentionLayer(Layer):
+    """Base class of layers whose first part is self-attention with a residual connection."""
 
     def __init__(
         self,
@@ -92,13 +105,8 @@ class Layer(nn.Module):
         context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_heads)
         return self.attention_sublayer.after(inputs, context), (keys, values)
 
-    def apply_feed_forward(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """The feed-forward network with its residual connection."""
-        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
-        return self.feed_forward_sublayer.after(hidden, changed)
 
-
-class EncoderLayer(Layer):
+class EncoderLayer(SelfAttentionLayer):
     """Self-attention, then a feed-forward network."""
 
     def forward(
@@ -117,7 +125,56 @@ class EncoderLayer(Layer):
         return self.apply_feed_forward(attended.hidden), attended.weights
 
 
-class DecoderLayer(Layer):
+class CrossAttentionLayer(Layer, ABC):
+    """Base class of the decoder's layers: the second part is cross-attention with a residual connection.
+
+    A subclass has the first part, which reads the target so far, and its own form of the past. Its `forward` computes
+    all positions at once.
+    """
+
+    cross_attention: MultiHeadAttention
+    cross_sublayer: Sublayer
+
+    def attend_source(
+        self,
+        hidden: Float[Tensor, "batch target model"],
+        source: "SourceView",
+        *,
+        positions: Int[Tensor, "batch 1 1"] | None = None,
+        bias: Float[Tensor, "batch 1 1 source"] | None = None,
+        keep_heads: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> tuple[Float[Tensor, "batch target model"], Float[Tensor, "batch heads target source"] | None]:
+        """Cross-attention. The mask is that of the source, unless it is given as a bias."""
+        context, weights = self.cross_attention(
+            self.cross_attention.project_queries(self.cross_sublayer.before(hidden), positions=positions),
+            source.keys,
+            source.values,
+            may_attend=source.may_attend if bias is None else None,
+            bias=bias,
+            keep_heads=keep_heads,
+            want_weights=want_weights,
+        )
+        return self.cross_sublayer.after(hidden, context), weights
+
+    @abstractmethod
+    def step(
+        self,
+        inputs: Float[Tensor, "batch width model"],
+        source: "SourceView",
+        past: Any,
+        *,
+        positions: Int[Tensor, "batch 1 1"],
+        bias: Float[Tensor, "batch 1 width columns"] | None,
+        source_bias: Float[Tensor, "batch 1 1 source"] | None,
+        rotate: Rotate | None = None,
+        keep_self: Tensor | None = None,
+        keep_cross: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch width model"], Any]:
+        """One more position of every hypothesis, given its past, and the past that includes it."""
+
+
+class DecoderLayer(SelfAttentionLayer, CrossAttentionLayer):
     """Masked self-attention, cross-attention to the encoder, then a feed-forward network."""
 
     def __init__(
@@ -151,16 +208,8 @@ class DecoderLayer(Layer):
         """All positions at once."""
         # Targets are padded at the end, so the causal mask also excludes padding.
         attended = self.attend_self(inputs, causal=True, rotate=rotate, keep_heads=keep_self, want_weights=want_weights)
-        context, cross_weights = self.cross_attention(
-            self.cross_attention.project_queries(self.cross_sublayer.before(attended.hidden)),
-            source.keys,
-            source.values,
-            may_attend=source.may_attend,
-            keep_heads=keep_cross,
-            want_weights=want_weights,
-        )
-        features = self.apply_feed_forward(self.cross_sublayer.after(attended.hidden, context))
-        return DecoderLayerOutput(features, attended.weights, cross_weights)
+        hidden, weights = self.attend_source(attended.hidden, source, keep_heads=keep_cross, want_weights=want_weights)
+        return DecoderLayerOutput(self.apply_feed_forward(hidden), attended.weights, weights)
 
     def step(
         self,
@@ -179,14 +228,8 @@ class DecoderLayer(Layer):
         hidden, past = self.attend_past(
             inputs, past, positions=positions, bias=bias, rotate=rotate, keep_heads=keep_self
         )
-        context, _ = self.cross_attention(
-            self.cross_attention.project_queries(self.cross_sublayer.before(hidden), positions=positions),
-            source.keys,
-            source.values,
-            bias=source_bias,
-            keep_heads=keep_cross,
-        )
-        return self.apply_feed_forward(self.cross_sublayer.after(hidden, context)), past
+        hidden, _ = self.attend_source(hidden, source, positions=positions, bias=source_bias, keep_heads=keep_cross)
+        return self.apply_feed_forward(hidden), past
 
 
 class SelfAttention(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,9 +20,15 @@ from limelight.layers.embedding import (
     projection_weight,
 )
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import Columns, Past, put_rows
+from limelight.models.cache import Cells, Columns, Past, put_rows
 from limelight.models.interface import AttentionWeights, KeepHeads, Memory, Seq2Seq, State
-from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, Layer, SourceView
+from limelight.models.transformer.layers import (
+    CrossAttentionLayer,
+    DecoderLayerOutput,
+    EncoderLayer,
+    Layer,
+    SourceView,
+)
 from limelight.shapes import Bool, Float, Int
 
 
@@ -35,14 +41,15 @@ class TransformerMemory(Memory):
     keep_heads: KeepHeads | None = None
 
 
-Own = TypeVar("Own", bound="DecoderState")
+Own = TypeVar("Own", bound="DecoderState[Any]")
+PastT = TypeVar("PastT", Past, Cells)
 
 
 @dataclass(frozen=True, slots=True)
-class DecoderState(State):
-    """Cached keys and values of each decoder layer."""
+class DecoderState(State, Generic[PastT]):
+    """What each decoder layer keeps of the target so far: cached keys and values, or cells."""
 
-    past: Past
+    past: PastT
     ages: Int[Tensor, " batch"]
     """Number of positions that each sentence's hypotheses have read."""
     keep_heads: KeepHeads | None
@@ -63,7 +70,7 @@ class DecoderState(State):
 
 
 @dataclass(frozen=True, slots=True)
-class TransformerState(DecoderState):
+class TransformerState(DecoderState[Any]):
     """A decoder state with the keys and values of the source."""
 
     sources: tuple[SourceView, ...]
@@ -128,12 +135,12 @@ class Stack(nn.Module):
         return hidden, self._rotation(torch.arange(ids.shape[1], device=ids.device))
 
     def enter_next(
-        self, ids: Int[Tensor, "batch width"], state: DecoderState
+        self, ids: Int[Tensor, "batch width"], state: DecoderState[Any]
     ) -> tuple[Float[Tensor, "batch width model"], Rotate | None]:
         """`enter` for one more position of every hypothesis."""
         embedded = self.embedding(ids)
         if self.positions is not None:
-            embedded = self.positions.at(embedded, state.ages, most=state.past.length + 1)
+            embedded = self.positions.at(embedded, state.ages, most=state.past.most_read(state.ages) + 1)
         return self.dropout(embedded), self._rotation(state.ages[:, None, None])
 
     def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
@@ -169,13 +176,18 @@ class Encoder(Stack):
 
 
 class Decoder(Stack):
-    """A stack of layers with causal self-attention and cross-attention."""
+    """A stack of layers with causal self-attention, or another part that reads the target so far, and
+    cross-attention."""
 
     def project_memory(
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
     ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer. They do not depend on the target: compute them once."""
         return tuple(SourceView(*layer.cross_attention.project_memory(memory), may_attend) for layer in self._each())
+
+    def begin(self, sources: Sequence[SourceView], width: int) -> Past | Cells:
+        """The past before the first position, of `width` hypotheses for each source."""
+        return Past(tuple((Columns.empty(each.keys), Columns.empty(each.values)) for each in sources), None, width)
 
     def forward(
         self,
@@ -203,8 +215,8 @@ class Decoder(Stack):
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState
-    ) -> tuple[Float[Tensor, "batch width model"], Past]:
-        """Features of one more position of every hypothesis, and the updated cache."""
+    ) -> tuple[Float[Tensor, "batch width model"], Past | Cells]:
+        """Features of one more position of every hypothesis, and the updated past."""
         hidden, rotate = self.enter_next(ids, state)
         permitted, bias = next_bias(state, hidden)
         positions = state.ages[:, None, None]
@@ -224,14 +236,14 @@ class Decoder(Stack):
                 keep_cross=kept_heads(state.keep_heads, f"decoder.{depth}.cross"),
             )
             layers.append(past)
-        return self.leave(hidden), Past(tuple(layers), permitted, ids.shape[1])
+        return self.leave(hidden), state.past.advanced(tuple(layers), permitted)
 
-    def _each(self) -> list[DecoderLayer]:
-        return cast(list[DecoderLayer], list(self.layers))
+    def _each(self) -> list[CrossAttentionLayer]:
+        return cast(list[CrossAttentionLayer], list(self.layers))
 
 
 def next_bias(
-    state: DecoderState, hidden: Float[Tensor, "batch width model"]
+    state: DecoderState[Any], hidden: Float[Tensor, "batch width model"]
 ) -> tuple[Bool[Tensor, "batch width columns"] | None, Float[Tensor, "batch 1 width columns"] | None]:
     """The mask of columns after one more position, and the same as a bias to be added to scores; None if all are
     allowed."""
@@ -280,9 +292,8 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
             SourceView(_upright(source.keys), source.values.contiguous(), permitted)
             for source in self.decoder.project_memory(memory.features, permitted)
         )
-        empty = tuple((Columns.empty(source.keys), Columns.empty(source.values)) for source in sources)
         ages = torch.zeros(len(valid), dtype=torch.int64, device=valid.device)
-        return TransformerState(Past(empty, None, width), ages, memory.keep_heads, sources)
+        return TransformerState(self.decoder.begin(sources, width), ages, memory.keep_heads, sources)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState
@@ -302,7 +313,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         memory, encoder_self = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads, want_weights=True)
         sources = self.decoder.project_memory(memory, permit_keys(batch.source_valid))
         features, outputs = self.decoder(batch.target_in, sources, keep_heads=keep_heads, want_weights=True)
-        decoder_self = tuple(output.self_weights for output in outputs)
+        decoder_self = tuple(output.self_weights for output in outputs if output.self_weights is not None)
         cross = tuple(output.cross_weights for output in outputs)
         return features, AttentionWeights(tuple(encoder_self), decoder_self, cross)
 

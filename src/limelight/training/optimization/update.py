@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from limelight.batching.batch import Batch, make_blocks, pad_rows
 from limelight.errors import UserError
 from limelight.models.interface import Model
-from limelight.models.transformer import Transformer
+from limelight.models.transformer import SSRUDecoder, Transformer
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.shapes import Float
 from limelight.training.distributed import UNDIVIDED, Division
@@ -162,4 +162,9 @@ def require_compilable(model: Model) -> None:
         raise UserError(
             f"training.compile=true is for models of the families transformer and decoder_only, and this is a "
             f"{type(model).__name__}; leave it out"
+        )
+    if isinstance(model, Transformer) and isinstance(model.decoder, SSRUDecoder):
+        raise UserError(
+            "training.compile=true: model.decoder_autoreg=ssru runs a loop over the positions of the target, which is "
+            "compiled for one length only; leave one of them out"
         )

@@ -1,0 +1,131 @@
+"""The SSRU against its equations by loops, and what a decoder of such layers has and does not have.
+
+The laws of models, states and prepared models hold for it as for all others (`tests/properties`, `tests/inference`).
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.inspection.heads import attentions
+from limelight.models.cache import Cells
+from limelight.models.transformer import SSRU, SSRUDecoder
+from tests.models.helpers import batch_of, exact_model, make_model, random_rows, transformer
+
+SHAPE = 3, 5, 7
+"""Rows, positions, width."""
+
+
+def exact_unit() -> SSRU:
+    unit = SSRU(SHAPE[-1]).double()
+    torch.nn.init.normal_(unit.forget_proj.bias)
+    return unit
+
+
+def by_loops(unit: SSRU, inputs: np.ndarray) -> np.ndarray:
+    """Kim et al. 2019: f = sigmoid(W_f x + b_f), c' = f c + (1 - f) W x, o = ReLU(c')."""
+    new, forget = (each.weight.detach().numpy() for each in (unit.input_proj, unit.forget_proj))
+    bias, outputs = unit.forget_proj.bias.detach().numpy(), np.zeros_like(inputs)
+    for row in range(len(inputs)):
+        cell = np.zeros(inputs.shape[2])
+        for place, given in enumerate(inputs[row]):
+            for each in range(len(cell)):
+                gate = 1 / (1 + np.exp(-(forget[each] @ given + bias[each])))
+                cell[each] = gate * cell[each] + (1 - gate) * (new[each] @ given)
+            outputs[row, place] = np.maximum(cell, 0)
+    return outputs
+
+
+def test_it_computes_the_equations(seed: int) -> None:
+    unit, inputs = exact_unit(), torch.randn(SHAPE, dtype=torch.float64)
+    found = unit(inputs).detach().numpy()
+    np.testing.assert_allclose(found, by_loops(unit, inputs.numpy()), rtol=1e-12, atol=1e-12)
+    assert (found > 0).any()
+    assert (found == 0).any()
+
+
+@torch.inference_mode()
+def test_steps_are_the_whole_sequence(seed: int) -> None:
+    unit, inputs = exact_unit(), torch.randn(SHAPE, dtype=torch.float64)
+    cell = torch.zeros(SHAPE[0], 1, SHAPE[2], dtype=torch.float64)
+    for given, expected in zip(inputs.split(1, dim=1), unit(inputs).split(1, dim=1), strict=True):
+        output, cell = unit.step(given, cell)
+        torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_its_gradients_are_those_of_differences(seed: int) -> None:
+    unit = exact_unit()
+    inputs = torch.randn(2, 4, SHAPE[2], dtype=torch.float64, requires_grad=True)
+    names, given = zip(*unit.named_parameters(), strict=True)
+
+    def computed(inputs: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(unit, dict(zip(names, weights, strict=True)), (inputs,))
+
+    assert torch.autograd.gradcheck(computed, (inputs, *given))
+
+
+@pytest.mark.parametrize("how", ["autocast", "weights"])
+@torch.inference_mode()
+def test_cells_are_in_fp32_where_products_are_not(how: str, seed: int) -> None:
+    """A long sentence: in bf16 a cell that changes by less than a hundredth would not change at all."""
+    unit, inputs = SSRU(32), torch.randn(2, 200, 32)
+    torch.nn.init.constant_(unit.forget_proj.bias, 5.0)
+    expected = unit(inputs)
+    if how == "weights":
+        unit, inputs = unit.bfloat16(), inputs.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=how == "autocast"):
+        found = unit(inputs)
+        _, cell = unit.step(inputs[:, :1], torch.zeros(2, 1, 32))
+    assert found.dtype == inputs.dtype
+    assert cell.dtype == torch.float32
+    torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_a_decoder_has_no_self_attention_and_carries_a_vector_for_each_layer(positions: str, seed: int) -> None:
+    model = make_model(transformer(decoder_autoreg="ssru", positions=positions)).eval()
+    assert isinstance(model.decoder, SSRUDecoder)
+    assert (model.encoder.rotary is None) == (positions != "rotary")
+    assert model.decoder.rotary is None, "there is nothing to rotate"
+    names = ["encoder.0.self", "encoder.1.self", "decoder.0.cross", "decoder.1.cross"]
+    assert list(attentions(model)) == names
+    ids = torch.tensor([[3, 4, model.end_id]])
+    with torch.inference_mode():
+        state = model.start(model.encode(ids, ids >= 0), 2)
+        for _ in range(20):
+            assert isinstance(state.past, Cells)
+            assert [tuple(each.shape) for each in state.past.layers] == [(1, 2, 11)] * 2
+            _, state = model.step(torch.tensor([[5, 6]]), state)
+
+
+def test_ages_bound_the_table_of_positions_however_long_sentences_come_and_go(seed: int) -> None:
+    """A state that serves without end has no length of its own."""
+    model = exact_model(transformer(decoder_autoreg="ssru", positions="learned", max_positions=4))
+    ids = torch.tensor([[3, 4, model.end_id]])
+    with torch.inference_mode():
+        state = model.start(model.encode(ids, ids >= 0))
+        for _ in range(5):
+            for _ in range(4):
+                _, state = model.step(torch.tensor([[5]]), state)
+            state = state.release(torch.tensor([0]))
+            state = state.admit(model.start(model.encode(ids, ids >= 0)), torch.tensor([0]))
+
+
+def test_it_has_fewer_weights_than_self_attention(seed: int) -> None:
+    """Two square matrices in place of four."""
+    whole, few = (make_model(transformer(d_model=12, head_size=4, decoder_autoreg=each)) for each in (
+        "self-attention", "ssru"))  # fmt: skip
+    sizes = [sum(weight.numel() for weight in model.decoder.layers[0].parameters()) for model in (whole, few)]
+    assert sizes[0] - sizes[1] == 2 * 12**2 + 3 * 12
+
+
+def test_a_weight_of_zero_for_the_past_leaves_each_position_alone(seed: int) -> None:
+    """With a gate that is always closed the unit is ReLU(W x)."""
+    model = exact_model(transformer(decoder_autoreg="ssru"))
+    unit = model.decoder.layers[0].ssru
+    with torch.no_grad():
+        unit.forget_proj.weight.zero_()
+        unit.forget_proj.bias.fill_(-1e4)
+    inputs = torch.randn(SHAPE[0], 4, 11, dtype=torch.float64)
+    torch.testing.assert_close(unit(inputs), unit.input_proj(inputs).relu())
+    assert torch.isfinite(model(batch_of(model, random_rows((3,), 28), random_rows((3,), 28)))).all()
