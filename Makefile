@@ -47,7 +47,8 @@ test-ray: .venv/.ready-ray ## translate a corpus with actors of Ray, and Parquet
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -W ignore tests/ray $(FAILED)
 
 torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (long)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture tests/learns --torture
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture tests/learns --torture -m "not timed"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/torture --torture -m timed
 
 bench: .venv/.ready-peers ## measure everything beside the peers (50 minutes): make bench DATA=folder-of-Multi30k
 	@test -n "$(DATA)" || { echo 'make bench DATA=FOLDER: which folder holds train.en.gz, train.de.gz, val.* and the tests of Multi30k?'; exit 2; }

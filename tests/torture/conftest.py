@@ -28,6 +28,14 @@ def full(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--torture"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before a selection by markers
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """What is only run in full measures seconds."""
+    for item in items:
+        if "in_full_only" in getattr(item, "fixturenames", ()):
+            item.add_marker("timed")
+
+
 @pytest.fixture
 def in_full_only(full: bool) -> None:
     """For what is measured in seconds: a machine that is busy with other things would fail it."""

@@ -128,6 +128,7 @@ def grown_in_a_soak(*, full: bool) -> tuple[float, int, int, Soaked]:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory and open files are read from /proc")
+@pytest.mark.timed
 def test_memory_threads_and_files_stay_as_they_are(full: bool, measured: Measured) -> None:
     memory, files, threads, found = grown_in_a_soak(full=full)
     note = f"{found.sent:,} requests: {memory:+.1f} MB, {files:+d} files, {threads:+d} threads"
@@ -237,6 +238,7 @@ def late(number: int) -> tuple[int, int, float]:
     return statuses[504], left, took
 
 
+@pytest.mark.timed
 def test_after_the_deadline_nothing_is_worked_on(full: bool, measured: Measured) -> None:
     """Most of these wait when their time is over: that counts."""
     number = 80 if full else 12

@@ -258,6 +258,7 @@ def ask(service: Running, number: int) -> float:
     return sorted(seconds)[int(0.99 * number)]
 
 
+@pytest.mark.timed
 def test_slow_clients_are_ended_and_others_served(full: bool, measured: Measured) -> None:
     assert Limits().header_seconds <= 10
     number, requests = (500, 300) if full else (20, 4)
