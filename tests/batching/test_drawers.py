@@ -1,7 +1,6 @@
 """Rows drawn by other processes are those that are drawn here, and no process outlives the iterator."""
 
 import random
-import subprocess
 from itertools import islice
 from pathlib import Path
 
@@ -21,11 +20,18 @@ from limelight.text.augmentation import Languages
 from limelight.text.marking import placeholder
 from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer
 from tests.batching.aligned import aligned
+from tests.forked import SUBPROCESS, Forked
 
 WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
 HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig.model_fields, 0.2), max_length=40)
 BEGINNING = Position()
 COUNT = 60
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of the processes has to import what it needs."""
+    monkeypatch.setattr("limelight.child.subprocess", SUBPROCESS)
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +96,9 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Forked]:
     """Every process that was begun."""
-    found: list[subprocess.Popen[bytes]] = []
+    found: list[Forked] = []
 
     class Seen(Child):
         def __init__(self, factory: str, *, silence: float) -> None:
@@ -103,7 +109,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return found
 
 
-def alive(started: list[subprocess.Popen[bytes]]) -> int:
+def alive(started: list[Forked]) -> int:
     return sum(process.poll() is None for process in started)
 
 
@@ -124,9 +130,7 @@ def test_batches_do_not_depend_on_how_many_processes_draw_them(
     assert all(same(one, other) for (one, _), (other, _) in zip(again, expected[place + 1 :], strict=False))
 
 
-def test_processes_end_with_the_iterator(
-    views: list[View], tokenizers: Tokenizers, started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenizers, started: list[Forked]) -> None:
     batches = stream(views, tokenizers, 2).batches(Position())
     next(batches)
     assert alive(started) == 2
@@ -135,7 +139,7 @@ def test_processes_end_with_the_iterator(
 
 
 def test_where_nothing_is_varied_there_are_no_processes(
-    views: list[View], tokenizers: Tokenizers, started: list[subprocess.Popen[bytes]]
+    views: list[View], tokenizers: Tokenizers, started: list[Forked]
 ) -> None:
     batches = stream(views, tokenizers, 2, Drawing()).batches(Position())
     next(batches)
@@ -144,7 +148,7 @@ def test_where_nothing_is_varied_there_are_no_processes(
 
 
 def test_a_process_that_is_killed_ends_the_run_with_a_reason(
-    views: list[View], tokenizers: Tokenizers, started: list[subprocess.Popen[bytes]]
+    views: list[View], tokenizers: Tokenizers, started: list[Forked]
 ) -> None:
     """By whoever runs out of memory, for one."""
     batches = stream(views, tokenizers, 2).batches(Position())

@@ -1,6 +1,5 @@
 """`limelight --plugin FILE COMMAND`: a score of one's own from training to serving."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from limelight import plugins
 from limelight.config.models import SCORES
+from tests import forked
 from tests.cli.conftest import Limelight, settings
 
 SCORE = """
@@ -53,7 +53,7 @@ def test_a_score_from_training_to_translation(
     assert missing.code == 2
     assert "the score 'twice' is registered by the plugin twice_score: give its file" in missing.err
     child = [sys.executable, "-m", "limelight", "--plugin", str(file), "translate", "--model", str(folder)]
-    again = subprocess.run([*child, "--text", "a dog"], capture_output=True, text=True, check=False, timeout=300)
+    again = forked.run([*child, "--text", "a dog"])
     assert (again.returncode, again.stdout) == (0, translated.out), again.stderr
 
 

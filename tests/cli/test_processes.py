@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import Forked
+
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "numpy", "limelight.config", "yaml", "sentencepiece", "tokenizers", "sacrebleu", "matplotlib")
 
@@ -133,7 +135,7 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
 ) -> None:
     theirs, ours = pty.openpty()
     command = [sys.executable, "-m", "limelight", "translate", "--model", str(trained), "--json", "--beam", "1"]
-    with subprocess.Popen(
+    with Forked(
         command, stdin=ours, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         impatience = threading.Timer(100, process.kill)  # a reader that waits for more lines would wait for ever
@@ -157,9 +159,7 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
 def test_a_live_pipe_is_answered_when_it_pauses(trained: Path, environment: dict[str, str]) -> None:
     """A program writes a line, waits for its translation, and writes others."""
     command = [sys.executable, "-m", "limelight", "translate", "--model", str(trained), "--json", "--beam", "1"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
         impatience = threading.Timer(100, process.kill)
         impatience.start()
         try:

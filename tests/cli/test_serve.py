@@ -18,6 +18,7 @@ import pytest
 from limelight.cli.serve import is_loopback, named_model
 from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
+from tests.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,12 +83,12 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
 
 
 @contextmanager
-def served(*words: str) -> Iterator[tuple[str, subprocess.Popen]]:
+def served(*words: str) -> Iterator[tuple[str, Forked]]:
     """A service in a process of its own, once it is ready."""
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "limelight", "serve", "--port", "0", *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with Forked(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         lines: list[dict[str, Any]] = []
         try:
             for line in process.stderr:

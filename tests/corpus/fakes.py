@@ -94,21 +94,17 @@ def die_before(step: int, output: Path) -> None:
     sys.addaudithook(count)
 
 
-def drive() -> None:
-    """`python -m tests.corpus.fakes drive INPUTS OUTPUT STEP SPOIL`: a job that is killed at a step; 0 for none."""
-    inputs, output, step, spoil = sys.argv[2:]
+def drive_job(inputs: Path, output: Path, step: int, spoil: str) -> None:
+    """A job that is killed at a step; 0 for none. In a process of its own."""
     if spoil == "keep":  # what was not committed stays
         os.truncate = lambda *_: None
     if spoil == "forget":  # where it was is not known
         begin = Results.begin
         Results.begin = lambda self: begin(self) * 0  # type: ignore[method-assign]
-    if int(step):
-        die_before(int(step), Path(output))
-    run(job_of(Path(inputs), Path(output)))
+    if step:
+        die_before(step, output)
+    run(job_of(inputs, output))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "drive":
-        drive()
-    else:
-        main(open_fake)
+    main(open_fake)

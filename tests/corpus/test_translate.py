@@ -5,8 +5,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,8 @@ from limelight.corpus.shards import Form
 from limelight.corpus.translate import Report, translate_corpus
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL
-from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, job_of, run, said, settings, write_shards
+from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, drive_job, job_of, run, said, settings, write_shards
+from tests.forked import PROCESSES
 
 
 @pytest.fixture(autouse=True)
@@ -159,11 +158,12 @@ def test_the_process_that_loads_is_replaced(tmp_path: Path, monkeypatch: pytest.
     assert (report.counts.written, report.workers.ended) == (80, 1)
 
 
-def drive(given: Path, output: Path, step: int, spoil: str = "no") -> int:
+def drive(given: Path, output: Path, step: int, spoil: str = "no") -> int | None:
     """The job in a process that is killed before its n-th change in the folder; its exit code."""
-    words = [sys.executable, "-m", "tests.corpus.fakes", "drive", str(given), str(output), str(step), spoil]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    return subprocess.run(words, env=environment, cwd=ROOT, check=False, capture_output=True).returncode
+    process = PROCESSES.Process(target=drive_job, args=(given, output, step, spoil))
+    process.start()
+    process.join()
+    return process.exitcode
 
 
 @pytest.mark.parametrize("spoil", ["no", "keep", "forget"])

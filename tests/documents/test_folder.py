@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +17,7 @@ from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 from limelight.text.units.registry import Options
 from tests.documents.test_translate import Capitals, work
-
-ROOT = Path(__file__).parents[2]
+from tests.forked import PROCESSES
 
 
 @pytest.fixture
@@ -214,10 +212,17 @@ def kill_before(step: int, folder: str) -> None:
     sys.addaudithook(count)
 
 
-def drive(given: Path, output: Path, step: int) -> int:
-    words = [sys.executable, "-m", "tests.documents.test_folder", str(given), str(output), str(step)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    return subprocess.run(words, env=environment, cwd=ROOT, check=False, capture_output=True).returncode
+def drive(given: Path, output: Path, step: int) -> int | None:
+    """The exit code of a process that is killed there."""
+    process = PROCESSES.Process(target=translated_until, args=(given, output, step))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def translated_until(given: Path, output: Path, step: int) -> None:
+    kill_before(step, str(output))
+    translate_folder(given, output, work(Capitals()))
 
 
 def test_killed_before_any_write_it_goes_on_to_the_same_files_and_report(given: Path, tmp_path: Path) -> None:
@@ -232,8 +237,3 @@ def test_killed_before_any_write_it_goes_on_to_the_same_files_and_report(given: 
         names = sorted(path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file())
         assert names == [RECORD, "a.txt", "b.md", "deep/c.txt"]
     assert -signal.SIGKILL in codes
-
-
-if __name__ == "__main__":
-    kill_before(int(sys.argv[3]), sys.argv[2])
-    translate_folder(Path(sys.argv[1]), Path(sys.argv[2]), work(Capitals()))

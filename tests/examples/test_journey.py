@@ -1,9 +1,9 @@
 """The examples that are Python: they run, say the truth, and refuse what they cannot do in words."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import torch
@@ -15,15 +15,15 @@ from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
+from tests import forked
 
 ROOT = Path(__file__).parents[2]
 TRANSFORMER = TransformerConfig(encoder_layers=3, decoder_layers=1, d_model=14, heads=2, d_ff=11)
 RECURRENT = RecurrentConfig(embedding=7, hidden=5)
 
 
-def run(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(name: str, *arguments: object) -> CompletedProcess[str]:
+    return forked.run([sys.executable, str(ROOT / "examples" / f"{name}.py"), *map(str, arguments)])
 
 
 def stored(folder: Path, config: ModelConfig) -> Path:

@@ -12,10 +12,12 @@ from queue import SimpleQueue
 import pytest
 
 from limelight.pipelines.load import load_translator
+from limelight.serving import links
 from limelight.serving.links import ProcessLink, ThreadLink, process_link, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.tasks import Report, Task
 from limelight.serving.worker import plain
+from tests import forked
 from tests.cli.conftest import corpus, trained  # noqa: F401
 
 Reports = SimpleQueue[Report]
@@ -45,7 +47,8 @@ def test_an_engine_loads_answers_and_ends(model: str, start) -> None:
 
 
 @pytest.mark.parametrize("start", [thread_link, process_link])
-def test_why_a_model_cannot_be_loaded_is_told(tmp_path: Path, start) -> None:
+def test_why_a_model_cannot_be_loaded_is_told(tmp_path: Path, start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "subprocess", forked.SUBPROCESS)
     reports: Reports = SimpleQueue()
     start(Loading(str(tmp_path / "nothing")), reports.put)
     closed = reports.get(timeout=60)
@@ -53,7 +56,8 @@ def test_why_a_model_cannot_be_loaded_is_told(tmp_path: Path, start) -> None:
     assert "nothing" in closed.value
 
 
-def test_an_engine_that_is_killed_is_noticed_and_leaves_nothing(model: str) -> None:
+def test_an_engine_that_is_killed_is_noticed_and_leaves_nothing(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "subprocess", forked.SUBPROCESS)
     reports: Reports = SimpleQueue()
     link = process_link(Loading(model), reports.put)
     assert reports.get(timeout=60).kind == "loaded"
@@ -79,7 +83,7 @@ assert reports.get(timeout=60).kind == "loaded"
 print(link.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    ended = forked.run([sys.executable, "-c", code])
     assert ended.returncode == -9
     pid = int(ended.stdout)
     gone = threading.Event()

@@ -1,6 +1,6 @@
 """Command lines in processes of their own, which tell when they have come to a chosen moment.
 
-Like the processes of `tests.torture.processes`, they are forked from a server that has imported what they need.
+Like all processes of `tests.forked`, they start in milliseconds.
 """
 
 import importlib
@@ -16,12 +16,8 @@ from typing import Any, NamedTuple
 import torch
 
 from limelight.cli.app import run
-from tests.torture.processes import PROCESSES
+from tests.forked import PROCESSES
 
-PROCESSES.set_forkserver_preload(
-    ["limelight.cli.app", "limelight.training.run", "limelight.evaluation.evaluate",
-     "torch._dynamo", "torch.utils.tensorboard"]
-)  # fmt: skip
 IN_COMPILED_CODE = math.inf
 
 

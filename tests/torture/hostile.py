@@ -19,7 +19,7 @@ from limelight.config import EncoderOnlyConfig, ModelConfig, RecurrentConfig, Ru
 from limelight.models.families import build_model
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
-from tests.torture.processes import PROCESSES
+from tests.forked import PROCESSES
 
 SECONDS, MEGABYTES = 2.0, 500.0
 """What a refusal may take, of the processor and of memory."""

@@ -1,11 +1,6 @@
-"""Training in processes of their own, which can be killed at any instant, and what must be the same afterwards.
-
-The processes are forked from a server that has imported what training needs and has done nothing else. They are as
-real as any, and a start costs no seconds.
-"""
+"""Training in processes of their own, which can be killed at any instant, and what must be the same afterwards."""
 
 import hashlib
-import multiprocessing
 import os
 import signal
 import sys
@@ -24,10 +19,8 @@ from limelight.storage.weights import read_weights
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
 from limelight.training.checkpoints.keep import SNAPSHOTS
 from limelight.training.run import train
+from tests.forked import PROCESSES
 from tests.training.helpers import checkpoints_of, trace_of
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["limelight.training.run", "torch.utils.tensorboard", "torch._dynamo"])
 
 SAVES = (CHECKPOINTS, SNAPSHOTS, BEST)
 """Where a run keeps what it has learned: whatever is changed in these folders is part of a save."""

@@ -26,9 +26,10 @@ from limelight.training import run as running
 from limelight.training.checkpoints import checkpoint, keep
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, find_damage, restore_newest
 from limelight.training.optimization.optimizer import make_optimizer
+from tests.forked import PROCESSES
 from tests.torture.conftest import Measured
 from tests.torture.faulty_disk import Disk
-from tests.torture.processes import PROCESSES, differences
+from tests.torture.processes import differences
 from tests.training.helpers import checkpoints_of, tiny_run
 
 MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=24, heads=2, d_ff=28, dropout=0.2)

@@ -18,8 +18,9 @@ from typing import NamedTuple
 from limelight.cli.app import run as command
 from limelight.config import TransformerConfig, save_config
 from limelight.training.checkpoints.checkpoint import find_damage
+from tests.forked import PROCESSES
 from tests.torture.conftest import Measured
-from tests.torture.processes import PROCESSES, differences
+from tests.torture.processes import differences
 from tests.training.helpers import checkpoints_of, tiny_run
 
 MEGABYTE = 1 << 20

@@ -32,10 +32,10 @@ from limelight.serving.pool import NewLink, Pool
 from limelight.serving.run import Plan, run_service
 from limelight.serving.service import Service
 from limelight.serving.worker import Worker
+from tests.forked import PROCESSES, SUBPROCESS
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
 from tests.serving.helpers import Running, at_work, loader, running, table, translator, wait_until, worker_of
 from tests.torture.conftest import Measured
-from tests.torture.processes import PROCESSES
 from tests.torture.test_serving import adds_up
 
 FOR_ALL = 120.0
@@ -228,9 +228,10 @@ def of_folder(folder: str) -> NewLink:
 
 
 def test_a_killed_engine_is_replaced_and_others_do_not_notice(
-    full: bool, folder: str, expected: dict[str, str], measured: Measured
+    full: bool, folder: str, expected: dict[str, str], measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of two processes, with requests on both: those of the dead one go to the other."""
+    monkeypatch.setattr("limelight.serving.links.subprocess", SUBPROCESS)
     number, held = 50 if full else 1, 0
     told, back = [], []
     """Seconds after the kill: of the last answer, and of the moment when all engines are there again."""
