@@ -139,11 +139,18 @@ def test_the_parser_is_asked_for_its_family_of_faults() -> None:
             app(words, standalone_mode=False)
 
 
+def test_the_parser_is_built_once(limelight: Limelight, monkeypatch: pytest.MonkeyPatch) -> None:
+    limelight("--version")
+    monkeypatch.setattr(typer.main, "get_command", lambda _: pytest.fail("built again"))
+    assert limelight("--version").code == 0
+    assert "here it is --from" in limelight("translate", "--source", "en").err
+
+
 def test_a_reader_of_help_who_leaves_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(*_: object, **__: object) -> None:
         raise SystemExit(1)
 
-    monkeypatch.setattr("limelight.cli.app.app", leave)
+    monkeypatch.setattr("limelight.cli.app.parser", lambda: leave)
     assert run(["--help"]) == 0
 
 
@@ -153,7 +160,7 @@ def test_help_that_cannot_be_written_is_told(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("limelight.cli.app.app", fail)
+    monkeypatch.setattr("limelight.cli.app.parser", lambda: fail)
     monkeypatch.setattr("limelight.cli.app.silence", lambda stream: None)
     assert run(["--help"]) == 1
     assert capsys.readouterr().err == "limelight: standard output: cannot be written: no space left on device\n"

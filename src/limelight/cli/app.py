@@ -4,6 +4,7 @@ No slow imports before a command runs: `--help` must not wait for torch or pydan
 """
 
 import sys
+from functools import cache
 from importlib import import_module
 from io import TextIOBase
 from typing import Any, cast
@@ -85,6 +86,12 @@ def limelight(
         use_plugins(plugin)
 
 
+@cache
+def parser() -> Any:
+    """The parser of all commands. It is built once: that takes as long as some commands."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """The entry point of the `limelight` command."""
     sys.exit(run(sys.argv[1:]))
@@ -93,7 +100,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
     try:
-        code = app(repeat_options(arguments) or HELP[-1:], prog_name="limelight", standalone_mode=False)
+        code = parser()(repeat_options(arguments) or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:
         return say(error, 2)
     except UsageError as error:
@@ -142,5 +149,4 @@ def _usage_fault(error: Exception, arguments: list[str]) -> str:
 
 def _options_of(words: list[str]) -> set[str]:
     """The names of the options of a command."""
-    parsed: Any = typer.main.get_command(app)
-    return {name for word in words if word in COMMANDS for each in parsed.commands[word].params for name in each.opts}
+    return {name for word in words if word in COMMANDS for each in parser().commands[word].params for name in each.opts}
