@@ -1,5 +1,6 @@
 """What every test runs under: checked shapes, one thread, no network, and a fresh seed that is printed on failure."""
 
+import gc
 import os
 import secrets
 import sys
@@ -52,6 +53,19 @@ sys.meta_path.insert(0, AsItIs)
 import limelight.inference.prepare  # noqa: E402, F401
 
 torch.set_num_threads(1)  # the suite runs in several processes; more threads each would only wait for one another
+# Seeds for devices that are not there are kept for later with the whole stack of calls as text: two milliseconds for
+# each `torch.manual_seed`, which begins every test.
+for device in (torch.cuda, torch.xpu, torch.mtia):
+    if not device.is_available():
+        device.manual_seed_all = lambda seed: None
+
+
+def fsync(handle: int) -> None:
+    """No test cuts the power, and so none would notice that nothing waits for the disk; a closed file is an error."""
+    os.fstat(handle)
+
+
+os.fsync = fsync
 settings.register_profile(
     "limelight",
     deadline=None,  # machines differ; a slow example is no fault
@@ -81,6 +95,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             _, available, reason = cpu_capability(name)
             if not available:
                 pytest.skip(f"needs {name}: {reason}")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: collections of garbage need not visit it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ A schedule is a random sequence of what may happen to a run. After each event th
 """
 
 import json
-import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -56,12 +55,6 @@ def tokenizers() -> Tokenizers:
         texts, kind="bpe", vocabulary_size=80, languages=["en", "de"], byte_fallback=False, seed=1, sentences=6
     )
     return Tokenizers(both, both)
-
-
-@pytest.fixture
-def _not_synced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No power is lost here: do without what takes most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)
 
 
 class Story:
@@ -215,7 +208,6 @@ def tell(schedule: Sequence[tuple[str, int]], folder: Path, tokenizers: Tokenize
     story.end()
 
 
-@pytest.mark.usefixtures("_not_synced")
 def test_what_a_run_needs_and_its_best_stay(
     full: bool, measured: Measured, seed: int, tmp_path: Path, tokenizers: Tokenizers
 ) -> None:
@@ -260,7 +252,6 @@ MISTAKES: dict[str, tuple[object, str, Callable[..., object]]] = {
 }
 
 
-@pytest.mark.usefixtures("_not_synced")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(
     mistake: str, measured: Measured, tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
