@@ -1,5 +1,6 @@
 """Marks put into aligned pairs: each placeholder once on each side, around and in place of what belongs together."""
 
+import functools
 import re
 from collections import Counter
 from random import Random
@@ -34,6 +35,7 @@ SENTENCES = st.lists(WORDS, max_size=12).map(" ".join) | st.text(max_size=20)
 RANDOM_LINKS = st.lists(st.builds(Link, st.integers(0, 11), st.integers(0, 11), st.booleans()), max_size=14)
 
 
+@functools.cache
 def marked(seed: int, *, placeholders: bool = False, terms: bool = False, pair: Sides = PAIR) -> Sides:
     return place_marks(pair, ALIGNMENT, Random(seed), placeholders=placeholders, terms=terms)[0]
 
