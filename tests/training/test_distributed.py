@@ -4,6 +4,7 @@ The processes are real ones that talk over gloo on this machine.
 """
 
 import os
+import shutil
 import signal
 import socket
 import time
@@ -26,7 +27,7 @@ from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
 from limelight.training.tasks import task as task_module
 from limelight.training.tasks.translation import Translation, ValidSet
-from tests.torture.processes import PROCESSES
+from tests.forked import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
 ENDED, STOPPED, FAILED, MISTAKEN = 0, 143, 1, 2
@@ -109,7 +110,7 @@ def run_of(folder: Path, accumulate: int, **training: Any) -> RunConfig:
     return tiny_run(folder / "text", max_steps=6, validate_every=3, accumulate=accumulate, **training)
 
 
-@pytest.mark.parametrize(("size", "accumulate"), [(2, 5), (3, 5), (3, 2)])
+@pytest.mark.parametrize(("size", "accumulate"), [(2, 5), (3, 2)])
 def test_several_processes_make_the_run_of_one(size: int, accumulate: int, tmp_path: Path) -> None:
     """With three processes and two batches one has nothing to compute, and takes part all the same."""
     config = run_of(tmp_path, accumulate)
@@ -135,10 +136,9 @@ def test_a_run_goes_on_exactly_with_as_many_processes_and_equally_with_another_n
     whole, again = tmp_path / "whole", tmp_path / "again"
     ends(start(config, whole, 2))
     assert ends(start(with_training(config, max_steps=3), again, 2)) == [ENDED, ENDED]
+    other = Path(shutil.copytree(again, tmp_path / "other"))
     assert ends(start(config, again, 2)) == [ENDED, ENDED]
     assert furthest(again, whole) == 0
-    other = tmp_path / "other"
-    assert ends(start(with_training(config, max_steps=3), other, 2)) == [ENDED, ENDED]
     assert ends(start(config, other, 3)) == [ENDED, ENDED, ENDED]
     go(config, other, max_steps=8)
     go(config, whole, max_steps=8)
