@@ -58,11 +58,17 @@ def require_request_described(method: str, path: str, body: Any, kind: str) -> s
     described = found[1].get("requestBody", {}).get("content", {})
     assert kind in described or not described, f"{method} {path}: a request as {kind} is not described"
     if described:
-        schema = {**described[kind]["schema"], "components": document()["components"]}
+        checked = request_validator(found[0], method.lower(), kind)
         value = json.loads(body) if kind == JSON and isinstance(body, str) else body
-        value = fields_of(body, schema) if kind == FORM else value
-        jsonschema.Draft202012Validator(schema).validate(value)
+        checked.validate(fields_of(body, checked.schema) if kind == FORM else value)
     return kind
+
+
+@functools.cache
+def request_validator(path: str, method: str, kind: str) -> Any:
+    """Validates a body of this media type."""
+    schema = document()["paths"][path][method]["requestBody"]["content"][kind]["schema"]
+    return jsonschema.Draft202012Validator({**schema, "components": document()["components"]})
 
 
 def fields_of(form: str, schema: dict[str, Any]) -> dict[str, Any]:

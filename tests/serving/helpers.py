@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 import torch
+import uvicorn
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.config.directions import Direction
@@ -38,6 +40,11 @@ from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import Characters, TableModel, characters
 
 ROOT = Path(__file__).parents[2]
+# uvicorn looks ten times a second whether it shall end, and waits as long for its connections: most of the time of a
+# service that is tried with a few requests.
+uvicorn.server.asyncio = SimpleNamespace(  # type: ignore[attr-defined]
+    **{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(min(seconds, 0.01))}
+)
 TEXTS = ["dab", "a", "cabbage", "face", "bad", "eggbeef", "c", "hi", "beadeh", "fee"]
 
 

@@ -47,7 +47,7 @@ def test_many_mixed_requests_at_once_each_get_their_own_answer(seed: int) -> Non
     with running(models) as service:
 
         def work(draw: random.Random) -> None:
-            for _ in range(25):
+            for _ in range(8):
                 text, target, beam = draw.choice(TEXTS), draw.choice(["de", "fr"]), draw.choice([1, 2, 4])
                 if draw.random() < 0.1:
                     leave(service, text, target)
@@ -64,12 +64,12 @@ def test_many_mixed_requests_at_once_each_get_their_own_answer(seed: int) -> Non
         for thread in threads:
             thread.join()
         # Who leaves at once may have left before the service has accepted the connection.
-        wait_until(lambda: service.received() == 12 * 25 and service.counts()["in_progress"] == 0)
+        wait_until(lambda: service.received() == 12 * 8 and service.counts()["in_progress"] == 0)
         assert wrong == []
         counts = service.counts()
-        assert sum(counts.values()) == service.received() == 12 * 25
+        assert sum(counts.values()) == service.received() == 12 * 8
         assert counts["rejected"] == counts["failed"] == 0
-        assert counts["accepted"] >= 200
+        assert counts["accepted"] >= 60
     assert len({translation.text for translation in alone.values()}) > 5
 
 

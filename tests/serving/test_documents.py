@@ -157,13 +157,20 @@ def test_a_document_comes_back_as_the_command_line_writes_it(service: Running, s
     translate_document(tmp_path / name, tmp_path / f"out{suffix}", work)
     expected = (tmp_path / f"out{suffix}").read_bytes()
     assert expected != content
-    handle = send(service, content, name)
+    path = path_of(SUFFIXES.index(suffix))
+    handle = send(service, content, name, path)
     assert handle.status == 200, handle.value
-    same_document(fetched(service, handle.value), expected)
-    answer = send(service, content, name, "/translate_file")
-    url = urlsplit(answer.value["translatedFileUrl"])
+    if path == "/v2/document":
+        same_document(fetched(service, handle.value), expected)
+        return
+    url = urlsplit(handle.value["translatedFileUrl"])
     assert url.path.endswith(f".a_de{suffix}")
     same_document(as_bytes(service.get(url.path)), expected)
+
+
+def path_of(number: int) -> str:
+    """Each of the two APIs has every second document: both hand them to the same reader."""
+    return ("/v2/document", "/translate_file")[number % 2]
 
 
 def as_bytes(answer: Answered) -> bytes:
@@ -237,13 +244,13 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_get_an_error_that_says_why(service: Running, name: str) -> None:
     content, file, status, says = HOSTILE[name]
-    for path in ("/v2/document", "/translate_file"):
-        answer = send(service, content, file, path)
-        message = answer.value["message" if path == "/v2/document" else "error"]
-        assert answer.status in (status, 400), message
-        assert answer.status < 500
-        assert says in message
-        assert "Traceback" not in message
+    path = path_of([*HOSTILE].index(name))
+    answer = send(service, content, file, path)
+    message = answer.value["message" if path == "/v2/document" else "error"]
+    assert answer.status in (status, 400), message
+    assert answer.status < 500
+    assert says in message
+    assert "Traceback" not in message
     assert len(service.service.uploads) == 0
     wait_until(lambda: not children())
 

@@ -72,7 +72,7 @@ def adds_up(service: Running) -> bool:
 
 
 DIRECTIONS = (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))
-LINES = 200
+LINES = 100
 """Of a document."""
 
 
@@ -165,7 +165,7 @@ def crowded(requests: int, clients: int) -> tuple[list[str], float]:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
 def test_no_answer_goes_to_another_client(full: bool, measured: Measured) -> None:
-    requests, clients = (4096, 64) if full else (192, 16)
+    requests, clients = (4096, 64) if full else (96, 16)
     wrong, grown = crowded(requests, clients)
     assert wrong == []
     note = f"{clients} clients, four directions, three APIs, beside documents, clients that leave and malformed ones; "
