@@ -4,7 +4,9 @@ import contextlib
 import io
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -25,11 +27,14 @@ def cells(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in code]
 
 
-def printed(path: Path) -> str:
+def printed(path: Path, replaced: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What it prints, with some of its code replaced."""
     output = io.StringIO()
     scope: dict[str, object] = {"__name__": path.stem}
     with contextlib.redirect_stdout(output):
         for number, code in enumerate(cells(path), start=1):
+            for one, other in replaced.items():
+                code = code.replace(one, other)
             exec(compile(code, f"{path.name}, cell {number}", "exec"), scope)
     return output.getvalue()
 
@@ -62,7 +67,11 @@ def test_another_number_is_a_fault() -> None:
     assert len(faults("a", "a\nb")) == 1
 
 
+SOONER = {"updates: int = 300": "updates: int = 100", "+ 0.15": "+ 0.05"}
+"""Models of a lesson learn less; `make torture` runs it as it is."""
+
+
 @pytest.mark.skipif(DEFAULT not in bundled_models(), reason="needs the bundled model")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_prints_the_answers_of_its_lesson(path: Path) -> None:
-    assert faults(answers(path.stem.split("_")[1]), printed(path)) == []
+    assert faults(answers(path.stem.split("_")[1]), printed(path, SOONER)) == []

@@ -38,9 +38,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 @pytest.fixture
 def in_full_only(full: bool) -> None:
-    """For what is measured in seconds: a machine that is busy with other things would fail it."""
+    """For what takes long, or is measured in seconds: a machine that is busy with other things would fail it."""
     if not full:
-        pytest.skip("only with --torture: seconds are measured")
+        pytest.skip("only with --torture")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def eventful_run(folder: Path, model: str, updates: int) -> RunConfig:
 def test_killed_at_random_instants(model: str, full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
     """Some kills come from outside after a random time, some just before a random step of a save. A run is killed until
     it gets to its end in between."""
-    kills, inside, updates = (50, 20, 60) if full else (4, 2, 25)
+    kills, inside, updates = (50, 20, 60) if full else (3, 1, 15)
     config = eventful_run(tmp_path / "text", model, updates)
     whole = train_in_process(config, tmp_path / "whole")
     print(f"whole run: {whole.seconds:.1f} s, {whole.writes} steps of saves")

@@ -73,7 +73,8 @@ def test_the_comparison_fails_with_anything_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chance = random.Random(seed)
-    tries = [(model, chance.randint(SAVED_EVERY + 1, 12)) for model in MODELS for _ in range(5 if full else 1)]
+    models = [*MODELS] * 5 if full else [chance.choice([*MODELS])]
+    tries = [(model, chance.randint(SAVED_EVERY + 1, 12)) for model in models]
     held = 0
     for number, (model, update) in enumerate(tries):
         config, whole = wholes[model]
