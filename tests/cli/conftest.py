@@ -71,10 +71,16 @@ def writing(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder."""
+    return tmp_path_factory.mktemp("empty")
+
+
 @pytest.fixture(autouse=True)
-def without_bundled_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def without_bundled_models(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested here does not depend on the models that the package has."""
-    monkeypatch.setattr("limelight.storage.layout.BOX", tmp_path_factory.mktemp("box"))
+    monkeypatch.setattr("limelight.storage.layout.BOX", empty)
 
 
 @pytest.fixture(autouse=True)

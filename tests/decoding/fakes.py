@@ -44,6 +44,8 @@ class TableModel(Seq2Seq):
         self.rows_read: list[int] = []
         self.lived: list[int] = []
         """How many hypotheses were asked for at each step of a search."""
+        self.looked_up: dict[tuple[int, int], list[float]] = {}
+        """Log-probabilities by kind and history."""
 
     def encode(self, source, source_valid, *, keep_heads=None):
         return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, :1]), source_valid)
@@ -89,8 +91,11 @@ def log_probabilities(model: TableModel, kind: int, ids: Sequence[int]) -> list[
     history, last, result = 0, model.start_id, []
     for piece in ids:
         history = (history * 5 + last + 1) % model.logits.shape[1]
-        row = model.logits[kind, history].tolist()
-        result.append(row[piece] - math.log(math.fsum(math.exp(value) for value in row)))
+        if (kind, history) not in model.looked_up:
+            row = model.logits[kind, history].tolist()
+            total = math.log(math.fsum(map(math.exp, row)))
+            model.looked_up[kind, history] = [value - total for value in row]
+        result.append(model.looked_up[kind, history][piece])
         last = piece
     return result
 

@@ -78,20 +78,20 @@ def test_features_are_the_same(model: Seq2Seq) -> None:
     assert_same(step_through(ready, *given), step_through(model, *given))
 
 
+@torch.inference_mode()
 @pytest.mark.parametrize("precision", KINDS)
-def test_every_linear_layer_is_of_that_precision(model: Seq2Seq, precision: str) -> None:
+def test_every_linear_layer_is_of_that_precision_and_features_in_fewer_bits_are_near(
+    model: Seq2Seq, precision: str
+) -> None:
+    """How near is the business of each layer; here no layer may be another."""
     assert linear_layers(model)
     ready = prepare(model, precision)
     assert linear_layers(ready) == []
     kinds = {type(part) for part in ready.modules()}
     assert kinds & set(KINDS.values()) == {KINDS[precision]}
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_features_in_fewer_bits_are_near(model: Seq2Seq, precision: str) -> None:
-    """How near is the business of each layer; here no layer may be another."""
-    batch, ready = random_batch(model), prepare(model, precision)
+    if precision == "fp32":  # see `test_features_are_the_same`
+        return
+    batch = random_batch(model)
     expected, found = model(batch), ready(batch)
     assert found.dtype == torch.float32
     assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > 0.95
@@ -110,13 +110,16 @@ def test_tensors_that_stay_are_shared(model: Seq2Seq) -> None:
     assert embeddings <= shared
 
 
-def test_modules_are_not_shared(model: Seq2Seq) -> None:
-    """They have a mode, and the readable model may be training while the other decodes."""
+def test_modules_are_not_shared_and_packed_weights_have_no_matrix(model: Seq2Seq) -> None:
+    """Modules have a mode, and the readable model may be training while the other decodes. Who wants the matrix of the
+    projection asks the readable model."""
     model.train()
     ready = prepare(model, "fp32")
     assert not {id(part) for part in ready.modules()} & {id(part) for part in model.modules()}
     assert not any(part.training for part in ready.modules())
     assert all(part.p == 0 for part in ready.modules() if isinstance(part, Dropout))
+    with pytest.raises(TypeError, match=r"is not a linear layer|are packed"):
+        ready.output_weights()
 
 
 def test_the_original_is_left_as_it_was(model: Seq2Seq) -> None:
@@ -156,12 +159,6 @@ def test_a_family_without_packed_parts_is_searched_as_it_is(seed: int) -> None:
     assert not other.training
     with pytest.raises(UserError, match="a Another supports only fp32, not int8"):
         prepare(other, "int8")
-
-
-def test_packed_weights_have_no_matrix(model: Seq2Seq) -> None:
-    """Who wants the matrix of the projection asks the readable model."""
-    with pytest.raises(TypeError, match=r"is not a linear layer|are packed"):
-        prepare(model, "fp32").output_weights()
 
 
 def test_an_unknown_precision_is_refused(seed: int) -> None:
