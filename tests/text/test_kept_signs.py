@@ -100,6 +100,8 @@ def test_their_number_has_a_bound() -> None:
         ("a\u00adb \u200ec", "ab c", ""),
         ("the µ here", "das hier", "µ"),
         ("file_name", "Dateiname", ""),
+        ("Press _really_ hard", "Drücke wirklich fest", "_"),
+        ("Press _really_ hard", "Drücke _wirklich_ fest", ""),
         ("E is mc²", "E ist mc", "²"),
         ("10⁶ cells", "10 Zellen", "⁶"),
         ("5 m² of 3 km²", "5 Quadratmeter von 3 qkm", ""),

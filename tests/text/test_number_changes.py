@@ -94,6 +94,7 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("School begins at 19:30.", "Die Schule beginnt um halb sieben.", ["19:30"]),
         ("About 24 % of it.", "Etwa 24, % davon.", ["24"]),
         ("In the 1990s.", "Im Jahre 1990.", ["1990"]),
+        ("In the 90s.", "Im Jahre 90.", ["90"]),
         ("We meet at 7:45.", "Wir treffen uns um Viertel nach sieben.", ["7:45"]),
         ("We meet at 7:15.", "Wir treffen uns um Viertel vor acht.", ["7:15"]),
         ("It costs $3.50.", "Es kostet $350.", ["3.50"]),
@@ -180,6 +181,7 @@ def test_times_keep_their_half_of_the_day() -> None:
 @pytest.mark.parametrize(
     ("output", "languages", "right"),
     [
+        ("auf dem 5. Februar 1987 in Rom", ("en", "de"), "am 5. Februar 1987 in Rom"),
         ("auf Februar 5, 1987 in Rom", ("en", "de"), "am 5. Februar 1987 in Rom"),
         ("Im Februar 5, 1987 in Rom", ("en", "de"), "Am 5. Februar 1987 in Rom"),
         ("vom Februar 5, 1987 in Rom", ("en", "de"), "vom 5. Februar 1987 in Rom"),
@@ -192,6 +194,20 @@ def test_a_date_of_the_source_gets_the_order_of_the_target(output: str, language
     source = "on February 5, 1987 in Rome"
     assert put_back_numbers(source, output, languages) == right
     assert bool(reversed_dates(source, output, languages)) == (output != right)
+
+
+def test_a_day_in_english_has_its_preposition() -> None:
+    assert put_back_numbers("Am 1. April kam er.", "In April 1, he came.", ("de", "en")) == "On April 1, he came."
+    assert put_back_numbers("né le 5 mai 1998", "born the May 5, 1998", ("fr", "en")) == "born on May 5, 1998"
+    assert put_back_numbers("bis zum 5. Mai 1998", "to May 5, 1998", ("de", "en")) == "to May 5, 1998"
+    for right in ("born on May 5", "born on the 5th of May"):
+        assert not reversed_dates("né le 5 mai", right, ("fr", "en"))
+
+
+def test_a_number_after_a_month_is_no_day() -> None:
+    both = "In May 20 students came.", "Im Mai 20 Studenten kamen."
+    assert put_back_numbers(*both, ("en", "de")) == both[1]
+    assert not reversed_dates(*both, ("en", "de"))
 
 
 def test_a_day_loses_the_full_stop_of_german() -> None:

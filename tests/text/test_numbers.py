@@ -52,6 +52,7 @@ def readings(text: str, language: str = "") -> list[set[object]]:
         ("2½", "en", {Fraction(5, 2)}),
         ("1.5 million", "en", {1_500_000}),
         ("3 Mrd.", "de", {3 * 10**9}),
+        ("$3bn", "de", {3 * 10**9}),
         ("3 milliers", "fr", {3000}),
         ("2 dozen", "en", {2, 24}),
         ("2 billion", "en", {2 * 10**9}),

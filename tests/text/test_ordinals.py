@@ -52,6 +52,10 @@ from limelight.text.ordinals import keeps_ordinals, with_ordinals
         ("la 15e place", "der 15e Platz", ("fr", "de"), "der 15. Platz"),
         ("le 1er étage", "the 1er étage", ("fr", "en"), "the 1st étage"),
         ("la 2ème fois", "das 2ème Mal", ("fr", "de"), "das 2. Mal"),
+        ("au 3e étage", "on the 3th floor", ("fr", "en"), "on the 3rd floor"),
+        ("im 3. Stock", "on the 3th floor", ("de", "en"), "on the 3rd floor"),
+        ("au XXIe siècle", "im XXIe Jahrhundert", ("fr", "de"), "im 21. Jahrhundert"),
+        ("au XXIe siècle", "in the XXIe century", ("fr", "en"), "in the 21st century"),
     ],
 )
 def test_an_ordinal_has_the_form_of_its_language(

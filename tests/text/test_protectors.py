@@ -34,9 +34,9 @@ CASES = {
     "variables": (
         ["{x}", "{0}", "{0:.2f}", "{user.name!r}", "{}", "${x}", "%{x}", "#{x}", "~{x}", "{x!r:>10}", "{/link}",
          "{#if x}", "{...x}", '{"x"}', "{`x`}", "{' '}", "{ $x }", "{ -term }", '{ -term(case: "x") }',
-         "{ NUMBER($x) }",
+         "{ NUMBER($x) }", '{n > 1 ? "dogs" : "dog"}', "{user.name || x}", "{a === b}",
          "{ NUMBER($x, minimumFractionDigits: 2) }", "{ $n -> [one] dog *[other] dogs }", "{n}px", "v{x}", "%{x}s"],
-        ["{a b}", "}", "{a, b}", "{", "{laughs loudly}", "{1, 2}"],
+        ["{a b}", "}", "{a, b}", "{", "{laughs loudly}", "{1, 2}", "{is it?}"],
     ),
     "printf": (
         ["%s", "%d", "%5.2f", "%-3d", "%lu", "%(name)s", "%1$s", "%2$d", "%@", "%1", "%L2", "%%", "%n", "%c", "%1$@",

@@ -1,5 +1,7 @@
 """Numbers in words that a translation has lost."""
 
+from fractions import Fraction
+
 import pytest
 
 from limelight.text.numbers import lost_number_words
@@ -47,7 +49,22 @@ from limelight.text.numbers import lost_number_words
         ("une vingtaine de livres", "about twenty books", ("fr", "en"), ()),
         ("a twenty-year-old", "ein 20-Jähriger", ("en", "de"), ()),
         ("a dozen eggs, fifteen apples", "zwölf Eier, fünfzehn Äpfel", ("en", "de"), ()),
+        ("a dozen eggs", "des œufs doux", ("en", "fr"), (12,)),
+        ("two dozen eggs", "zwei Eier", ("en", "de"), (24,)),
+        ("à midi et demi", "um halb sieben", ("fr", "de"), (0,)),
+        ("à midi et demi", "um halb eins", ("fr", "de"), ()),
         ("half a dozen of fifteen", "ein halbes Dutzend von fünfzehn", ("en", "de"), ()),
+        ("two dogs", "drei Hunde", ("en", "de"), (2,)),
+        ("two dogs", "beide Hunde", ("en", "de"), ()),
+        ("a million people", "eine Milliarde Menschen", ("en", "de"), (10**6,)),
+        ("a million people", "1 Million Menschen", ("en", "de"), ()),
+        ("World War II", "der Weltkrieg", ("en", "de"), (2,)),
+        ("World War II", "der Zweite Weltkrieg", ("en", "de"), ()),
+        ("Louis XIV, I say", "Ludwig XIV., sage ich", ("en", "de"), ()),
+        ("eineinhalb Stunden", "an hour of hours", ("de", "en"), (Fraction(1, 2),)),
+        ("eineinhalb Stunden", "one and a half hours", ("de", "en"), ()),
+        ("trois heures et demie", "3:30", ("fr", "en"), ()),
+        ("two and a half hours", "2,5 Stunden", ("en", "de"), ()),
         ("thirteen, fourteen", "13, 14", ("en", "de"), ()),
         ("thirteen, fourteen", "dreizehn, fünfzehn", ("en", "de"), (14,)),
         ("born in nineteen ninety-eight", "1998 geboren", ("en", "de"), ()),
@@ -64,6 +81,6 @@ from limelight.text.numbers import lost_number_words
     ],
 )
 def test_what_is_neither_in_words_nor_in_digits_is_lost(
-    source: str, output: str, languages: tuple[str, str], lost: tuple[int, ...]
+    source: str, output: str, languages: tuple[str, str], lost: tuple[int | Fraction, ...]
 ) -> None:
     assert lost_number_words(source, output, languages) == lost

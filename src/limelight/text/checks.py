@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from operator import eq
 
-from limelight.text.measures import lost_units, other_units
+from limelight.text.measures import lost_units, may_have_spoken_unit, other_units
 from limelight.text.number_changes import UNCHANGED, Changes, compare_numbers
 from limelight.text.numbers import has_digits
 
@@ -132,7 +132,7 @@ def changed_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
 
 def has_other_units(source: str, output: str, languages: tuple[str, str] = ("", "")) -> bool:
     """Whether units next to numbers are lost or other ones (`lost_units`, `other_units`)."""
-    if not has_digits(source):
+    if not (has_digits(source) or may_have_spoken_unit(source)):
         return False
     return bool(lost_units(source, output, languages[1]) or other_units(source, output, languages))
 

@@ -65,7 +65,9 @@ _PIECE_OF_NO_TEXT = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 _ORDINARY = r".,;:!?'\"()/\u2026\-\u2010-\u2015\u201a-\u201f\u2018\u2019\u2039\u203a«»¿¡\u00b4"
 _FORMAT = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ"
-_SIGN = re.compile(rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_])[_µªº]+(?![^\W_])|(?<!m)[{_RAISED}]")
+_SIGN = re.compile(
+    rf"[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]|(?<![^\W_])[_µªº]+(?![^\W_])|(?<![^\W_])_+|_+(?![^\W_])|(?<!m)[{_RAISED}]"
+)
 """What is neither a letter, a digit nor ordinary punctuation, whose use differs between languages."""
 _NO_SIGN = re.compile(rf"[\w\s{_ORDINARY}]*")
 _IN_NAMES = f"_µªº{_RAISED}"

@@ -43,6 +43,7 @@ k: K tsd tausend thousand mille
 bn: billion milliard mrd md
 m/s: meter. metre. mètre.
 m²: m2 quadratm square carré qm
+qm: m² m2 quadratm square carré
 km²: km2 quadratk square carré qkm
 m³: m3 kubikm cubic cube
 l: L
@@ -108,7 +109,11 @@ dpi:
 """Each symbol with other forms of its unit: beginnings of words, of three or more lower-case letters, with an asterisk
 also within words; whole words, which end with a full stop here; symbols."""
 _OTHERS = """
-mi: meile
+mi: meile mph
+yd:
+gal:
+ac:
+ha: hekt hectare
 in: " ”
 st: stein
 pence: p penn pfenn
@@ -126,7 +131,9 @@ _SPELLED = {
     "m²": "square met(?:er|re)s?|quadratmetern?|m[eè]tres? carrés?", "pence": "pence",
     "m³": "cubic met(?:er|re)s?|kubikmetern?|m[eè]tres? cubes?",
     "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?", "t": "ton(?:s|nen?|nes)?",
-    "ft": "feet|foot|fuß|pieds?", "mi": "miles?|meilen?|milles?", "in": "inch(?:es)?|zoll|pouces?",
+    "ft": "feet|foot|fuß|pieds?", "mi": "miles?|meilen?|milles", "in": "inch(?:es)?|zoll|pouces?",
+    "yd": "yards?", "gal": "gall?on(?:s|en)?", "ac": "acres?", "ha": "hectares?|hektar",
+    "‰": "promille|p(?:er|our)[ -]mille",
     "lb": "pounds?", "st": "stones?", "oz": "ounces?|unzen?|onces?",
     "%": "per[ \u00a0]?cent|prozent|pour[ \u00a0]cent",
     "€": "euros?", "$": "dollars?", "ct": "cents?|centimes?", "¥": "yens?", "CHF": "franken|francs?",
@@ -182,11 +189,33 @@ _SYMBOLS = "|".join(re.escape(name) for name in sorted(dict(_rows(_UNITS)), key=
 SYMBOL = rf"(?:{_SYMBOLS})(?![\w²³/'’])"
 """A regular expression for the symbols of all units."""
 _BESIDE = re.compile(
-    rf"{_DIGIT}(?i:{_SCALE})[ \u00a0\u202f]?({SYMBOL})"
+    rf"{_DIGIT}(?:(?i:{_SCALE})[ \u00a0\u202f]?|[ \u00a0\u202f]?(?:[Mk]|Mds?)(?=[{CURRENCIES}]))({SYMBOL})"
     rf"|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d"
 )
 _ANY_SPELLED = "|".join(f"(?P<u{number}>{words})" for number, words in enumerate(_SPELLED.values()))
 _WORD_BESIDE = re.compile(rf"{_DIGIT}{_SCALE}{_JOINT}?(?:{_ANY_SPELLED})(?!\w)", re.IGNORECASE)
+_NUMBER_WORD = (
+    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w*(?:teen|ty|hundred|thousand|million)"
+    r"|\w*(?:zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zig|ßig|hundert|tausend)"
+    r"|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt|\w+ante|cent|mille"
+)
+_SPOKEN = (
+    *("mg", "kg", "g", "km", "cm", "mm", "m²", "m³", "ml", "l", "mi", "in", "yd", "gal", "ac", "ha", "oz", "lb"),
+    *("€", "$", "¥", "CHF", "%", "‰"),
+)
+"""The units that are also compared after a number in words, of which they seldom mean anything else."""
+_AFTER_WORD = re.compile(
+    rf"(?<!\w)(?:{_NUMBER_WORD}){_SCALE}{_JOINT}(?:"
+    + "|".join(f"(?P<u{number}>{_SPELLED[name]})" for number, name in enumerate(_SPOKEN))
+    + r")(?!\w)",
+    re.IGNORECASE,
+)
+_STEMS = (
+    *("mile", "mille", "meile", "meter", "metre", "mètre", "gram", "kilo", "liter", "litre", "inch", "zoll", "pouce"),
+    *("yard", "gallon", "acre", "hekt", "hect", "pound", "ounce", "unze", "once", "euro", "dollar", "yen", "fran"),
+    *("cent", "prozent"),
+)
+"""What a text with such a unit contains."""
 _SECOND = re.compile(r"\d ?(?:(st) \d+ ?lbs?|ft \d+ ?(in))(?!\w)")
 """Units that are only sure beside another one: 8 st 4 lb, 5 ft 11 in."""
 _FRENCH_HOURS = re.compile(
@@ -205,7 +234,9 @@ _AGE_OR_CLOCK = re.compile(
 _TIMES = "|".join(
     [*(_SPELLED[each] for each in ("s", "min", "hour", "day", "week", "month")), "years?|jahre?n?|ans|heures"]
 )
-_DATED = re.compile(rf"(?<![\d.,])(\d+)(?:(?:st|nd|rd|th)(?!\w)|{_JOINT}?(?i:{_TIMES})(?!\w))")
+_DATED = re.compile(
+    rf"(?<![\d.,])(\d+)(?:(?:st|nd|rd|th|er|ère|i?ème|e)(?!\w)|\.(?= [A-ZÄÖÜ])|{_JOINT}?(?i:{_TIMES})(?!\w))"
+)
 """An ordinal, or a number with a unit of time."""
 _HOURS_AND_MINUTES = re.compile(r"\d(?:[ \u00a0\u202f]?h[ \u00a0\u202f]?|:)\d\d(?!\d)")
 _OF_UNIT = {
@@ -227,7 +258,15 @@ def _amounts(text: str) -> Counter[str]:
     found.update(names[int(str(match.lastgroup)[1:])] for match in _WORD_BESIDE.finditer(text))
     found.update(one or other for one, other in _SECOND.findall(text))
     found.update("hour" for _ in _FRENCH_HOURS.finditer(text))
+    if may_have_spoken_unit(text):
+        for match in _AFTER_WORD.finditer(text):
+            found.setdefault(_SPOKEN[int(str(match.lastgroup)[1:])], 1)
     return found
+
+
+def may_have_spoken_unit(text: str) -> bool:
+    """Whether a text may have a unit after a number in words."""
+    return any(map(text.lower().__contains__, _STEMS))
 
 
 def lost_units(source: str, output: str, language: str) -> tuple[str, ...]:

@@ -72,8 +72,11 @@ MIN_DIGITS = 4
 
 _ON = {"en": "on", "de": "am", "fr": "le"}
 """The preposition of days."""
-_ON_DAY = re.compile(r"(?<!\w)(?:on|am|le)[ \u00a0]$", re.IGNORECASE)
-_OF_PLACE = re.compile(r"(?<!\w)(?:in|an|auf|im|at|to|en|sur|à|au|dans)[ \u00a0]$", re.IGNORECASE)
+_ON_DAY = re.compile(r"(?<!\w)(?:on(?: the)?|am|le)[ \u00a0]$", re.IGNORECASE)
+_OF_PLACE = re.compile(
+    r"(?<!\w)(?:(?:in|an|auf|at|to|en|sur|dans)(?: the| dem| den| le)?|im|à|au|(?:on )?the)[ \u00a0]$", re.IGNORECASE
+)
+"""Other prepositions, and articles, that a search puts before a day."""
 
 
 class Changes(NamedTuple):
@@ -118,11 +121,11 @@ def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("",
     """Replace added numbers by lost ones that plainly belong there, in the notation of the output's language: they have
     the same digits, or all but one of several. Dates of the source that are in the order of another language get that
     of the output's, and ordinals the form of its language."""
-    on_days = {(each.day, each.month) for each in find_dates(source, normal_code(languages[0])) if _is_on(source, each)}
+    on_days = _on_days(source, normal_code(languages[0]))
     for date in reversed(reversed_dates(source, output, languages)):
         before = output[: date.begin]
         if (date.day, date.month) in on_days:
-            before = _on(before, normal_code(languages[1]))
+            before = _on(output, date.begin, normal_code(languages[1]))
         output = before + written_date(date, normal_code(languages[1])) + output[date.end :]
     output = with_ordinals(source, output, languages)
     changes = compare_numbers(source, output, languages)
@@ -139,18 +142,25 @@ def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("",
     return output
 
 
-def _is_on(text: str, date: WrittenDate) -> bool:
-    """Whether a date has the preposition of days before it."""
-    return _ON_DAY.search(text, max(0, date.begin - 4), date.begin) is not None
+def _on_days(text: str, language: str) -> set[tuple[int, int]]:
+    """The days and months of the dates with the preposition of days before them."""
+    dates = find_dates(text, language)
+    return {(each.day, each.month) for each in dates if _ON_DAY.search(text, max(0, each.begin - 8), each.begin)}
 
 
-def _on(before: str, language: str) -> str:
-    """The text before a date, with the preposition of days if it ends with another one of place."""
-    match = _OF_PLACE.search(before, max(0, len(before) - 6))
+def _of_place(text: str, begin: int) -> re.Match[str] | None:
+    """The preposition or article of place before a date; "the 5th of May" is right."""
+    match = _OF_PLACE.search(text, max(0, begin - 10), begin)
+    return None if match and text[begin : begin + 1].isdigit() and "the" in match[0].casefold() else match
+
+
+def _on(text: str, begin: int, language: str) -> str:
+    """The text before a date, with the preposition of days if it ends with one of place."""
+    match = _of_place(text, begin)
     if match is None or language not in _ON:
-        return before
+        return text[:begin]
     word = _ON[language]
-    return f"{before[: match.start()]}{word.capitalize() if match[0][0].isupper() else word} "
+    return f"{text[: match.start()]}{word.capitalize() if match[0][0].isupper() else word} "
 
 
 def _likeness(lost: Number, added: Number) -> int:
@@ -172,12 +182,19 @@ def _common(one: str, other: str) -> int:
 
 
 def reversed_dates(source: str, output: str, languages: tuple[str, str]) -> list[WrittenDate]:
-    """The dates of the source that are in the output in the order of English, where its language has the other one."""
+    """The dates of the source that are in the output in the order of English, where its language has the other one, or
+    with another preposition than that of days."""
     if not has_digits(source):
         return []
     first, second = map(normal_code, languages)
     days = {(each.day, each.month) for each in find_dates(source, first) if each.day}
-    return [each for each in find_reversed(output, second) if (each.day, each.month) in days] if days else []
+    if not days:
+        return []
+    found = [each for each in find_reversed(output, second) if (each.day, each.month) in days]
+    on_days = _on_days(source, first) if second in _ON else set()
+    there = find_dates(output, second) if on_days else ()
+    found += [each for each in there if (each.day, each.month) in on_days and _of_place(output, each.begin)]
+    return sorted(found)
 
 
 def _changed_dates(source: str, output: str, there: Sequence[Number], languages: tuple[str, str]) -> list[Number]:
@@ -198,7 +215,7 @@ def _lost_decades(source: str, output: str, there: Sequence[Number], languages: 
     """Decades of the source that are years in the output: 1990 for the 1990s."""
     if not {*languages} <= {*LANGUAGES} or _OF_DECADES.search(output):
         return []
-    years = {each.text for each in there if len(each.text) == 4 and not is_decade(output, each)}
+    years = {each.text for each in there if len(each.text) in (2, 4) and not is_decade(output, each)}
     return [each for each in find_numbers(source, languages[0]) if each.text in years and is_decade(source, each)]
 
 

@@ -34,6 +34,7 @@ _SHORT = {
     "fr": "janv:1 févr:2 avr:4 juil:7 sept:9 oct:10 nov:11 déc:12 fevrier:2 aout:8 decembre:12",
 }
 _WORD = re.compile(r"[^\W\d_]+")
+_LOWER_WORD = re.compile(r" [a-z]")
 _SPACE = "[ \u00a0\u202f]"
 
 
@@ -64,8 +65,16 @@ def find_dates(text: str, language: str) -> Iterator[WrittenDate]:
         groups = {name: value for name, value in match.groupdict().items() if value}
         day, year = (next((int(groups[each]) for each in names if each in groups), 0) for names in _GROUPS)
         month = _months(language)[next(groups[each] for each in ("a", "b", "c") if each in groups).casefold()]
-        if day <= 31:
+        if day <= 31 and not (groups.get("day_b") and _is_in_month(text, match)):
             yield WrittenDate(match.start(), match.end(), day, month, year)
+
+
+def _is_in_month(text: str, match: re.Match[str]) -> bool:
+    """Whether the number after an English month is that of what follows: "In May 20 people came"."""
+    return (
+        text[max(0, match.start() - 3) : match.start()] in ("in ", "In ")
+        and _LOWER_WORD.match(text, match.end()) is not None
+    )
 
 
 def find_reversed(text: str, language: str) -> Iterator[WrittenDate]:

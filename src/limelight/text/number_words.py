@@ -75,8 +75,8 @@ _SCALE_OF_OTHERS = {
 }  # fmt: skip
 _SHORT_SCALES = {
     "en": {"m": 10**6, "mn": 10**6, "bn": 10**9, "k": 1000},
-    "de": {"mio": 10**6, "mill": 10**6, "mrd": 10**9, "tsd": 1000, "k": 1000},
-    "fr": {"m": 10**6, "mds": 10**9, "md": 10**9, "k": 1000},
+    "de": {"mio": 10**6, "mill": 10**6, "mrd": 10**9, "bn": 10**9, "tsd": 1000, "k": 1000},
+    "fr": {"m": 10**6, "mds": 10**9, "md": 10**9, "bn": 10**9, "k": 1000},
 }
 """Abbreviations, only after digits."""
 
@@ -109,6 +109,12 @@ def word_values(text: str, language: str) -> Counter[int]:
         if tens or ones:
             found[10 * len(tens) + _ROMAN_VALUES[ones]] += 1
     return found
+
+
+def roman_values(text: str) -> list[int]:
+    """The values of the Roman numerals of two letters or more up to 39, which are no abbreviations or words."""
+    found = (match for match in _ROMAN.finditer(text) if len(match[1] + match[2]) > 1)
+    return [10 * len(match[1]) + _ROMAN_VALUES[match[2]] for match in found]
 
 
 def number_runs(text: str, language: str) -> list[tuple[int, int]]:

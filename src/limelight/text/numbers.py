@@ -18,7 +18,7 @@ from unicodedata import numeric
 
 from limelight.text.languages import normal_code
 from limelight.text.measures import CURRENCIES, SYMBOL
-from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, number_runs, scale_of, word_values
+from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, number_runs, roman_values, scale_of, word_values
 
 Reading = int | Fraction | tuple[int, ...]
 """What a number may mean: a quantity, or the parts of a time, a date or a score."""
@@ -339,35 +339,44 @@ HOUR = re.compile(r"hour|stunde|heure", re.IGNORECASE)
 MIN_VALUE = 13
 """Smallest value of any words that is compared."""
 _SMALL = {
-    "en": "three four five six seven eight nine ten eleven twelve",
-    "de": "drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "fr": "trois - cinq six sept huit - dix onze douze",
+    "en": "two three four five six seven eight nine ten eleven twelve",
+    "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "fr": "deux trois - cinq six sept huit - dix onze douze",
 }
-"""The words from 3 to 12 that mean nothing else."""
-_SCALES = {100, 1000, 10**6, 10**9, 10**12}
+"""The words from 2 to 12 that mean nothing else."""
+_SCALES = {100, 1000}
 """Values of words that often mean "many"."""
 _STEMS = {
-    "en": ("teen", "nty", "rty", "fty", "xty", "hty", "tie", "hundred", "thousand", "illion"),
-    "de": ("zehn", "zig", "sig", "hundert", "tausend", "illi"),
-    "fr": ("treiz", "quatorz", "quinz", "seiz", "dix", "vingt", "ante", "anta", "anti", "trent", "cent", "mill"),
-}
+    "en": ("doz", "teen", "nty", "rty", "fty", "xty", "hty", "tie", "hundred", "thousand", "illion"),
+    "de": ("dutz", "zehn", "zig", "sig", "hundert", "tausend", "illi"),
+    "fr": (
+        "douz", "treiz", "quatorz", "quinz", "seiz", "dix", "vingt", "ante", "anta", "anti", "trent", "cent", "mill",
+    ),
+}  # fmt: skip
 """What a text with larger numbers in words contains."""
 _ANY_WORD = re.compile(r"\w+")
 _SMALL_WORDS = {language: frozenset(words.split()) for language, words in _SMALL.items()}
 _PARTS = {language: (*_STEMS[language], *sorted(words)) for language, words in _SMALL_WORDS.items()}
 """What a text with numbers in words contains: most texts have none of these."""
-_HALF = {"en": "half past", "de": "halb", "fr": "demie"}
+_HALF = {"en": "half past", "de": "halb", "fr": "demi"}
 """What a text with half an hour contains."""
 _HALF_PAST = {
     "en": re.compile(r"\bhalf past (\w+)", re.IGNORECASE),
     "de": re.compile(r"\bhalb (?!eine?[mnr]?\b)(\w+)", re.IGNORECASE),
-    "fr": re.compile(r"\b(\w+) heures? et demie", re.IGNORECASE),
+    "fr": re.compile(r"\b(midi|minuit|\w+(?= heures?))(?: heures?)? et demie?\b", re.IGNORECASE),
 }
 """Half an hour after an hour; German names the next one."""
 _CLOCK_HOURS = {
     "en": rf"(?:\d+|one|two|{_SMALL['en'].replace(' ', '|')}|noon|midnight)\b",
     "de": rf"(?:\d+|eins|zwei|{_SMALL['de'].replace(' ', '|')}|Mitternacht)\b",
 }
+_AND_A_HALF = {
+    "en": re.compile(r"\band a half\b"),
+    "de": re.compile(r"\b(?:\w*einhalb|anderthalb)"),
+    "fr": re.compile(r"\bet demie?\b"),
+}
+"""A half beside a whole number, in lower case."""
+_HALF_IN_DIGITS = re.compile(r"\d[.,]5|[39]0|½|1/2|(?<!\w)(?:thirty|dreißig|trente)", re.IGNORECASE)
 _QUARTER_OF_HOUR = {
     "en": re.compile(rf"\bquarter (?:(?P<to>to|of|before|till)|past|after) {_CLOCK_HOURS['en']}", re.IGNORECASE),
     "de": re.compile(rf"\bviertel (?:(?P<to>vor)|nach) {_CLOCK_HOURS['de']}", re.IGNORECASE),
@@ -381,17 +390,21 @@ _THIRTY = {
 }
 
 
-def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> tuple[int, ...]:
-    """The values of number words of a source that its translation has neither as words nor in digits, and hours that
-    are other ones in times such as half past five."""
+def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> tuple[int | Fraction, ...]:
+    """The values of number words and Roman numerals of a source that its translation has neither as words nor in
+    digits, hours that are other ones in times such as half past five, and a half, as of one and a half."""
     first, second = map(normal_code, languages)
     if first not in LANGUAGES or second not in LANGUAGES:
         return ()
-    lost = _lost_half_hours(source, output, (first, second))
+    lost: set[int | Fraction] = {*_lost_half_hours(source, output, (first, second))}
     lower = source.casefold()
     has_quarter = "quart" in lower or "viertel" in lower
     if has_quarter:
         lost |= _lost_quarters(source, output, (first, second))
+    if "I" in source or "V" in source or "X" in source:
+        lost |= {each for each in roman_values(source) if not _has(each, output, second)}
+    if _AND_A_HALF[first].search(lower) and not (HALVES.search(output) or _HALF_IN_DIGITS.search(output)):
+        lost.add(Fraction(1, 2))
     if any(map(lower.__contains__, _PARTS[first])) and _has_number_word(lower, first):
         text = _HALF_PAST[first].sub(" ", source)
         if has_quarter and _has(45, output, second):  # nine is 8:45 then
@@ -446,10 +459,10 @@ def _is_half_hour(hour: str, output: str, languages: tuple[str, str]) -> bool:
 
 def _is_compared(value: int, size: int, text: str, language: str) -> bool:
     """Whether a number of so many words cannot mean anything else."""
-    if value >= MIN_VALUE:
+    if value >= MIN_VALUE or ((value, size) == (12, 2) and not HALVES.search(text)):  # a dozen
         return value not in _SCALES
     words = _SMALL[language].split()
-    return size == 1 and value >= 3 and re.search(rf"\b{words[value - 3]}\b", text, re.IGNORECASE) is not None
+    return size == 1 and value >= 2 and re.search(rf"\b{words[value - 2]}\b", text, re.IGNORECASE) is not None
 
 
 def _has(value: int, output: str, language: str) -> bool:
@@ -457,8 +470,8 @@ def _has(value: int, output: str, language: str) -> bool:
     hour, such as half of one."""
     if word_values(output, language)[value] or (is_part_of_hour(value, output) and HOUR.search(output)):
         return True
-    if language == "de" and 3 <= value < MIN_VALUE:  # Dreizimmerwohnung
-        word = _SMALL["de"].split()[value - 3]
+    if language == "de" and 2 <= value < MIN_VALUE:  # Dreizimmerwohnung
+        word = _SMALL["de"].split()[value - 2]
         if re.search(rf"\b{word}\w", output, re.IGNORECASE):
             return True
     readings = [each for number in find_numbers(output, language) for each in (*number.readings, *number.weak)]

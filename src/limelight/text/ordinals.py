@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 from limelight.text.languages import normal_code
 from limelight.text.number_notation import months_of
+from limelight.text.number_words import word_values
 from limelight.text.numbers import LETTERS, has_digits
 
 _WORD = rf"[{LETTERS}]+"
 _ENGLISH = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:st|nd|rd|th)(?!\w))(?P<after>(?:[ \u00a0]{_WORD})?)")
+_ROMAN = re.compile(r"(?<!\w)([XVI]{2,})e(?!\w)")
+"""A French ordinal in Roman numerals, as of a century."""
 _FRENCH = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:er|ère|re|e|i?ème)(?!\w))(?P<after>(?:[ \u00a0]{_WORD})?)")
 _STOP = rf"(?P<number>\d{{1,3}})\.(?=[,;]|\.(?![.\d])|[ \u00a0](?P<after>{_WORD}))"
 _GERMAN = re.compile(rf"(?<![\w.,:/-])(?:(?P<before>{_WORD})[ \u00a0])?{_STOP}")
@@ -60,7 +63,11 @@ def with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
     """A text with the ordinals of its source as its language writes them, among English, German and French: "the 21st",
     "der 21.", "le 21" of a month, "le 21e"; and with English decades: "die 80er", "les années 80"."""
     first, second = map(normal_code, languages)
-    if first == second or not {first, second} <= _FORMS.keys() or not has_digits(source):
+    if first == second or not {first, second} <= _FORMS.keys():
+        return output
+    if first == "fr":
+        output = _without_roman(source, output, second)
+    if not has_digits(source):
         return output
     if first == "de":
         return _from_german(source, output, second)
@@ -88,7 +95,25 @@ def with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
     output, numbers = pattern.sub(written, output), {*ordinals.values()}
     if second == "de":
         return _with_stops(output, numbers.difference(_CARDINAL.findall(source)))
-    return _counted(output, numbers) if second == "fr" else output
+    return _counted(output, numbers) if second == "fr" else _with_endings(output, numbers)
+
+
+def _without_roman(source: str, output: str, language: str) -> str:
+    """A text in English or German with the French ordinals in Roman numerals of its source in digits: "XXIe"."""
+    kept = {*_ROMAN.findall(source)}
+
+    def written(match: re.Match[str]) -> str:
+        value = str(max(word_values(match[1], "fr"), default=0))
+        return _FORMS[language](value, False) if match[1] in kept and value != "0" else match[0]
+
+    return _ROMAN.sub(written, output) if kept else output
+
+
+def _with_endings(output: str, numbers: Collection[str]) -> str:
+    """An English text with the right endings of these ordinals: "the 3th"."""
+    return _ENGLISH.sub(
+        lambda match: _english(match["number"]) + match["after"] if match["number"] in numbers else match[0], output
+    )
 
 
 def _is_day(match: re.Match[str], source: str) -> bool:
@@ -116,7 +141,7 @@ def _from_german(source: str, output: str, language: str) -> str:
         return match[0] if found is None else _FORMS[language](found.number, found.is_day)
 
     output = _WITH_STOP.sub(written, output) if ordinals else output
-    return _counted(output, {*ordinals}) if language == "fr" else output
+    return _counted(output, {*ordinals}) if language == "fr" else _with_endings(output, {*ordinals})
 
 
 def _german(source: str) -> Iterator[_Ordinal]:
