@@ -204,10 +204,17 @@ def test_a_day_in_english_has_its_preposition() -> None:
         assert not reversed_dates("né le 5 mai", right, ("fr", "en"))
 
 
+def test_the_full_stop_of_a_sentence_is_no_part_of_a_date() -> None:
+    assert put_back_numbers("on the 5th of May.", "auf dem 5. Mai.", ("en", "de")) == "am 5. Mai."
+    assert put_back_numbers("on 5 May. He", "am 5 Mai. Er", ("en", "de")) == "am 5. Mai. Er"
+    assert put_back_numbers("on 5 Dec. at 6", "am 5 Dez. um 6", ("en", "de")) == "am 5. Dezember um 6"
+
+
 def test_a_number_after_a_month_is_no_day() -> None:
     both = "In May 20 students came.", "Im Mai 20 Studenten kamen."
     assert put_back_numbers(*both, ("en", "de")) == both[1]
     assert not reversed_dates(*both, ("en", "de"))
+    assert compare_numbers(both[0], "In 20 Studenten kamen.", ("en", "de")).lost
 
 
 def test_a_day_loses_the_full_stop_of_german() -> None:

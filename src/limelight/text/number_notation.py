@@ -36,6 +36,8 @@ _SHORT = {
 _WORD = re.compile(r"[^\W\d_]+")
 _LOWER_WORD = re.compile(r" [a-z]")
 _SPACE = "[ \u00a0\u202f]"
+_STOP = rf"(?:\.(?={_SPACE}?(?-i:[^\sA-ZÀ-ÖØ-Þ])))?"
+"""The full stop of an abbreviated month, not that of a sentence."""
 
 
 class WrittenDate(NamedTuple):
@@ -65,7 +67,9 @@ def find_dates(text: str, language: str) -> Iterator[WrittenDate]:
         groups = {name: value for name, value in match.groupdict().items() if value}
         day, year = (next((int(groups[each]) for each in names if each in groups), 0) for names in _GROUPS)
         month = _months(language)[next(groups[each] for each in ("a", "b", "c") if each in groups).casefold()]
-        if day <= 31 and not (groups.get("day_b") and _is_in_month(text, match)):
+        if groups.get("day_b") and _is_in_month(text, match):
+            yield WrittenDate(match.start(), match.end("b"), 0, month, 0)
+        elif day <= 31:
             yield WrittenDate(match.start(), match.end(), day, month, year)
 
 
@@ -135,7 +139,7 @@ def _pattern(language: str) -> re.Pattern[str]:
     month = "|".join(names)
     ordinal = {"en": r"(?:st|nd|rd|th)?(?: of)?", "de": r"\.", "fr": "(?:er)?"}[language]
     year = rf"(?:,?{_SPACE}(?P<year_{{}}>\d{{{{4}}}})(?![\d.,]\d))"
-    first = rf"(?<![\d.,:])(?P<day_a>\d{{1,2}}){ordinal}{_SPACE}(?P<a>{month})(?!\w)\.?{year.format('a')}?"
+    first = rf"(?<![\d.,:])(?P<day_a>\d{{1,2}}){ordinal}{_SPACE}(?P<a>{month})(?!\w){_STOP}{year.format('a')}?"
     second = rf"(?<!\w)(?P<b>{month})\.?{_SPACE}(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:]|[.,]\d){year.format('b')}?"
     third = rf"(?<!\w)(?P<c>{month})\.?{year.format('c')}"
     return re.compile("|".join((first, second, third) if language == "en" else (first, third)))
@@ -148,7 +152,7 @@ def _misplaced(language: str) -> tuple[re.Pattern[str], ...]:
     month = "(?P<month>" + "|".join(sorted(_months(language), key=len, reverse=True)) + ")"
     day = r"(?P<day>\d{1,2})(?:(?:st|nd|rd|th|er)(?!\w)|\.(?= ?\d{4}(?!\d)))?(?![\w:%°€$£]|[.,]\d)"
     year = rf"(?:,?{_SPACE}(?P<year>\d{{4}})(?![\d.,]\d))?"
-    second = rf"(?<![\w.,])(?P<day>\d{{1,2}})\.?{_SPACE}{month}(?!\w)\.?{year}"
+    second = rf"(?<![\w.,])(?P<day>\d{{1,2}})\.?{_SPACE}{month}(?!\w){_STOP}{year}"
     first = rf"(?<!\w){month}\.?{_SPACE}{day}{year}"
     forms = (second,) if language == "en" else (first, second)
     return tuple(re.compile(each, re.IGNORECASE) for each in forms)
