@@ -66,14 +66,20 @@ def _decorated(function: Any, checking: Function) -> Any:
     @functools.wraps(function)
     def once(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        # Tensors are looked at here, without a call for each: this is most of what known kinds of calls cost.
+        parts: list[Hashable] = []
         try:
-            kind = tuple(map(find, args)), *((name, find(value)) for name, value in kwargs.items())
+            for value in args:
+                parts += (value.dtype, value.shape) if type(value) is torch.Tensor else (find(value),)
+            for name, value in kwargs.items():
+                parts += (name, value.dtype, value.shape) if type(value) is torch.Tensor else (name, find(value))
         except Unknown:
             return checks()[0](*args, **kwargs)
+        kind = tuple(parts)
         results = known.get(kind)
         result = checks()[0](*args, **kwargs) if results is None else function(*args, **kwargs)
         try:
-            returned = find(result)
+            returned = (result.dtype, result.shape) if type(result) is torch.Tensor else find(result)
         except Unknown:
             returned = Unknown
         if results is None:

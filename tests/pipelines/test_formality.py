@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight.config import Direction, TransformerConfig
+from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.pipelines.job import Text
@@ -27,7 +27,8 @@ def translator(*reserved: str, directions: Sequence[Direction] = DIRECTIONS) -> 
     both = Tokenizers(tokenizer, tokenizer)
     torch.manual_seed(5)
     model = build_model(TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12), both)
-    made = Translator(model.eval(), both, directions=directions)  # type: ignore[arg-type]
+    short = DecodingConfig(beam_size=2, max_length_factor=1, max_length_extra=2)
+    made = Translator(model.eval(), both, short, directions=directions)  # type: ignore[arg-type]
     made.knows_placeholders = True
     return made
 

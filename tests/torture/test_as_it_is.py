@@ -2,10 +2,11 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.benchmarks.test_scaling import require_figures
+from tests.benchmarks.test_scaling import require_figures, run_here
 from tests.examples.test_lessons import NOTEBOOKS, answers, faults, printed
 
 pytestmark = pytest.mark.usefixtures("in_full_only")
@@ -14,7 +15,13 @@ pytestmark = pytest.mark.usefixtures("in_full_only")
 def test_the_launcher_of_torch_starts_processes_that_train(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    require_figures(subprocess.run, tmp_path, monkeypatch, capsys)
+    def run(command: list[str], **options: Any) -> None:
+        if "torch.distributed.run" in command:
+            subprocess.run(command, **options)
+        else:
+            run_here(command, **options)
+
+    require_figures(run, tmp_path, monkeypatch, capsys)
 
 
 def test_the_models_of_a_lesson_learn_what_it_says() -> None:
