@@ -104,7 +104,7 @@ def opus(corpus: Path, folder: Path) -> None:
     listed = []
     for each in models:
         assert isinstance(each, SentencePieceTokenizer)
-        listed.append(ListedTokenizer(listed_model(each.serialized, names), reserved=()))
+        listed.append(ListedTokenizer(listed_model(each.model, names), reserved=()))
     config = transformer(tie="three-way", output_bias=True, sinusoid_layout="halves")
     export_huggingface(make_stored(folder / "model", config, Tokenizers(*listed)), folder / "marian")
 

@@ -145,7 +145,9 @@ def test_a_size_without_room_is_refused() -> None:
 def test_it_refuses_to_sample() -> None:
     tokenizer = train(["abc"])
     assert tokenizer.encode_sampled(["a", "bc"], amount=0.0, seed=1) == tokenizer.encode_batch(["a", "bc"])
-    with pytest.raises(UserError, match=r"tokens\.sampling is 0\.1, but characters have only one segmentation; set"):
+    with pytest.raises(
+        UserError, match=r"sampling is 0\.1, but tokens\.kind=characters has only one segmentation; set"
+    ):
         tokenizer.encode_sampled(["a"], amount=0.1, seed=1)
 
 

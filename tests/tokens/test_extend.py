@@ -86,7 +86,7 @@ def test_the_library_reads_the_larger_model(bpe: SentencePieceTokenizer, tmp_pat
     larger = extended(bpe, characters=SIGNS, texts=new_texts(seed), merges=50).tokenizers.target
     larger.save(tmp_path)
     assert load_tokenizer(tmp_path).encode_batch(new_texts(seed)) == larger.encode_batch(new_texts(seed))
-    processor = sentencepiece.SentencePieceProcessor(model_proto=larger.serialized)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=larger.model)
     assert processor.encode("Vanille & 3") == larger.encode("Vanille & 3")
 
 
@@ -137,7 +137,7 @@ def listed(kinds: tuple[str, str]) -> Tokenizers:
     models = [train(kind, texts, size=450) for kind, texts in zip(kinds, (OLD[::2], OLD[1::2]), strict=True)]
     pieces = dict.fromkeys(piece for each in models for piece in each.pieces(range(2, each.padding)))
     names = [END_PIECE, UNKNOWN_PIECE, *pieces]
-    return Tokenizers(*(ListedTokenizer(listed_model(each.serialized, names), reserved=()) for each in models))
+    return Tokenizers(*(ListedTokenizer(listed_model(each.model, names), reserved=()) for each in models))
 
 
 def test_two_models_with_one_list_get_the_same_words(seed: int) -> None:

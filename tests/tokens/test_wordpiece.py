@@ -120,7 +120,7 @@ def test_the_batch_is_the_single_texts(tokenizer: WordPieceTokenizer) -> None:
 
 
 def test_it_refuses_to_sample(tokenizer: WordPieceTokenizer) -> None:
-    message = r"tokens\.sampling is 0\.1, but WordPiece has only one segmentation; set it to 0, or tokens\.kind to bpe"
+    message = r"tokens\.sampling is 0\.1, but tokens\.kind=wordpiece has only one segmentation; set it to 0"
     with pytest.raises(UserError, match=message):
         tokenizer.encode_sampled(["a"], amount=0.1, seed=1)
 

@@ -50,9 +50,9 @@ IMPOSSIBLE = [
     ("training.device=cuda", r"training\.device=cuda, but torch finds no CUDA device here"),
     (
         "tokens.kind=wordpiece",
-        r"tokens\.sampling is 0\.2, but WordPiece has only one segmentation; set it to 0, or tokens\.kind to",
+        r"tokens\.sampling is 0\.2, but tokens\.kind=wordpiece has only one segmentation; set it to 0, or",
     ),
-    ("tokens.kind=characters", r"tokens\.sampling is 0\.2, but characters have only one segmentation"),
+    ("tokens.kind=characters", r"tokens\.sampling is 0\.2, but tokens\.kind=characters has only one segmentation"),
     ("tokens.joint=false", r"model\.tie=three-way .* set tokens\.joint=true, or model\.tie=two-way"),
     ("tokens.vocabulary_size=600000", r"tokens\.vocabulary_size is 600,000; it must be .* at most 500,000"),
     ("model.positions=learned model.max_positions=20", r"batching\.max_length=256 is more than the 20 positions"),

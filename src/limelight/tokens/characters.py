@@ -9,10 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from limelight.errors import UserError, shown
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.tokenizer import (
     END_PIECE,
     PADDING_PIECE,
@@ -20,11 +19,9 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    Pieces,
     is_control,
     require_count,
     require_ids,
-    require_no_sampling,
 )
 from limelight.tokens.vocabulary import no_text, require_size
 
@@ -36,7 +33,7 @@ scripts, and few enough for an embedding of each."""
 _RESERVED = re.compile(r"(<[A-Za-z0-9_:-]{1,40}>|\[[A-Z]{1,34}\])")
 
 
-class CharacterTokenizer(Pieces):
+class CharacterTokenizer(FileTokenizer):
     """A `Tokenizer` whose tokens are the characters of a text.
 
     `decode(encode(text)) == text` if all characters are known; each unknown one is decoded as U+2047.
@@ -62,19 +59,15 @@ class CharacterTokenizer(Pieces):
         taken = {UNKNOWN_PIECE, PADDING_PIECE}
         if len({*reserved, *taken}) < len(reserved) + 2 or not all(map(_RESERVED.fullmatch, reserved)):
             raise UserError(f"reserved pieces look like <name> or [NAME], each once; here are {shown(str(reserved))}")
-        super().__init__([END_PIECE, UNKNOWN_PIECE, *reserved, *map(_readable, characters)], reserved)
+        pieces = [END_PIECE, UNKNOWN_PIECE, *reserved, *map(_readable, characters)]
+        super().__init__("characters", model, pieces, reserved)
         first = 2 + len(reserved)
-        self._model = model
         kept = ("" if is_control(piece) else piece for piece in reserved)
         self._texts = ["", UNKNOWN_TEXT, *kept, *characters, ""]
         self._characters = {character: first + number for number, character in enumerate(characters)}
         self._found = {piece: 2 + number for number, piece in enumerate(reserved) if not is_control(piece)}
         for character, number in self._characters.items():
             self._alone[number] = character.isspace() and character != " "
-
-    @property
-    def kind(self) -> str:
-        return "characters"
 
     def encode(self, text: str) -> list[int]:
         """One token for each character, `[MASK]` and `<line>` of `text`, without an end id."""
@@ -86,26 +79,10 @@ class CharacterTokenizer(Pieces):
                 found += [known.get(character, UNKNOWN) for character in part]
         return found
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
-
-    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` if `amount` is 0; a text has only one segmentation.
-
-        Raises:
-            UserError: `amount` is not 0.
-        """
-        require_no_sampling(amount, "characters have")
-        return self.encode_batch(texts)
-
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047."""
         require_ids(ids, self.size)
         return "".join([self._texts[number] for number in ids])
-
-    def save(self, folder: Path) -> None:
-        """Write `characters.txt` and `tokenizer.yaml` into `folder`."""
-        write_stored(StoredTokenizer("characters", self.padding, self._reserved, self._model), folder)
 
 
 def train_characters(

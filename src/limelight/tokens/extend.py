@@ -119,7 +119,7 @@ def _sides(tokenizers: Tokenizers, merges: int) -> list[Side]:
 
 def _model_of(side: Side) -> bytes:
     """Its sentencepiece model."""
-    return side.serialized if isinstance(side, SentencePieceTokenizer) else side.sentencepiece
+    return side.model if isinstance(side, SentencePieceTokenizer) else side.sentencepiece
 
 
 def _like_tags(tokenizer: Side) -> tuple[int, ...]:
@@ -139,7 +139,7 @@ def _with_tags(tokenizer: Side, tags: Sequence[str]) -> Side:
     reserved = (*tokenizer.reserved, *tags)
     if isinstance(tokenizer, ListedTokenizer):
         return ListedTokenizer(listed_model(tokenizer.sentencepiece, [*_listed(tokenizer), *tags]), reserved=reserved)
-    model = add_pieces(tokenizer.serialized, ((tag, 0.0) for tag in tags), kind=CONTROL)
+    model = add_pieces(tokenizer.model, ((tag, 0.0) for tag in tags), kind=CONTROL)
     return SentencePieceTokenizer(model, kind=tokenizer.kind, reserved=reserved)
 
 

@@ -10,13 +10,12 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import sentencepiece
 
 from limelight.errors import UserError, shown
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.sampling import BpeDropout, Draw, UnigramSampling
 from limelight.tokens.sentencepiece import count_pieces
 from limelight.tokens.sentencepiece_file import pieces_in, type_of
@@ -29,7 +28,6 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    Pieces,
     normalize,
     require_count,
     require_ids,
@@ -38,7 +36,7 @@ from limelight.tokens.tokenizer import (
 _KEYS = {"sentencepiece": str, "pieces": list}
 
 
-class ListedTokenizer(Pieces):
+class ListedTokenizer(FileTokenizer):
     """A `Tokenizer` with the ids of transformers' `MarianTokenizer`.
 
     A language code such as `>>fra<<` at the beginning of a text is one token. Text is normalized by `normalize`, then
@@ -56,7 +54,6 @@ class ListedTokenizer(Pieces):
         """
         listed = _read(model)
         pieces = listed["pieces"]
-        super().__init__(pieces, reserved)
         self.sentencepiece = _decoded(listed["sentencepiece"])
         if count_pieces(self.sentencepiece) > MAX_PIECES:
             raise UserError(f"a sentencepiece model of more than {MAX_PIECES:,} pieces")
@@ -65,19 +62,12 @@ class ListedTokenizer(Pieces):
             self._processor.LoadFromSerializedProto(self.sentencepiece)
         except (RuntimeError, ValueError, TypeError) as error:
             raise UserError(f"not a sentencepiece model: {shown(str(error))}") from None
-        self._model = model
+        super().__init__(f"listed ({type_of(self.sentencepiece)})", model, pieces, reserved)
         self._ids = {piece: number for number, piece in enumerate(pieces)}
-
-    @property
-    def kind(self) -> str:
-        return f"listed ({type_of(self.sentencepiece)})"
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
         return [self._ids.get(piece, UNKNOWN) for piece in self._split(text)]
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
         """A random segmentation of each text, drawn as in `SentencePieceTokenizer.encode_sampled`.
@@ -144,10 +134,6 @@ class ListedTokenizer(Pieces):
         kept = [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in kept]
         return self._processor.decode_pieces(parts).replace(SPACE, " ").strip(" ")
-
-    def save(self, folder: Path) -> None:
-        """Write `listed.json` and `tokenizer.yaml` into `folder`."""
-        write_stored(StoredTokenizer("listed", self.padding, self._reserved, self._model), folder)
 
 
 def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:

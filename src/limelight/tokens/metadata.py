@@ -7,6 +7,8 @@ the SHA-256 of the model file must match the description.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import yaml
 
 from limelight.errors import UserError, shown
-from limelight.tokens.tokenizer import MAX_PIECES
+from limelight.tokens.tokenizer import MAX_PIECES, Pieces
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
 
 METADATA_NAME = "tokenizer.yaml"
@@ -42,6 +44,37 @@ class StoredTokenizer:
     reserved: tuple[str, ...]
     """Tokens that are never split."""
     model: bytes
+
+
+class FileTokenizer(Pieces, ABC):
+    """Base class of tokenizers whose model is the content of a file."""
+
+    def __init__(self, kind: str, model: bytes, pieces: Sequence[str], reserved: Sequence[str]) -> None:
+        super().__init__(pieces, reserved)
+        self.kind = kind
+        self.model = model
+        """The content of the model file."""
+
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """See `Tokenizer.encode`."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """`encode_batch` if `amount` is 0. Raises `UserError` for another amount: a text has only one segmentation."""
+        if amount != 0:
+            raise UserError(
+                f"tokens.sampling is {amount}, but tokens.kind={self.kind} has only one segmentation; set it to 0, "
+                "or tokens.kind to bpe or unigram"
+            )
+        return self.encode_batch(texts)
+
+    def save(self, folder: Path) -> None:
+        """Write the model file and `tokenizer.yaml` into `folder`."""
+        kind = self.kind.partition(" ")[0]  # of `listed (unigram)`
+        write_stored(StoredTokenizer(kind, self.padding, self.reserved, self.model), folder)
 
 
 def write_stored(stored: StoredTokenizer, folder: Path) -> None:

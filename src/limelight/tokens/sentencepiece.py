@@ -10,12 +10,11 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import sentencepiece
 
 from limelight.errors import UserError, shown
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
 from limelight.tokens.sentencepiece_file import fields
 from limelight.tokens.tokenizer import (
@@ -26,7 +25,6 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    Pieces,
     is_control,
     normalize,
     require_count,
@@ -53,7 +51,7 @@ _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
-class SentencePieceTokenizer(Pieces):
+class SentencePieceTokenizer(FileTokenizer):
     """A `Tokenizer` with a sentencepiece model.
 
     With byte fallback `decode(encode(text)) == normalize(text)` for every text; without it, characters outside the
@@ -86,10 +84,8 @@ class SentencePieceTokenizer(Pieces):
             )
         if unknown.strip() != UNKNOWN_TEXT:
             raise UserError(f"the unknown piece reads as {shown(repr(unknown))}; it must be {UNKNOWN_TEXT!r}")
-        self._model = model
         self._processor = processor
-        self._kind = kind
-        super().__init__(pieces, reserved)
+        super().__init__(kind, model, pieces, reserved)
         self._begins = [piece.startswith(SPACE) for piece in self._pieces]
         fixed = [is_alone or number == UNKNOWN for number, is_alone in enumerate(self._alone)]
         for number in range(count):
@@ -98,22 +94,10 @@ class SentencePieceTokenizer(Pieces):
             BpeDropout(self._pieces, fixed) if kind == "bpe" else UnigramSampling(processor, self._pieces, fixed)
         )
 
-    @property
-    def kind(self) -> str:
-        return self._kind
-
-    @property
-    def serialized(self) -> bytes:
-        """The sentencepiece model."""
-        return self._model
-
     def encode(self, text: str) -> list[int]:
-        """The best segmentation of `text`, without an end id."""
+        """The best segmentation of `text`, without an end id. `encode_batch` calls it for each text: for a list, the
+        library takes some milliseconds to start threads, even for a single text."""
         return self._processor.encode(normalize(text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        # One by one: for a list, the library takes some milliseconds to start threads, even for a single text.
-        return [self._processor.encode(normalize(text)) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
         """A random segmentation of each text; a pure function of its arguments, in any process.
@@ -135,10 +119,6 @@ class SentencePieceTokenizer(Pieces):
         require_ids(ids, self.size)
         skipped = END, self.padding
         return self._processor.decode([number for number in self.whole_characters(ids) if number not in skipped])
-
-    def save(self, folder: Path) -> None:
-        """Write `spm.model` and `tokenizer.yaml` into `folder`."""
-        write_stored(StoredTokenizer(self._kind, self.padding, self._reserved, self._model), folder)
 
 
 def count_pieces(model: bytes) -> int:

@@ -238,7 +238,8 @@ class Pieces:
         if missing:
             raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
         self._pieces = [*pieces, PADDING_PIECE]
-        self._reserved = tuple(reserved)
+        self.reserved = tuple(reserved)
+        """Tokens that are never split."""
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
         self._bytes = {number: byte for number, piece in enumerate(self._pieces) if (byte := byte_of(piece)) >= b"\x80"}
@@ -246,14 +247,9 @@ class Pieces:
 
     def reserved_id(self, piece: str) -> int:
         """The id of a reserved token. Raises `UserError` if the vocabulary lacks it."""
-        if piece not in self._reserved:
+        if piece not in self.reserved:
             raise UserError(f"this vocabulary has no reserved token {shown(piece)}")
         return self._pieces.index(piece)
-
-    @property
-    def reserved(self) -> tuple[str, ...]:
-        """Tokens that are never split."""
-        return self._reserved
 
     @property
     def size(self) -> int:
@@ -297,15 +293,6 @@ class Pieces:
         require_ids(ids, self.size)
         first = begins[ids[0]]  # the first token begins a word in any case
         return [word - first for word in accumulate(begins[number] for number in ids)]
-
-
-def require_no_sampling(amount: float, what: str) -> None:
-    """Raises `UserError` unless `amount` is 0, for a tokenizer that has one segmentation of a text."""
-    if amount != 0:
-        raise UserError(
-            f"tokens.sampling is {amount}, but {what} only one segmentation; set it to 0, "
-            "or tokens.kind to bpe or unigram"
-        )
 
 
 def require_count(count: int) -> None:

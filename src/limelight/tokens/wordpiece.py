@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from limelight.errors import UserError, shown
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
@@ -22,12 +21,10 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    Pieces,
     is_control,
     normalize,
     require_count,
     require_ids,
-    require_no_sampling,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
 
@@ -40,7 +37,7 @@ MAX_BRACKETS = 100_000
 seconds and memory."""
 
 
-class WordPieceTokenizer(Pieces):
+class WordPieceTokenizer(FileTokenizer):
     """A `Tokenizer` with a WordPiece model.
 
     `decode(encode(text)) == normalize(text)` if all characters are known; each unknown one is decoded as U+2047.
@@ -57,18 +54,13 @@ class WordPieceTokenizer(Pieces):
         """
         pieces = _read_pieces(model)
         require_count(len(pieces))
-        super().__init__(pieces, reserved)
+        super().__init__("wordpiece", model, pieces, reserved)
         try:
             tokenizer = _assemble(pieces, reserved)
         except Exception as error:  # the library raises the bare class
             raise UserError(f"not a vocabulary: {shown(str(error))}") from None
-        self._model = model
         self._tokenizer = tokenizer
         self._control = frozenset(self.reserved_id(piece) for piece in reserved if is_control(piece))
-
-    @property
-    def kind(self) -> str:
-        return "wordpiece"
 
     def encode(self, text: str) -> list[int]:
         """The segmentation of `text`, without an end id."""
@@ -78,25 +70,12 @@ class WordPieceTokenizer(Pieces):
         encodings = self._tokenizer.encode_batch_fast([normalize(text) for text in texts])
         return [encoding.ids for encoding in encodings]
 
-    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` if `amount` is 0; WordPiece has only one segmentation.
-
-        Raises:
-            UserError: `amount` is not 0.
-        """
-        require_no_sampling(amount, "WordPiece has")
-        return self.encode_batch(texts)
-
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047."""
         require_ids(ids, self.size)
         skipped = (END, self.padding, *self._control)
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
         return "".join(parts).replace(SPACE, " ").removeprefix(" ")
-
-    def save(self, folder: Path) -> None:
-        """Write `tokenizer.json` and `tokenizer.yaml` into `folder`."""
-        write_stored(StoredTokenizer("wordpiece", self.padding, self._reserved, self._model), folder)
 
 
 def _read_pieces(model: bytes) -> list[str]:
