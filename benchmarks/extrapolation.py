@@ -36,7 +36,9 @@ from benchmarks.output import RESULTS, table, write_result
 from benchmarks.run_all import require_data
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig, override
-from limelight.decoding.decode import greedy_search
+from limelight.decoding.engine import Engine
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
 from limelight.evaluation import score_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import build_model
@@ -166,8 +168,7 @@ def copies(lengths: Sequence[int]) -> Batch:
 
 def copied(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
     """The share of sequences without a mistake, and of tokens in their place."""
-    limits = batch.target_valid.sum(dim=1) + 9
-    found = greedy_search(model, batch.source, batch.source_valid, max_lengths=limits)
+    found = searched(model, batch)
     wanted = [row[valid][:-1].tolist() for row, valid in zip(batch.target_out, batch.target_valid, strict=True)]
     whole = [each.finished and list(each.ids) == row for each, row in zip(found, wanted, strict=True)]
     right = [
@@ -175,6 +176,18 @@ def copied(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
         for each, row in zip(found, wanted, strict=True)
     ]
     return statistics.fmean(whole), sum(right) / sum(map(len, wanted))
+
+
+def searched(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
+    """The output of greedy search for each source."""
+    engine = Engine(model)
+    limits = (batch.target_valid.sum(dim=1) + 9).tolist()
+    rows = zip(batch.source, batch.source_valid, limits, strict=True)
+    numbers = [engine.submit(Request(ids[valid].tolist(), limit)) for ids, valid, limit in rows]
+    found = {}
+    while engine.busy:
+        found |= {outcome.id: outcome.hypotheses[0] for outcome in engine.step()}
+    return [found[number] for number in numbers]
 
 
 # --- Multi30k ---

@@ -531,8 +531,8 @@ def test_there_is_at_least_as_much_test_as_code() -> None:
     assert lines_of(ROOT / "tests") >= lines_of(ROOT / "src")
 
 
-OF_TESTS = {"beam_search", "sample_search", "NO_FORMS"}
-"""Names that only tests use, as plain oracles."""
+OF_TESTS = {"NO_FORMS"}
+"""Names that only tests use."""
 
 
 def unused(sources: Sources, users: str) -> list[str]:

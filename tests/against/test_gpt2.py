@@ -6,9 +6,9 @@ from torch import nn
 
 from limelight.batching.batch import pad_rows
 from limelight.config import DecoderOnlyConfig
-from limelight.decoding.decode import decode_batch
 from limelight.decoding.request import Request
 from limelight.models.transformer.halves import DecoderOnly
+from tests.decoding.decode import decode_batch
 from tests.models.helpers import batch_as_it_stands, make_model, random_rows
 
 transformers = pytest.importorskip("transformers")

@@ -8,10 +8,10 @@ from torch.nn import functional
 from limelight.attention.scores import Score
 from limelight.config import ModelConfig, config_from
 from limelight.config.models import SCORES
-from limelight.decoding.decode import beam_search
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
 from limelight.training.optimization.loss import batch_loss
+from tests.decoding.decode import beam_search
 from tests.models.helpers import DECODER_ONLY, RECURRENT, TRANSFORMER, make_model, random_batch
 
 

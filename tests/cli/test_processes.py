@@ -60,7 +60,7 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], envi
 UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.config.recipes",
           "limelight.batching.store", "limelight.batching.stream", "limelight.text.augmentation",
           "limelight.pipelines.generator", "limelight.pipelines.mask_filler", "limelight.pipelines.classifier",
-          "limelight.decoding.decode", "sympy", "torch._dynamo")  # fmt: skip
+          "sympy", "torch._dynamo")  # fmt: skip
 TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.pipelines.translator")
 
 

@@ -10,13 +10,13 @@ from itertools import product
 import pytest
 
 from limelight.decoding.constraints import DONE, Automaton, Constraints, Phrase, Progress, contains
-from limelight.decoding.decode import decode_batch
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
+from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import all_endings, log_probabilities, random_model
 from tests.decoding.test_mixed_settings import drained, random_request
 from tests.decoding.test_shortlist import scored, whole

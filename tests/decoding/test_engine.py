@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
-from limelight.decoding.decode import decode_batch
 from limelight.decoding.engine import ROWS, Engine
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
@@ -17,6 +16,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.models.families import build_model
 from limelight.models.interface import LanguageModel, Seq2Seq
+from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
 
 KINDS, VOCABULARY = 23, 7

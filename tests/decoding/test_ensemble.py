@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from limelight.batching.batch import make_batch
-from limelight.decoding.decode import beam_search, greedy_search
 from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.errors import UserError
 from limelight.inference.prepare import CompiledTransformer
 from limelight.models.recurrent import Recurrent
+from tests.decoding.decode import beam_search, greedy_search
 from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources
 from tests.models.helpers import make_model, random_batch, recurrent, transformer
 

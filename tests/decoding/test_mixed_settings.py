@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from limelight.decoding import engine as engines
-from limelight.decoding.decode import decode_batch
 from limelight.decoding.engine import AHEAD, MAX_PASSED, ROWS, SOURCES, Engine, Kind, Outcome
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.errors import RunError, UserError
 from limelight.layers.embedding import LearnedPositions
+from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import TableModel, log_probabilities, random_model
 
 KINDS, VOCABULARY = 23, 7

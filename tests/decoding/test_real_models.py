@@ -9,7 +9,6 @@ import torch
 
 from limelight.batching.batch import make_batch, pad_rows
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.decoding.decode import beam_search, greedy_search, sample_search
 from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.hypothesis import Hypothesis
@@ -20,6 +19,7 @@ from limelight.inference.prepare import prepare
 from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
+from tests.decoding.decode import beam_search, greedy_search, sample_search
 from tests.decoding.fakes import characters
 from tests.decoding.used_up import UsedUpModel
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from limelight.config import DecodingConfig
-from limelight.decoding.decode import decode_batch
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule, no_repeat_ngram
@@ -19,6 +18,7 @@ from limelight.decoding.settings import SearchSettings, search_settings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
+from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
 from tests.decoding.test_shortlist import scored, whole
 

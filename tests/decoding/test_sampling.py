@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from limelight.decoding.decode import sample_search
 from limelight.decoding.sampling import Sampling, _precise, draw, permit
 from limelight.errors import RunError, UserError
+from tests.decoding.decode import sample_search
 from tests.decoding.fakes import limits, log_probabilities, random_model, sources
 
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.decoding.decode import greedy_search
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.update import update
+from tests.decoding.decode import greedy_search
 from tests.models.helpers import batch_of, make_model
 
 Task = Callable[[list[int]], list[int]]

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.decode import beam_search
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
@@ -22,6 +21,7 @@ from limelight.pipelines import codec, scheduler, sentence
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import batch_loss
+from tests.decoding.decode import beam_search
 from tests.decoding.fakes import Characters, TableModel, characters, limits, random_model
 from tests.models.helpers import batch_of
 
