@@ -11,7 +11,6 @@ from limelight.config import Direction, RecurrentConfig, TransformerConfig
 from limelight.decoding import top
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
-from limelight.evaluation import score as module
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
@@ -130,14 +129,6 @@ def test_half_precision_is_summed_in_full(seed):
     exact = score_pairs(Translator(model, LETTERS), pairs)[0].log_probability
     rough = score_pairs(Translator(model.to(torch.bfloat16), LETTERS), pairs)[0].log_probability
     assert rough == pytest.approx(exact, rel=0.05)
-
-
-@given(lengths=st.lists(st.integers(1, 30), max_size=20), budget=st.integers(1, 80))
-def test_batches_hold_every_row_once_within_the_budget(lengths, budget):
-    batches = list(module._batches(lengths, budget))
-    assert sorted(row for rows in batches for row in rows) == list(range(len(lengths)))
-    for rows in batches:
-        assert len(rows) == 1 or len(rows) * max(lengths[row] for row in rows) <= budget
 
 
 def test_perplexity_is_the_exponential_of_the_mean_surprise():

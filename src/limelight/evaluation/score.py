@@ -6,12 +6,12 @@ The tokens are those of the best segmentation. A pair's score is batch-invariant
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.config import find_direction
-from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError
+from limelight.inspection.batches import batches_of, token_log_probabilities
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
@@ -93,27 +93,11 @@ def _scored(
     """For each pair, the target's ids, and the log-probabilities of these and of the end."""
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
-    lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
     values: dict[int, list[float]] = {}
-    with eval_mode(model) as device:
-        for rows in _batches(lengths, batch_tokens):
-            batch = model.batch([sources[row] for row in rows], [targets[row] for row in rows]).to(device)
-            valid = batch.target_valid
-            flat = log_probabilities(model, model(batch)[valid], batch.target_out[valid])
-            lists = [some.tolist() for some in flat.split(valid.sum(dim=1).tolist())]
-            values.update(zip(rows, lists, strict=True))
+    with eval_mode(model):
+        # The longest first, so that running out of memory shows at once.
+        for places, batch in reversed(batches_of(model, sources, targets, batch_tokens=batch_tokens)):
+            lengths = [len(targets[place]) + 1 for place in places]
+            lists = [each.tolist() for each in token_log_probabilities(model, batch).split(lengths)]
+            values.update(zip(places, lists, strict=True))
     return [(ids, values[row]) for row, ids in enumerate(targets)]
-
-
-def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of similar length, the longest first, so that running out of memory shows at once."""
-    rows: list[int] = []
-    longest = 0
-    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
-        if rows and (len(rows) + 1) * longest > batch_tokens:
-            yield rows
-            rows = []
-        longest = longest if rows else lengths[row]
-        rows.append(row)
-    if rows:
-        yield rows
