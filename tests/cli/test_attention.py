@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -197,7 +198,7 @@ def test_mistakes_with_a_language_model_are_told(
 
 
 def test_a_kind_has_one_name_everywhere() -> None:
-    assert {kind.value for kind in Kind} == set(KINDS) <= {field.name for field in fields(AttentionMap)}
+    assert set(get_args(Kind)) == set(KINDS) <= {field.name for field in fields(AttentionMap)}
 
 
 @pytest.mark.parametrize("measure", ["contributions", "shares", "erasure", "layers"])

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -111,4 +112,4 @@ def test_the_words_of_quantization_are_those_of_the_conversion() -> None:
     from limelight.cli.export import Quantization
     from limelight.interop import QUANTIZATIONS
 
-    assert tuple(Quantization) == QUANTIZATIONS
+    assert get_args(Quantization) == QUANTIZATIONS

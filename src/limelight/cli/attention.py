@@ -43,7 +43,7 @@ def attention(
     target_lang: options.ToLanguage = "",
     output: drawing.Picture = None,
     beam: options.Beam = None,
-    measure: drawing.Measured = drawing.Measure.WEIGHTS,
+    measure: drawing.Measured = "weights",
     kind: drawing.KindOfMap = None,
     layer: drawing.Layer = None,
     head: drawing.Heads = None,
@@ -57,21 +57,21 @@ def attention(
     """Show the attention weights of a model for a sentence or a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     if theme is not None and (output is None or output.suffix.lower() in (".json", ".csv", ".tex")):
-        raise UserError(f"--theme {theme.value}: themes are for pictures and pages: give -o FILE, such as -o map.png")
+        raise UserError(f"--theme {theme}: themes are for pictures and pages: give -o FILE, such as -o map.png")
     from limelight.inspection import save, save_grid
 
     folders, configs = find_models(model, bundled=True)
     learns_from, machine = configs[0].model.learns_from, Machine(device, threads)
-    if measure is not drawing.Measure.WEIGHTS:
+    if measure != "weights":
         _write_measure(folders, configs, machine, sentence, measure, output, target=target,
                        direction=(source_lang, target_lang), theme=theme)  # fmt: skip
         return
     if "labels" in learns_from:
         _refuse_sides("an encoder alone", target, beam, source_lang, target_lang, end=True)
-        seen, of_map = open_reader(folders, machine).attention(sentence), kind or drawing.Kind.ENCODER_SELF
+        seen, of_map = open_reader(folders, machine).attention(sentence), kind or "encoder_self"
     elif "text" in learns_from:
         _refuse_sides("a language model", target, beam, source_lang, target_lang, end=end)
-        seen, of_map = open_generator(folders, machine).attention(sentence), kind or drawing.Kind.DECODER_SELF
+        seen, of_map = open_generator(folders, machine).attention(sentence), kind or "decoder_self"
     else:
         translator = open_translator(folders, machine)
         if output is not None and output.suffix.lower() == ".html" and end:
@@ -81,7 +81,7 @@ def attention(
         seen = translator.attention(
             sentence, target=target, beam_size=beam, source_lang=source_lang, target_lang=target_lang
         )
-        of_map = kind or drawing.Kind.CROSS
+        of_map = kind or "cross"
     seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the tokens of a word then have equal weight
     page = output is not None and output.suffix.lower() == ".html"  # the page offers both
@@ -89,7 +89,7 @@ def attention(
     if output is None:
         show(_as_text(seen, of_map, layer, head))
         return
-    colors = (theme or drawing.Theme.DARK).value
+    colors = theme or "dark"
     if grid:
         save_grid(seen, output, kind=of_map, theme=colors)
     else:
@@ -102,7 +102,7 @@ def _write_measure(
     configs: list[RunConfig],
     machine: Machine,
     sentence: str,
-    measure: drawing.Measure,
+    measure: str,
     output: Path | None,
     *,
     target: str | None,
@@ -113,15 +113,15 @@ def _write_measure(
     from limelight.inspection.views import ENDINGS, ending_of, save_view
 
     if output is None:
-        raise UserError(f"--measure {measure.value}: give a file, such as -o {measure.value}.svg or .csv")
+        raise UserError(f"--measure {measure}: give a file, such as -o {measure}.svg or .csv")
     ending_of(output, ENDINGS)
     if "pairs" not in configs[0].model.learns_from:
-        raise UserError(f"{folders[0]}: this model does not translate; --measure {measure.value} is for translators")
+        raise UserError(f"{folders[0]}: this model does not translate; --measure {measure} is for translators")
     from limelight.pipelines.views import view_of
 
     translator = open_translator(folders, machine, brief=True)
-    view = view_of(translator, measure.value, sentence, target, source_lang=direction[0], target_lang=direction[1])
-    save_view(view, output, theme=(theme or drawing.Theme.DARK).value)
+    view = view_of(translator, measure, sentence, target, source_lang=direction[0], target_lang=direction[1])
+    save_view(view, output, theme=theme or "dark")
     typer.echo(f"wrote {output}", err=True)
 
 
@@ -144,7 +144,7 @@ def _write_page(
     ids = None if target is None else tuple(translator.towards(Direction(*direction)).target.encode(target))
     translator.name = translator.name or name
     question = Question(sentence, *direction, beam_size=beam, target=ids)
-    page = explained_page(translator, question, theme=(theme or drawing.Theme.DARK).value)
+    page = explained_page(translator, question, theme=theme or "dark")
     try:
         write_whole(output, page.encode())
     except OSError as error:
@@ -178,7 +178,7 @@ def _require_picture(
     if grid and chosen:
         raise UserError(f"--grid draws every layer and head: leave out {' and '.join(chosen)}")
     chosen += ["--grid"] if grid else []
-    chosen += [f"--kind {kind.value}"] if kind is not None else []
+    chosen += [f"--kind {kind}"] if kind is not None else []
     if output is not None and output.suffix.lower() in (".json", ".csv", ".html") and chosen:
         ending = output.suffix.lower()
         raise UserError(f"{output}: {ending} contains all weights of all kinds: leave out {' and '.join(chosen)}")

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-from limelight.cli.arguments import decimal, option, whole_number
-from limelight.cli.models import Machine, made_with, open_translator
-from limelight.cli.options import BadLinePolicy
-from limelight.cli.output import show
-
-if TYPE_CHECKING:
-    from limelight.config import RunConfig
-    from limelight.corpus.synthesis import Job, Limits
-    from limelight.corpus.synthesis.synthesize import Survey
-    from limelight.decoding.settings import SearchOptions
-    from limelight.pipelines.translator import Translator
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from limelight.cli import options, search_options
-from limelight.cli.arguments import by_direction, corpora
-from limelight.cli.models import find_models
+from limelight.cli.arguments import by_direction, corpora, decimal, option, whole_number
+from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.outcome import command
+from limelight.cli.output import show
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
-    from limelight.corpus.synthesis import Part
+    from limelight.corpus.synthesis import Job, Limits, Part
+    from limelight.corpus.synthesis.synthesize import Survey
+    from limelight.decoding.settings import SearchOptions
+    from limelight.pipelines.translator import Translator
 
     Groups = Mapping[Direction | None, Sequence[Part]]
 
 TEXT = "Text"
-
-
-class SimilarityName(StrEnum):
-    """The values of `--choose-by`."""
-
-    BLEU = "bleu"
-    CHRF = "chrf"
 
 
 SourceText = Annotated[
@@ -62,7 +43,7 @@ BothDirections = Annotated[
 ]
 NewCorpus = Annotated[Path, option("--output -o", "The new corpus: .tsv, .tsv.gz, .tsv.xz or .tsv.zst.", "FILE")]
 ChooseBy = Annotated[
-    SimilarityName | None,
+    Literal["bleu", "chrf"] | None,
     option(
         "--choose-by",
         "Keep the n-best hypothesis most similar to the reference, by [bold]bleu[/bold] or [bold]chrf[/bold].",
@@ -142,12 +123,12 @@ def search_of(**given: object) -> SearchOptions:
     return {name: value for name, value in given.items() if value is not None}  # type: ignore[return-value]
 
 
-def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: BadLinePolicy | None) -> Limits:
+def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: str | None) -> Limits:
     """The filters of the corpus; the defaults are those of the model's own training text."""
     from limelight.corpus.synthesis import Limits
 
     ratio = config.data.max_length_ratio if max_length_ratio is None else max_length_ratio
-    return Limits(config.data.max_characters, ratio, on_bad_line == BadLinePolicy.SKIP)
+    return Limits(config.data.max_characters, ratio, on_bad_line == "skip")
 
 
 def named_for(output: Path, direction: object) -> Path:
@@ -205,10 +186,9 @@ def distill(
     asked_for = search_of(**search, n_best=chosen_from)
     from limelight.corpus.synthesis import Job
 
-    chosen_by: Any = choose_by.value if choose_by else ""
     limits = limits_of(configs[0], max_length_ratio, on_bad_line)
     jobs = [
-        Job(tuple(parts), place, "target", direction, asked_for, chosen_by, limits, batch_tokens)
+        Job(tuple(parts), place, "target", direction, asked_for, choose_by or "", limits, batch_tokens)
         for place, direction, parts in _places(output, groups)
     ]
     write_corpora(jobs, ModelSettings(folders, Machine(device, threads), precision, shortlist), quiet=quiet)

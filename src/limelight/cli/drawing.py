@@ -1,37 +1,15 @@
 """The options of `limelight attention`: which map to draw, and how."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from limelight.cli.arguments import argument, option, whole_number
 
 DRAWING = "Selection"
 
-
-class Kind(StrEnum):
-    """The values of `--kind`, as in `AttentionMap` and its JSON."""
-
-    CROSS = "cross"
-    ENCODER_SELF = "encoder_self"
-    DECODER_SELF = "decoder_self"
-
-
-class Measure(StrEnum):
-    """The values of `--measure`."""
-
-    WEIGHTS = "weights"
-    CONTRIBUTIONS = "contributions"
-    SHARES = "shares"
-    ERASURE = "erasure"
-    LAYERS = "layers"
-
-
-class Theme(StrEnum):
-    """The values of `--theme`."""
-
-    DARK = "dark"
-    LIGHT = "light"
+Kind = Literal["cross", "encoder_self", "decoder_self"]
+"""As in `AttentionMap` and its JSON."""
+Theme = Literal["dark", "light"]
 
 
 Sentence = Annotated[str, argument("The source sentence, or the text that a language model reads.", "SENTENCE")]
@@ -47,7 +25,7 @@ Picture = Annotated[
     ),
 ]
 Measured = Annotated[
-    Measure,
+    Literal["weights", "contributions", "shares", "erasure", "layers"],
     option(
         "--measure",
         "Attention weights, or what they do: written to a file, see docs/inspection.md.",

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import option
+from limelight.cli.arguments import argument, option
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.inspection.head_importance import Head
-
-
-from limelight.cli.arguments import argument
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -33,35 +29,18 @@ EXAMPLES = """
   limelight export --model runs/en-de --to limelight \\
       --without encoder.0.self=1,3 --without decoder.1.cross=0 -o less
 """
+Quantization = Literal[
+    "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16"
+]
+"""The values of `--quantization`."""
 WITH_LESS_MEMORY = "Exporting needs memory for two or three copies of the weights: use a machine with more"
 
 
-class Format(StrEnum):
-    """The values of `--to`."""
-
-    CTRANSLATE2 = "ctranslate2"
-    HUGGINGFACE = "huggingface"
-    LIMELIGHT = "limelight"
-
-
-class Quantization(StrEnum):
-    """The values of `--quantization`, named as in CTranslate2."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    BFLOAT16 = "bfloat16"
-    INT8 = "int8"
-    INT8_FLOAT32 = "int8_float32"
-    INT8_FLOAT16 = "int8_float16"
-    INT8_BFLOAT16 = "int8_bfloat16"
-    INT16 = "int16"
-
-
-OURS = {Quantization.FLOAT32: "fp32", Quantization.BFLOAT16: "bf16", Quantization.INT8: "int8"}
+OURS = {"float32": "fp32", "bfloat16": "bf16", "int8": "int8"}
 """The forms of Limelight's own folders for these values."""
 
 To = Annotated[
-    Format,
+    Literal["ctranslate2", "huggingface", "limelight"],
     option(
         "--to",
         "CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
@@ -110,15 +89,15 @@ def export(
             "--heads N and --scores FILE belong together: `limelight heads -o FOLDER` writes FOLDER/heads.json"
         )
     prunes = heads is not None or bool(without)
-    if prunes and to is not Format.LIMELIGHT:
-        raise UserError(f"--to {to.value}: heads are removed from Limelight's own models; use --to limelight")
-    bits = quantization or Quantization.FLOAT32
-    if to is Format.HUGGINGFACE and quantization is not None:
+    if prunes and to != "limelight":
+        raise UserError(f"--to {to}: heads are removed from Limelight's own models; use --to limelight")
+    bits = quantization or "float32"
+    if to == "huggingface" and quantization is not None:
         raise UserError(
-            f"--quantization {bits.value}: a folder for transformers is float32; use --to ctranslate2 or limelight"
+            f"--quantization {bits}: a folder for transformers is float32; use --to ctranslate2 or limelight"
         )
-    if to is Format.LIMELIGHT and bits not in OURS:
-        raise UserError(f"--quantization {bits.value}: --to limelight supports {', '.join(OURS)}")
+    if to == "limelight" and bits not in OURS:
+        raise UserError(f"--quantization {bits}: --to limelight supports {', '.join(OURS)}")
     folders, _ = find_models(model, bundled=True)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")
@@ -130,9 +109,9 @@ def export(
         removed = [head for word in without or () for head in _named_heads(word)]
         removed += least_needed(scores, stored, heads) if scores is not None and heads is not None else []
         stored, places = prune_model(stored, removed)
-    if to is Format.CTRANSLATE2:
-        export_ctranslate2(stored, output, quantization=bits.value)
-    elif to is Format.LIMELIGHT:
+    if to == "ctranslate2":
+        export_ctranslate2(stored, output, quantization=bits)
+    elif to == "limelight":
         export_limelight(stored, output, form=OURS[bits], places=places)
     else:
         export_huggingface(stored, output)

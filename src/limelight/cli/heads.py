@@ -120,7 +120,7 @@ def heads(
         file = _continued(leave, output, _made_of(folders[0], groups, asked))
         study = _studied(folders, groups, asked, machine, file, quiet=quiet)
         if file is not None and output is not None:
-            _write(study, output, file, (theme or drawing.Theme.DARK).value)
+            _write(study, output, file, theme or "dark")
     if keep:
         _keep(study, folders[0])
     show(study.to_json() if as_json else study.table())

@@ -8,10 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -31,20 +30,6 @@ LATER = 60.0
 """Seconds between two lines of progress if standard error is not a terminal."""
 
 CORPORA = "Many files, or one by several processes"
-
-
-class EngineName(StrEnum):
-    """The values of `--engine`."""
-
-    PROCESSES = "processes"
-    RAY = "ray"
-
-
-class Side(StrEnum):
-    """The values of `--pairs`."""
-
-    SOURCE = "source"
-    TARGET = "target"
 
 
 Inputs = Annotated[
@@ -70,7 +55,7 @@ Workers = Annotated[
     ),
 ]
 EngineOption = Annotated[
-    EngineName | None,
+    Literal["processes", "ray"] | None,
     option(
         "--engine",
         "Where the workers are: [bold]processes[/bold] of this machine (default), or actors of [bold]ray[/bold].",
@@ -87,7 +72,7 @@ Field = Annotated[
     option("--field", "Field of the text in JSONL and Parquet. Default: text, else source.", "NAME", panel=CORPORA)
 ]  # fmt: skip
 Pairs = Annotated[
-    Side | None,
+    Literal["source", "target"] | None,
     option(
         "--pairs", "Write pairs to train on, with the translation as their source or target.", "SIDE", panel=CORPORA
     ),
@@ -110,10 +95,10 @@ class Many(NamedTuple):
     inputs: Sequence[str]
     output: str | None
     workers: int | None
-    engine: EngineName | None
+    engine: str | None
     part: str | None
     field: str | None
-    pairs: Side | None
+    pairs: str | None
     timeout: float | None
 
     @property
@@ -195,7 +180,7 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
     }
     job = CorpusJob(
         tuple(many.inputs), Path(many.output), made_of,
-        Form(many.field or "", str(many.pairs or "")), workers, _part(many.part), many.timeout or TIMEOUT,
+        Form(many.field or "", many.pairs or ""), workers, _part(many.part), many.timeout or TIMEOUT,
     )  # fmt: skip
     with text_progress() as progress:
         shown = time.monotonic()
@@ -246,13 +231,13 @@ def _settings(workers: int | None, asked: TranslateOptions, *, form: str) -> tup
     device = "cpu" if _forks(asked.machine.device) else asked.machine.device
     threads = asked.machine.threads or max(1, _cores() // workers)
     return workers, WorkerSettings(
-        asked.folders, options, device, threads, asked.precision and str(asked.precision), asked.shortlist,
+        asked.folders, options, device, threads, asked.precision, asked.shortlist,
         str(asked.glossary or ""), form, (str(asked.memory.index), asked.memory.name) if asked.memory else (),
     )  # fmt: skip
 
 
-def _engine(name: EngineName | None, settings: WorkerSettings, workers: int) -> Engine:
-    if name != EngineName.RAY:
+def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
+    if name != "ray":
         from limelight.corpus.pool import Processes
 
         return Processes(settings, forks=settings.device == "cpu" and sys.platform == "linux")

@@ -3,9 +3,8 @@
 Their order in the help is the order of a command's parameters.
 """
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from limelight.cli.arguments import argument, decimal, device_name, option, whole_number
 from limelight.recipes import describe_recipes
@@ -37,13 +36,6 @@ Threads = Annotated[
 # --- train ---
 
 TEXT, MODEL, END = "Text", "Model", "When to stop"
-
-
-class BadLinePolicy(StrEnum):
-    """The values of `--on-bad-line`, as in `data.on_bad_line`."""
-
-    STOP = "stop"
-    SKIP = "skip"
 
 
 Out = Annotated[Path | None, option("--out", "Run folder; an existing run is resumed.", "RUN")]
@@ -102,7 +94,7 @@ Source = Annotated[
 ]
 Target = Annotated[str, option("--target", "Target language, e.g. de.", "LANG", panel=TEXT)]
 OnBadLine = Annotated[
-    BadLinePolicy | None,
+    Literal["stop", "skip"] | None,
     option(
         "--on-bad-line",
         "Lines that cannot be read: stop and name the line (default), or skip and report them.",
@@ -186,16 +178,8 @@ NBest = Annotated[
 ]
 
 
-class PrecisionName(StrEnum):
-    """The values of `--precision`."""
-
-    FP32 = "fp32"
-    BF16 = "bf16"
-    INT8 = "int8"
-
-
 Precision = Annotated[
-    PrecisionName | None,
+    Literal["fp32", "bf16", "int8"] | None,
     option(
         "--precision",
         "Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).",

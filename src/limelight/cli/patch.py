@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,18 +23,10 @@ EXAMPLES = """
 WITH_LESS_MEMORY = "Give shorter sentences: each of their tokens is a sentence of a batch"
 
 
-class BuiltIn(StrEnum):
-    """The values of `--pair`."""
-
-    NUMBER = "number"
-    GENDER = "gender"
-    TENSE = "tense"
-
-
 First = Annotated[str | None, argument("The text whose vectors are put into the other.", "TEXT")]
 Second = Annotated[str | None, argument("The other text, with as many tokens.", "OTHER")]
 Pair = Annotated[
-    BuiltIn | None,
+    Literal["number", "gender", "tense"] | None,
     option(
         "--pair",
         "A built-in pair of English texts: singular and plural, he and she, or present and past.",
@@ -78,7 +69,7 @@ def patch(
         raise UserError("--target and --other-target belong together: give both translations, or none")
     ending = ending_of(output, ENDINGS) if output is not None else ""
     if theme is not None and ending not in PICTURES:
-        raise UserError(f"--theme {theme.value}: themes are for pictures: give -o FILE, such as -o patch.svg")
+        raise UserError(f"--theme {theme}: themes are for pictures: give -o FILE, such as -o patch.svg")
     folders, configs = find_models(model, bundled=True)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is patched; give --model once")
@@ -87,7 +78,7 @@ def patch(
     translator = open_translator(folders, Machine(device, threads), brief=True)
     from limelight.pipelines.patch import PAIRS, patch_texts
 
-    texts = PAIRS[pair.value] if pair is not None else (first or "", second or "")
+    texts = PAIRS[pair] if pair is not None else (first or "", second or "")
     said = None if target is None or other_target is None else (target, other_target)
     found = patch_texts(translator, *texts, targets=said, source_lang=source_lang, target_lang=target_lang)
     if output is None:
@@ -96,5 +87,5 @@ def patch(
     if ending == ".json":
         write(output, found.to_json().encode())
     else:
-        save_view(found.view(), output, theme=(theme or drawing.Theme.DARK).value)
+        save_view(found.view(), output, theme=theme or "dark")
     typer.echo(f"wrote {output}", err=True)
