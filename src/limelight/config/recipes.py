@@ -1,5 +1,7 @@
 """The recipes: functions that return a complete configuration, each with its paper and table."""
 
+from typing import Any
+
 from limelight.config import (
     BatchingConfig,
     DataConfig,
@@ -13,6 +15,15 @@ from limelight.config import (
     TrainingConfig,
     TransformerConfig,
 )
+
+
+def _changed(recipe: RunConfig, name: str, **sections: Any) -> RunConfig:
+    """A recipe with other sections, or with other values (a dictionary) in some of them."""
+    update = {
+        section: getattr(recipe, section).model_copy(update=values) if isinstance(values, dict) else values
+        for section, values in sections.items()
+    }
+    return recipe.model_copy(update={"recipe": name, **update})
 
 
 def base() -> RunConfig:
@@ -42,13 +53,11 @@ def base() -> RunConfig:
 
 def big() -> RunConfig:
     """Vaswani et al. 2017, table 3, row "big": 213 M parameters, 300,000 updates, the last 20 checkpoints averaged."""
-    recipe = base()
-    return recipe.model_copy(
-        update={
-            "recipe": "big",
-            "model": TransformerConfig(d_model=1024, heads=16, d_ff=4096, dropout=0.3),
-            "training": recipe.training.model_copy(update={"max_steps": 300_000, "average": 20}),
-        }
+    return _changed(
+        base(),
+        "big",
+        model={"d_model": 1024, "heads": 16, "d_ff": 4096, "dropout": 0.3},
+        training={"max_steps": 300_000, "average": 20},
     )
 
 
@@ -106,26 +115,24 @@ def quick() -> RunConfig:
     In so short a time the text is seen six times: little dropout, no subword sampling, orthogonal steps (Jordan et al.
     2024), which need fewer updates than Adam, and a learning rate that falls to zero within the time budget.
     """
-    recipe = small()
-    return recipe.model_copy(
-        update={
-            "recipe": "quick",
-            "tokens": TokensConfig(kind="bpe", joint=True),
-            "batching": BatchingConfig(tokens=2048),
-            "model": recipe.model.model_copy(update={"dropout": 0.1}),
-            "training": TrainingConfig(
-                max_minutes=7,
-                fit_to_budget=True,
-                schedule="cosine",
-                optimizer="muon",
-                learning_rate=3e-3,
-                warmup=100,
-                validate_epochs=2,
-                checkpoint_every=400,
-                bleu_sentences=200,
-                average=1,
-            ),
-        }
+    return _changed(
+        small(),
+        "quick",
+        tokens={"sampling": 0.0},
+        batching={"tokens": 2048},
+        model={"dropout": 0.1},
+        training=TrainingConfig(
+            max_minutes=7,
+            fit_to_budget=True,
+            schedule="cosine",
+            optimizer="muon",
+            learning_rate=3e-3,
+            warmup=100,
+            validate_epochs=2,
+            checkpoint_every=400,
+            bleu_sentences=200,
+            average=1,
+        ),
     )
 
 
@@ -133,22 +140,14 @@ def _deep(encoder_layers: int, decoder_layers: int) -> RunConfig:
     """A deep encoder runs once per sentence, a shallow decoder at every step (Kasai et al. 2021): as good as stacks of
     equal depth, and faster. Rotary positions (Su et al. 2021), orthogonal steps (Jordan et al. 2024), one matrix for
     all embeddings; the combination is from no paper, measured on Tatoeba (docs/results.md)."""
-    recipe = small()
-    return recipe.model_copy(
-        update={
-            "recipe": f"deep-{encoder_layers}-{decoder_layers}",
-            "tokens": TokensConfig(kind="bpe", joint=True),
-            "batching": BatchingConfig(tokens=8192),
-            "model": recipe.model.model_copy(
-                update={
-                    "encoder_layers": encoder_layers,
-                    "decoder_layers": decoder_layers,
-                    "dropout": 0.1,
-                    "positions": "rotary",
-                }
-            ),
-            "training": recipe.training.model_copy(update={"optimizer": "muon", "learning_rate": 3e-3, "warmup": 500}),
-        }
+    layers = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
+    return _changed(
+        small(),
+        f"deep-{encoder_layers}-{decoder_layers}",
+        tokens={"sampling": 0.0},
+        batching={"tokens": 8192},
+        model={**layers, "dropout": 0.1, "positions": "rotary"},
+        training={"optimizer": "muon", "learning_rate": 3e-3, "warmup": 500},
     )
 
 
@@ -277,47 +276,21 @@ def gpt_tiny() -> RunConfig:
 
 def gpt_small() -> RunConfig:
     """Our own for a quarter of an hour on two cores and a megabyte of text; no paper, measured on tiny Shakespeare."""
-    recipe = gpt_tiny()
-    return recipe.model_copy(
-        update={
-            "recipe": "gpt-small",
-            "batching": BatchingConfig(tokens=1536, block=256),
-            "model": DecoderOnlyConfig(
-                layers=4,
-                d_model=192,
-                heads=4,
-                d_ff=768,
-                activation="gelu",
-                dropout=0.1,
-                norm="pre",
-                positions="rotary",
-            ),
-            "training": recipe.training.model_copy(
-                update={
-                    "max_steps": None,
-                    "max_minutes": 15,
-                    "fit_to_budget": True,
-                    "optimizer": "muon",
-                    "learning_rate": 3e-3,
-                    "validate_every": 500,
-                    "checkpoint_every": 500,
-                }
-            ),
-        }
+    budget = {"max_steps": None, "max_minutes": 15, "fit_to_budget": True}
+    return _changed(
+        gpt_tiny(),
+        "gpt-small",
+        batching={"tokens": 1536, "block": 256},
+        model={"d_model": 192, "d_ff": 768, "dropout": 0.1, "positions": "rotary", "max_positions": 512},
+        training={**budget, "optimizer": "muon", "learning_rate": 3e-3},
     )
 
 
 def lstm_tiny() -> RunConfig:
     """A recurrent counterpart of `gpt-tiny`: two LSTM layers with as many weights, the state carried from block to
     block (Karpathy 2015; Mikolov et al. 2010)."""
-    recipe = gpt_tiny()
-    return recipe.model_copy(
-        update={
-            "recipe": "lstm-tiny",
-            "model": RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=128, hidden=232, dropout=0.0),
-            "training": recipe.training.model_copy(update={"weight_decay": 0.0}),
-        }
-    )
+    model = RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=128, hidden=232, dropout=0.0)
+    return _changed(gpt_tiny(), "lstm-tiny", model=model, training={"weight_decay": 0.0})
 
 
 def bert_tiny() -> RunConfig:
@@ -354,20 +327,11 @@ def classifier() -> RunConfig:
     It can be initialized from a `bert-tiny` (`--from`). Small batches, and a learning rate that falls over a few
     epochs, as labels are soon overfitted.
     """
-    recipe = bert_tiny()
-    return recipe.model_copy(
-        update={
-            "recipe": "classifier",
-            "batching": BatchingConfig(tokens=2048, max_length=256),
-            "training": recipe.training.model_copy(
-                update={
-                    "max_minutes": 5,
-                    "warmup": 100,
-                    "validate_epochs": 1.0,
-                    "best_by": "macro_f1",
-                }
-            ),
-        }
+    return _changed(
+        bert_tiny(),
+        "classifier",
+        batching={"tokens": 2048},
+        training={"max_minutes": 5, "warmup": 100, "validate_epochs": 1.0, "best_by": "macro_f1"},
     )
 
 
