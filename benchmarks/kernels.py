@@ -21,7 +21,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
 from limelight.attention import attend, scaled_dot
 from limelight.decoding import top
-from limelight.inference import torch_int8
+from limelight.inference import linear as layers
 from limelight.inference.cpu.attention import attend_past, attend_source
 from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8 import multiply
@@ -152,8 +152,8 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
         "int8": linear_of("int8")(weight, None),
     }
     times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in made.items()}
-    for engine in torch_int8.int8_engines():
-        with patch.object(torch_int8, "int8_engines", lambda engine=engine: [engine]):
+    for engine in layers.int8_engines():
+        with patch.object(layers, "int8_engines", lambda engine=engine: [engine]):
             layer = TorchInt8Linear(weight, None)
         times[f"int8 by {engine}"] = median_us(lambda layer=layer: layer(inputs))
     return times

@@ -78,7 +78,7 @@ OWNERS = {
     "limelight.signals": "listens while a run or a command asks it to",
     "limelight.corpus.worker": "a worker owns its process",
     "limelight.pipelines.scheduler": "for an owner of the process, who says so with `threads`",
-    "limelight.serving.engine_process": "an engine of the service owns its process",
+    "limelight.serving.links": "an engine of the service owns its process",
     "limelight.serving.load": "the same, or a thread of the service",
     "limelight.training.distributed": "a run seeds what each batch draws",
     "limelight.training.run": "a run owns its process while it lasts",

@@ -20,7 +20,7 @@ from limelight.decoding import ahead
 from limelight.errors import RunError
 from limelight.inference import linear
 from limelight.inference.cpu.jit import complete_mark
-from limelight.inference.torch_int8 import TorchInt8Linear
+from limelight.inference.linear import TorchInt8Linear
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers

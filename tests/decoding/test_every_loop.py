@@ -15,7 +15,7 @@ import limelight
 from limelight.decoding.every_loop import run_every_loop
 from limelight.inference import cpu
 from limelight.models.transformer.build import build_transformer
-from limelight.serving.warm_up import FORMS, warm_up
+from limelight.serving.load import FORMS, warm_up
 
 def signatures():
     modules = [importlib.import_module(f"{cpu.__name__}.{each.name}") for each in pkgutil.iter_modules(cpu.__path__)]

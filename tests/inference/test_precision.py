@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from limelight.inference import precision
+from limelight.inference import prepare
 from limelight.inference.linear import TorchInt8Linear
-from limelight.inference.precision import search_precision, slow_precision
+from limelight.inference.prepare import search_precision, slow_precision
 
 
 @pytest.mark.parametrize(
@@ -27,16 +27,16 @@ from limelight.inference.precision import search_precision, slow_precision
 def test_the_device_decides_what_is_computed_with_stored_weights(
     stored: str, device: str, bf16: bool, engines: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: bf16)
-    monkeypatch.setattr(precision, "int8_kind", lambda: TorchInt8Linear if engines else None)
+    monkeypatch.setattr(prepare, "multiplies_bf16", lambda _: bf16)
+    monkeypatch.setattr(prepare, "int8_kind", lambda: TorchInt8Linear if engines else None)
     assert search_precision(stored, torch.device(device)) == chosen
 
 
 def test_a_precision_without_instructions_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: False)
+    monkeypatch.setattr(prepare, "multiplies_bf16", lambda _: False)
     assert slow_precision("fp32", cpu) is slow_precision("int8", cpu) is None
     assert slow_precision("bf16", cpu).startswith("precision bf16 is slower than fp32 here: the processor has ")
     assert "this GPU has no bf16 instructions" in slow_precision("bf16", gpu)
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: True)
+    monkeypatch.setattr(prepare, "multiplies_bf16", lambda _: True)
     assert slow_precision("bf16", cpu) is None

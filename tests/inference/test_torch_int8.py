@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.capabilities import int8_engines
-from limelight.inference.torch_int8 import pack
+from limelight.inference.linear import pack
 from limelight.layers.embedding import quantize_rows
 
 pytestmark = pytest.mark.skipif(not int8_engines(), reason="this build of torch has no int8 products")

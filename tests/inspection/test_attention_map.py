@@ -15,7 +15,7 @@ from limelight.errors import UserError
 from limelight.inspection import AttentionMap, attention_map, text_map
 from limelight.inspection.attention_map import KINDS
 from limelight.inspection.heatmap import picture_bytes
-from limelight.inspection.save import draw_average
+from limelight.inspection.views import draw_average
 from limelight.models.families import build_model
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 
 from limelight.errors import UserError
 from limelight.inspection.heatmap import MASKED, MAX_LABEL_LENGTH, draw_weights, picture_bytes
-from limelight.inspection.save import draw_average, draw_grid
+from limelight.inspection.views import draw_average, draw_grid
 from tests.inspection.fakes import random_map
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.pipelines.place_marks import Attended, Slot, place_marks
+from limelight.pipelines.repair_marks import Attended, Slot, place_marks
 from limelight.text.marking import placeholder, show_marks
 from limelight.text.protect import Span
 

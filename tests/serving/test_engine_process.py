@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from limelight.serving import engine_process
+from limelight.serving import links
 from limelight.serving.load import Loading
 from limelight.serving.tasks import Report, decode_report
 
@@ -21,9 +21,9 @@ def test_what_is_loaded_is_not_visited_by_collections(monkeypatch: pytest.Monkey
         def run(self, inbox: object) -> None:
             frozen.append(gc.get_freeze_count())
 
-    monkeypatch.setattr(engine_process, "load_worker", lambda *_: Loaded())
+    monkeypatch.setattr(links, "load_worker", lambda *_: Loaded())
     gc.unfreeze()  # what commands of other tests have frozen
-    assert engine_process._work(Loading(""), SimpleQueue(), io.BytesIO()) == ""
+    assert links._work(Loading(""), SimpleQueue(), io.BytesIO()) == ""
     assert frozen[0] > len(gc.get_objects()) / 2
 
 
@@ -34,7 +34,7 @@ def test_reports_of_two_threads_stay_whole() -> None:
 
         def report(number: int) -> None:
             for _ in range(20):
-                engine_process._write(out, Report(number, "done", "x" * 200_000))
+                links._write(out, Report(number, "done", "x" * 200_000))
 
         threads = [threading.Thread(target=report, args=(number,)) for number in (1, 2)]
         for thread in threads:

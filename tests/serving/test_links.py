@@ -13,7 +13,7 @@ import pytest
 
 from limelight.pipelines.load import load_translator
 from limelight.serving import links
-from limelight.serving.links import ProcessLink, ThreadLink, process_link, thread_link
+from limelight.serving.links import ProcessLink, ThreadLink, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.tasks import Report, Task
 from limelight.serving.worker import plain
@@ -32,7 +32,7 @@ def translated(model: str, text: str) -> dict:
     return json.loads(json.dumps(plain(load_translator(model, precision="fp32").translate(text))))
 
 
-@pytest.mark.parametrize("start", [thread_link, process_link])
+@pytest.mark.parametrize("start", [thread_link, ProcessLink])
 def test_an_engine_loads_answers_and_ends(model: str, start) -> None:
     reports: Reports = SimpleQueue()
     link = start(Loading(model, precision="fp32"), reports.put)
@@ -46,7 +46,7 @@ def test_an_engine_loads_answers_and_ends(model: str, start) -> None:
     link.send(Task(5, "translate", "nobody hears this"))
 
 
-@pytest.mark.parametrize("start", [thread_link, process_link])
+@pytest.mark.parametrize("start", [thread_link, ProcessLink])
 def test_why_a_model_cannot_be_loaded_is_told(tmp_path: Path, start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "subprocess", forked.SUBPROCESS)
     reports: Reports = SimpleQueue()
@@ -59,7 +59,7 @@ def test_why_a_model_cannot_be_loaded_is_told(tmp_path: Path, start, monkeypatch
 def test_an_engine_that_is_killed_is_noticed_and_leaves_nothing(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "subprocess", forked.SUBPROCESS)
     reports: Reports = SimpleQueue()
-    link = process_link(Loading(model), reports.put)
+    link = ProcessLink(Loading(model), reports.put)
     assert reports.get(timeout=60).kind == "loaded"
     assert isinstance(link, ProcessLink)
     assert link.pid is not None
@@ -75,10 +75,10 @@ def test_an_engine_ends_when_its_service_is_gone(model: str) -> None:
     code = f"""
 import os, sys, json
 from queue import SimpleQueue
-from limelight.serving.links import process_link
+from limelight.serving.links import ProcessLink
 from limelight.serving.load import Loading
 reports = SimpleQueue()
-link = process_link(Loading({model!r}), reports.put)
+link = ProcessLink(Loading({model!r}), reports.put)
 assert reports.get(timeout=60).kind == "loaded"
 print(link.pid, flush=True)
 os.kill(os.getpid(), 9)

@@ -7,9 +7,8 @@ import pytest
 
 from limelight.pipelines.translator import Translator
 from limelight.serving import load
-from limelight.serving.load import Loading, load_worker
+from limelight.serving.load import FORMS, Loading, load_worker, warm_up
 from limelight.serving.tasks import Report
-from limelight.serving.warm_up import FORMS, warm_up
 from limelight.serving.worker import Worker
 from tests.cli.conftest import corpus, trained  # noqa: F401
 from tests.serving.helpers import carrying, table, translator

@@ -25,7 +25,7 @@ from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from limelight.serving import server
 from limelight.serving.limits import Limits
-from limelight.serving.links import ThreadLink, process_link
+from limelight.serving.links import ProcessLink, ThreadLink
 from limelight.serving.load import Loading
 from limelight.serving.logs import Log
 from limelight.serving.pool import NewLink, Pool
@@ -224,7 +224,7 @@ def test_control_an_end_that_does_not_wait_is_seen(
 
 
 def of_folder(folder: str) -> NewLink:
-    return partial(process_link, Loading(folder, precision="fp32"))
+    return partial(ProcessLink, Loading(folder, precision="fp32"))
 
 
 def test_a_killed_engine_is_replaced_and_others_do_not_notice(

@@ -6,7 +6,7 @@ from typing import Any
 
 from limelight.preparation import align, pairs
 from limelight.training import loop
-from limelight.training.checkpoints import checkpoint, keep, snapshots
+from limelight.training.checkpoints import checkpoint, keep
 from limelight.training.optimization import update
 from limelight.training.tasks import translation
 
@@ -17,8 +17,8 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "old checkpoint": (checkpoint, "_remove_old"),
     "snapshot": (keep, "save_weights"),
     "best model": (keep, "save_model"),
-    "model snapshot": (snapshots, "save_model"),
-    "thinning": (snapshots, "remove"),
+    "model snapshot": (keep, "save_model"),
+    "thinning": (keep, "remove"),
     "validation": (translation, "mean_loss"),
     "vocabulary": (pairs, "save_tokenizers"),
     "corpus": (pairs, "_tokenize"),

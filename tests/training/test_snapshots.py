@@ -12,7 +12,7 @@ from limelight.files import PARTIAL
 from limelight.storage.layout import SNAPSHOTS, WEIGHTS, find_snapshots
 from limelight.storage.weights import read_weights
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS
-from limelight.training.checkpoints.snapshots import is_snapshot_due, thinned
+from limelight.training.checkpoints.keep import is_snapshot_due, thinned
 from tests.training.helpers import go, tiny_run
 from tests.training.interrupted import Killed, interruption, kill
 

@@ -187,7 +187,7 @@ def resolved_precision(folder: str, machine: Machine, asked: str | None) -> tupl
     named = asked and str(asked)
     if named not in (None, "int8") or stored == "fp32":  # torch need not be imported
         return named or stored, named or stored
-    from limelight.inference.precision import arithmetic_of, search_precision
+    from limelight.inference.prepare import arithmetic_of, search_precision
     from limelight.models.families import choose_device
 
     device = choose_device(machine.device or "auto", setting="--device ")
@@ -263,7 +263,7 @@ def open_classifier(folders: list[str], machine: Machine) -> Classifier:
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:
     """Print a warning if the requested precision has no hardware support."""
-    from limelight.inference.precision import slow_precision
+    from limelight.inference.prepare import slow_precision
 
     slow = slow_precision(precision, device) if precision else None
     if slow:

@@ -5,10 +5,20 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, SerializeAsAny
 
-from limelight.config.section import Depth, Section, Width
 from limelight.plugins import load_plugins
+
+Width = Annotated[int, Field(ge=1, le=1_000_000)]
+Depth = Annotated[int, Field(ge=1, le=100)]
+"""Bounds far above practical sizes: a number with too many zeros is refused before memory runs out."""
+
+
+class Section(BaseModel):
+    """A frozen group of settings that refuses unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
 
 SCORES: dict[str, str | type] = {
     "dot": "limelight.attention.scores:Dot",

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from limelight.config.models import LearnsFrom, ModelConfig, TransformerConfig
-from limelight.config.section import Section
+from limelight.config.models import LearnsFrom, ModelConfig, Section, TransformerConfig
 
 Rate = Annotated[float, Field(ge=0, le=1)]
 

@@ -80,7 +80,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
 
     from limelight.decoding.ahead import compile_here
     from limelight.decoding.sampling import Sampling
-    from limelight.inference.precision import slow_precision
+    from limelight.inference.prepare import slow_precision
     from limelight.models.families import choose_device
     from limelight.pipelines.load import load_translator
 

@@ -1,4 +1,4 @@
-"""Prepare a model for decoding: a new object with the same interface and packed weights.
+"""Prepare a model for decoding: its precision, and a new object with the same interface and packed weights.
 
 It shares all unchanged tensors with the readable model, which it is tested against. It cannot be trained.
 """
@@ -11,8 +11,9 @@ import torch
 
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import scaled_dot
+from limelight.capabilities import bf16_products, has, multiplies_bf16
 from limelight.errors import UserError
-from limelight.inference.linear import MakeLinear, is_pending, linear_of
+from limelight.inference.linear import MakeLinear, TorchInt8Linear, int8_kind, is_pending, linear_of
 from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
 from limelight.inference.transformer import pack_decoder_only, pack_transformer
 from limelight.models.interface import Seq2Seq
@@ -74,3 +75,33 @@ def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:
     for parameter in twin.parameters():
         parameter.data = parameter.data.to(dtype)
     return twin
+
+
+def search_precision(stored: str, device: torch.device) -> str:
+    """The default precision of decoding: the format of the stored weights if the device computes it fast.
+
+    Weights of any format can be used in any precision. bf16 without hardware support becomes fp32. int8 is for CPUs: on
+    a GPU it becomes bf16 if that is supported, else fp32.
+    """
+    if stored == "int8" and device.type == "cpu":
+        return "int8" if int8_kind() else "fp32"
+    return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
+
+
+def arithmetic_of(precision: str, device: torch.device) -> str:
+    """The precision including the kind of int8 products: different kinds of CPUs round differently, which changes some
+    translations."""
+    if precision != "int8" or device.type != "cpu":
+        return precision
+    compiled = "compiled, VNNI" if has("vnni") else "compiled, AVX2"
+    return f"int8 ({'torch' if int8_kind() is TorchInt8Linear else compiled})"
+
+
+def slow_precision(precision: str, device: torch.device) -> str | None:
+    """Why the chosen precision is slow on this device; None if the hardware supports it."""
+    if precision == "fp16" and device.type == "cpu":
+        return "precision fp16 is slower than fp32 here: it is for GPUs; fp32 is more accurate"
+    if precision != "bf16" or multiplies_bf16(device):
+        return None
+    why = bf16_products().reason if device.type == "cpu" else "this GPU has no bf16 instructions"
+    return f"precision bf16 is slower than fp32 here: {why}; fp32 is at least as accurate"

@@ -10,9 +10,9 @@ from limelight.inspection.layers import States, decoder_lens, encoder_lens, stat
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.measures import Measures, measure
 from limelight.inspection.patching import Sides, patch
-from limelight.inspection.save import save, save_grid
 from limelight.inspection.state_neighbors import Neighbor, neighbors
 from limelight.inspection.terminal import text_picture
+from limelight.inspection.views import save, save_grid
 
 __all__ = [
     "KINDS",

@@ -13,7 +13,7 @@ import torch
 from limelight.config import RunConfig, directions_of, load_config
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.inference.precision import search_precision
+from limelight.inference.prepare import search_precision
 from limelight.inspection.head_roles import TEXTS
 from limelight.inspection.heads import head_counts
 from limelight.models.families import CLASSIFY, FILL, choose_device, family_of, resolve, use_of
@@ -85,7 +85,7 @@ def load_translator(
     Args:
         device: default: a GPU if there is one.
         precision: of the search: `fp32`; `bf16`; or `int8`, the fastest on a CPU. Default: the form of the stored
-            weights if the device is fast in it (`inference.precision.search_precision`).
+            weights if the device is fast in it (`inference.prepare.search_precision`).
         shortlist: score only the tokens of the shortlist in the folder.
         threads: for the owner of the process, see `Translator`.
 

@@ -7,6 +7,8 @@ shares what is loaded.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,10 +16,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
+from typing import BinaryIO
 
+from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
+from limelight.memory import hold_memory_for_work, rare_collections
+from limelight.pipelines.scheduler import SWITCH
 from limelight.serving.load import Loading, load_worker
-from limelight.serving.tasks import Report, Task, decode_report, encode
+from limelight.serving.logs import Log, log_warnings
+from limelight.serving.tasks import Report, Task, decode_report, decode_task, encode
 from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
 from limelight.serving.workers import Workers
@@ -100,7 +107,7 @@ class ProcessLink(Link):
     """
 
     def __init__(self, loading: Loading, heard: ReportCallback) -> None:
-        command = [sys.executable, "-m", "limelight.serving.engine_process", json.dumps(loading.to_dict())]
+        command = [sys.executable, "-m", "limelight.serving.links", json.dumps(loading.to_dict())]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self._process.pid
         self._outbox: SimpleQueue[Task | None] = SimpleQueue()
@@ -162,6 +169,57 @@ def thread_link(loading: Loading, heard: ReportCallback) -> Link:
     return ThreadLink(lambda send: load_worker(loading, send), heard)
 
 
-def process_link(loading: Loading, heard: ReportCallback) -> Link:
-    """The model of a folder in a process."""
-    return ProcessLink(loading, heard)
+# --- in the process of an engine ---
+
+
+def main() -> None:
+    """Serve one model until standard input ends. Signals that a terminal or a service manager sends to all processes
+    are for the service, which drains first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # What libraries print must not come between the reports.
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    inbox: SimpleQueue[Task | None] = SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
+    hold_memory_for_work()
+    sys.setswitchinterval(SWITCH)
+    log, loading = Log(), Loading(**json.loads(sys.argv[1]))
+    log_warnings(log)
+    if loading.device in (None, "auto", "cpu"):
+        compile_aside(lambda message: log("compiling", message=message))
+    reason = _work(loading, inbox, out)
+    _write(out, Report(0, "closed", reason))
+    os._exit(0)  # nothing is to be saved, and no thread of a library is waited for
+
+
+def _work(loading: Loading, inbox: SimpleQueue[Task | None], out: BinaryIO) -> str:
+    """Returns why it ended early, if it did."""
+    try:
+        worker = load_worker(loading, lambda report: _write(out, report))
+        with rare_collections():
+            worker.run(inbox)
+    except (UserError, RunError) as error:
+        return str(error)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _read(lines: BinaryIO, inbox: SimpleQueue[Task | None]) -> None:
+    for line in lines:
+        inbox.put(decode_task(line))
+    inbox.put(None)
+
+
+def _write(out: BinaryIO, report: Report) -> None:
+    """Called by two threads: each `write` of a buffered file is whole, and the line is made outside of its lock."""
+    try:
+        out.write(encode(report))
+        out.flush()
+    except OSError:  # the service is gone
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

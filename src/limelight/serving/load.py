@@ -1,25 +1,77 @@
-"""A model folder becomes a worker, in whatever thread or process is to own it."""
+"""A model folder becomes a worker, in whatever thread or process is to own it; and a worker is warmed up."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from limelight.config.directions import UNNAMED
 from limelight.errors import UserError
+from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
+from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
-from limelight.serving.tasks import Report
+from limelight.serving.tasks import Report, Task
 from limelight.serving.text_worker import TextWorker
-from limelight.serving.warm_up import warm_up
 from limelight.serving.worker import Worker
 from limelight.serving.workers import Workers
 from limelight.storage.layout import DETECTOR, find_model
 from limelight.storage.tables import read_detector
 from limelight.text.translation_memory import WatchedMemory
+
+SENTENCE = "A dog runs to the house."
+
+LONG = " ".join([SENTENCE[:-1]] * 20)
+"""More tokens than the kernels for short sentences take."""
+
+FORMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("translate", SENTENCE, {}),
+    ("translate", SENTENCE, {"beam_size": 1}),
+    ("translate", SENTENCE, {"beam_size": 4, "n_best": 2}),
+    ("translate", SENTENCE, {"sampling": {"top_k": 5, "seed": 1}}),
+    ("protected", SENTENCE, {"terms": [("house", "house")]}),
+    ("translate", LONG, {"beam_size": 4, "n_best": 2}),
+)
+"""Every kind of search, a sentence with a term, and a long one."""
+
+
+def warm_up(pipeline: Translator | TextGenerator | MaskFiller) -> None:
+    """Do each kind of work once, before an engine reports that it is ready: kernels are compiled at their first call
+    (up to a minute on a slow CPU without a cache of them), and weights are read from disk at their first use. Results
+    and errors are discarded."""
+    if isinstance(pipeline, Translator):
+        source, target = pipeline.directions[0] if pipeline.directions else ("", "")
+        languages = {"source_lang": source, "target_lang": target}
+        tasks = [(kind, text, {**languages, **options}) for kind, text, options in FORMS]
+    elif isinstance(pipeline, TextGenerator):
+        tasks = [("write", SENTENCE, {"max_tokens": 4})]
+    else:
+        tasks = [("fill", SENTENCE, {})]
+    # The first one alone, as on a service that has little to do; the others side by side.
+    _done(pipeline, tasks[:1])
+    _done(pipeline, tasks[1:])
+
+
+def _done(pipeline: Translator | TextGenerator | MaskFiller, tasks: list[tuple[str, str, dict[str, Any]]]) -> None:
+    if not tasks:
+        return
+    inbox: SimpleQueue[Task | None] = SimpleQueue()
+    left = len(tasks)
+
+    def heard(report: Report) -> None:
+        nonlocal left
+        left -= report.kind != "partial"
+        if not left:
+            inbox.put(None)
+
+    for number, task in enumerate(tasks):
+        inbox.put(Task(number, *task))
+    worker = Worker(pipeline, heard) if isinstance(pipeline, Translator) else TextWorker(pipeline, heard)
+    worker.run(inbox)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from limelight.serving.call import Call, Content, Dialect, Reply, Route
 from limelight.serving.dialects import (
     deepl,
     documents,
-    explain,
     glossaries,
     libretranslate,
     memories,
@@ -22,7 +21,6 @@ from limelight.serving.service import Service
 
 APIS: tuple[Route, ...] = (
     *own.ROUTES,
-    *explain.ROUTES,
     *page.ROUTES,
     *deepl.ROUTES,
     *documents.ROUTES,

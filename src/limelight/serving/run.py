@@ -18,7 +18,7 @@ from limelight.serving.catalog import Model
 from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys, read_keys, watch_keys
 from limelight.serving.limits import Limits
-from limelight.serving.links import process_link, thread_link
+from limelight.serving.links import ProcessLink, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.logs import Log
 from limelight.serving.memories import Memories
@@ -94,7 +94,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     keys = None if plan.keys is None else Keys(read_keys(plan.keys, required=True))
     glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
     listening = listen(plan.host, plan.port)
-    start = thread_link if plan.in_process else process_link
+    start = thread_link if plan.in_process else ProcessLink
     pools = {
         name: Pool(partial(start, loading), plan.engines, plan.limits, partial(log, model=name))
         for name, loading in plan.models.items()

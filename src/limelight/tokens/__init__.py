@@ -4,14 +4,15 @@ from limelight.tokens.characters import CharacterTokenizer
 from limelight.tokens.listed import ListedTokenizer
 from limelight.tokens.sentencepiece import SentencePieceTokenizer
 from limelight.tokens.stored import (
+    TaggedTokenizer,
     Tokenizers,
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
+    tagged,
     tokenizer_files,
     train_tokenizer,
 )
-from limelight.tokens.tagged import TaggedTokenizer, tagged
 from limelight.tokens.tokenizer import (
     BACK_TRANSLATED,
     END,

@@ -28,7 +28,7 @@ from limelight.text.marking import (
     placeholder,
     show_marks,
 )
-from limelight.tokens.tagged import TaggedTokenizer
+from limelight.tokens.stored import TaggedTokenizer
 from limelight.tokens.tokenizer import (
     END_PIECE,
     FORMALITY_TAGS,

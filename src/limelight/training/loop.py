@@ -12,8 +12,16 @@ from limelight.errors import RunError
 from limelight.preparation.extend import has_new_tags
 from limelight.signals import Stopped
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, save_checkpoint
-from limelight.training.checkpoints.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
-from limelight.training.checkpoints.snapshots import drop_later_snapshots, is_snapshot_due, keep_model_snapshot
+from limelight.training.checkpoints.keep import (
+    drop_later_snapshots,
+    drop_snapshots,
+    finish_model,
+    is_snapshot_due,
+    keep_model_snapshot,
+    keep_snapshot,
+    save_if_best,
+    score_of_best,
+)
 from limelight.training.distributed import Division
 from limelight.training.optimization.loss import FORGET, CarriesState, Carrying, Learner
 from limelight.training.optimization.optimizer import (

@@ -7,7 +7,7 @@ import torch
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
-from limelight.inference.precision import slow_precision
+from limelight.inference.prepare import slow_precision
 from limelight.models.families import choose_device, count_parameters
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out

@@ -1,6 +1,9 @@
 """Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`.
 
 POST /api/v1/translate      texts, with n-best lists, scores and the translation of each sentence
+POST /api/v1/attention      one sentence from inside: the weights of every kind of attention, as the page draws them
+POST /api/v1/steps          each token with its probability, and what else could have stood there
+POST /api/v1/beam           the search as a tree
 GET  /api/v1/models         what is served
 GET  /api/v1/health/live    whether the process answers
 GET  /api/v1/health/ready   whether it can translate
@@ -15,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Content, Dialect, Reply, Route
-from limelight.serving.dialects.answers import FORMAT, Failure, Live, Models, Ready, Translated
+from limelight.serving.dialects.answers import FORMAT, Attention, Beam, Failure, Live, Models, Ready, Steps, Translated
 from limelight.serving.dialects.deepl import OneOrMore
 from limelight.serving.dialects.events import Following, Growth, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
@@ -201,10 +204,64 @@ async def metrics(service: Service, call: Call) -> Reply:
     return Reply(content=service.metrics.text(), media_type=MEDIA_TYPE)
 
 
+CHARACTERS = 2000
+
+
+class Explain(BaseModel):
+    """A request of `/api/v1/attention`, `/api/v1/steps` and `/api/v1/beam`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1, max_length=CHARACTERS, description="One sentence.")
+    source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
+    target_lang: str = Field(
+        "", max_length=20, description="Target language; may be omitted if the models have only one."
+    )
+    model: str = Field("", max_length=200, description="Name of a model.")
+    beam_size: int | None = Field(None, description="Beam size.")
+    prefix: str = Field("", max_length=CHARACTERS, description="Beginning of the translation.")
+    target: str | None = Field(
+        None, max_length=CHARACTERS, description="A translation to inspect instead of the model's own."
+    )
+    every_head: bool = Field(False, description="Whether to return the weights of each head, and not only their means.")
+
+
+async def _document(service: Service, call: Call) -> dict[str, Any]:
+    asked = call.read(Explain)
+    ask = Ask([asked.text], asked.target_lang, asked.source_lang, asked.model, {"beam_size": asked.beam_size})
+    options = asked.model_dump(include={"beam_size", "prefix", "target", "every_head"}, exclude_none=True)
+    document: dict[str, Any] = await service.inspect(call.client, ask, "explain_text", options)
+    return document
+
+
+async def attention(service: Service, call: Call) -> Reply:
+    """The attention of a sentence and its translation: the document of docs/schema/page-1.json."""
+    document = await _document(service, call)
+    seen = {key: value for key, value in document.items() if key not in ("steps", "beam")}
+    return Reply({"format": FORMAT, "attention": seen})
+
+
+async def steps(service: Service, call: Call) -> Reply:
+    """Every token of a translation with its probability, and what else could have stood there."""
+    return _part(await _document(service, call), "steps")
+
+
+async def beam(service: Service, call: Call) -> Reply:
+    """The search for a translation, as a tree of hypotheses."""
+    return _part(await _document(service, call), "beam")
+
+
+def _part(document: dict[str, Any], name: str) -> Reply:
+    return Reply({"format": FORMAT, **{key: document.get(key) for key in ("model", "translation", name)}})
+
+
 ROUTES = (
     Route("POST", "/api/v1/translate", OWN, translate, Translated, form=Translate, streams=True),
     Route("GET", "/api/v1/models", OWN, models, Models),
     Route("GET", "/api/v1/health/live", OWN, live, Live, public=True, counted=False),
     Route("GET", "/api/v1/health/ready", OWN, ready, Ready, public=True, counted=False, statuses=(200, 503)),
     Route("GET", "/metrics", OWN, metrics, Content(MEDIA_TYPE), counted=False),
+    Route("POST", "/api/v1/attention", OWN, attention, Attention, form=Explain),
+    Route("POST", "/api/v1/steps", OWN, steps, Steps, form=Explain),
+    Route("POST", "/api/v1/beam", OWN, beam, Beam, form=Explain),
 )
