@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from limelight.errors import RunError
+from limelight.errors import RunError, UserError
 
 PARTIAL = ".partial"
 FORMER = ".former"
@@ -42,6 +42,14 @@ def cause(error: Exception) -> str:
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file atomically. An `OSError` names it."""
     fill_file(path, lambda partial: partial.write_bytes(content.encode() if isinstance(content, str) else content))
+
+
+def write_output(path: str | Path, content: bytes) -> None:
+    """Write a file that the user has named. Raises `UserError` if that is not possible."""
+    try:
+        write_whole(Path(path), content)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
 
 
 def fill_file(path: Path, fill: Callable[[Path], object]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from limelight.batching.drawing import Drawing, View, augmented_pairs, texts_of, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.preparation.similar import find_similar
+from limelight.preparation.align import find_similar
 from limelight.text.augmentation import Languages
 from limelight.text.marking import SIMILAR_MARK
 from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer

@@ -17,6 +17,7 @@ from limelight.cli.arguments import repeat_options, with_groups
 from limelight.cli.models import use_plugins
 from limelight.cli.outcome import COMMANDS, guarded, say, silence
 from limelight.errors import UserError
+from limelight.files import cause
 
 HELP = ["-h", "--help"]
 
@@ -109,7 +110,7 @@ def run(arguments: list[str]) -> int:
         return 0
     except OSError as error:  # commands report their own; this one was printing help
         silence(cast(TextIOBase, sys.stdout))
-        return say(f"standard output: cannot be written: {(error.strerror or str(error)).lower()}", 1)
+        return say(f"standard output: cannot be written: {cause(error).lower()}", 1)
     if not arguments:
         return 2
     return code if isinstance(code, int) else 0

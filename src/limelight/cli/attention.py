@@ -138,17 +138,14 @@ def _write_page(
 ) -> None:
     """Write the page of a translation, with its decoding steps, beam search and attention computations."""
     from limelight.config import Direction
-    from limelight.files import write_whole
+    from limelight.files import write_output
     from limelight.pipelines.explain import Question, explained_page
 
     ids = None if target is None else tuple(translator.towards(Direction(*direction)).target.encode(target))
     translator.name = translator.name or name
     question = Question(sentence, *direction, beam_size=beam, target=ids)
     page = explained_page(translator, question, theme=theme or "dark")
-    try:
-        write_whole(output, page.encode())
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+    write_output(output, page.encode())
     typer.echo(f"wrote {output}", err=True)
 
 

@@ -17,7 +17,7 @@ import typer
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL, sync_folder
+from limelight.files import PARTIAL, cause, sync_folder
 from limelight.screen import FIRST_LINE, LATER_LINES, Screen, clock, live_bar
 
 
@@ -167,7 +167,7 @@ def _open(place: Path, path: Path) -> TextIOBase:
     try:
         return open(place, "w", encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
 
 
 def _standard_output(**settings: str) -> Write:
@@ -197,7 +197,7 @@ def _named(file: TextIOBase, name: str) -> Iterator[None]:
         raise
     except OSError as error:
         silence(file)
-        raise RunError(f"{name}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise RunError(f"{name}: cannot be written: {cause(error).lower()}") from None
 
 
 class TextProgress:

@@ -13,6 +13,7 @@ from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command
 from limelight.cli.output import show
 from limelight.errors import UserError
+from limelight.files import write_output
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -61,7 +62,7 @@ def patch(
     Vectors of one are put into the other, and the part of its translation that returns is measured for each layer and
     position.
     """
-    from limelight.inspection.views import ENDINGS, PICTURES, ending_of, save_view, write
+    from limelight.inspection.views import ENDINGS, PICTURES, ending_of, save_view
 
     if (pair is None) == (first is None) or (first is None) != (second is None):
         raise UserError('give two texts, as in limelight patch "I saw it." "I see it.", or --pair number')
@@ -85,7 +86,7 @@ def patch(
         show(found.table())
         return
     if ending == ".json":
-        write(output, found.to_json().encode())
+        write_output(output, found.to_json().encode())
     else:
         save_view(found.view(), output, theme=theme or "dark")
     typer.echo(f"wrote {output}", err=True)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from limelight.child import Frame, Handler, Header
 from limelight.errors import UserError, shown
+from limelight.files import cause
 from limelight.text.units.docx import PARTS, docx_units
 from limelight.text.units.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
 from limelight.text.units.unit import FormatError, Unit, rewritten
@@ -82,7 +83,7 @@ def open_document(path: Path, options: Options) -> Document:
     try:
         data = read_plain(path, MAX_FILE)
     except OSError as error:
-        raise UserError(f"{name}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"{name}: cannot be read: {cause(error).lower()}") from None
     return read_document(data, name, options)
 
 

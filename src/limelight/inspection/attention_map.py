@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.errors import UserError
-from limelight.files import write_whole
+from limelight.files import write_output
 from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
 from limelight.inspection.standalone import map_page, notebook_frame, require_theme
 from limelight.inspection.words import (
@@ -118,10 +118,7 @@ class AttentionMap:
         for another theme and for a path that cannot be written.
         """
         require_theme(theme)
-        try:
-            write_whole(Path(path), map_page(self, theme=theme).encode())
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        write_output(path, map_page(self, theme=theme).encode())
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.errors import UserError
-from limelight.files import write_whole
+from limelight.files import write_output
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heatmap import PictureForm, draw_panels, draw_stacked, draw_weights, picture_bytes
 from limelight.inspection.words import drawable
@@ -143,17 +143,11 @@ def save_view(view: View, path: str | Path, *, theme: str = "dark") -> None:
     ending = ending_of(path, ENDINGS)
     if ending in PICTURES:
         panels = [panel[1:] for panel in view.panels]
-        write(path, picture_bytes(draw_stacked(panels, title=view.title, theme=theme), cast(PictureForm, ending[1:])))
+        write_output(
+            path, picture_bytes(draw_stacked(panels, title=view.title, theme=theme), cast(PictureForm, ending[1:]))
+        )
     else:
-        write(path, {".tex": view.to_tikz, ".csv": view.to_csv, ".json": view.to_json}[ending]().encode())
-
-
-def write(path: str | Path, content: bytes) -> None:
-    """Write a whole file. Raises `UserError` if that is not possible."""
-    try:
-        write_whole(Path(path), content)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        write_output(path, {".tex": view.to_tikz, ".csv": view.to_csv, ".json": view.to_json}[ending]().encode())
 
 
 def ending_of(path: str | Path, endings: Sequence[str]) -> str:
@@ -214,7 +208,7 @@ def save(
     """
     ending = ending_of(path, (*ENDINGS, ".html"))
     if ending == ".json":
-        write(path, attention.to_json().encode())
+        write_output(path, attention.to_json().encode())
     elif ending == ".html":
         attention.to_html(path, theme=theme)
     elif ending == ".csv":
@@ -224,7 +218,7 @@ def save(
         save_view(View("attention", attention.title(kind, layer=layer, heads=heads), [panel]), path)
     else:
         figure = draw_average(attention, kind, layer=layer, heads=heads, theme=theme)
-        write(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
+        write_output(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
 
 
 def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross", theme: str = "dark") -> None:
@@ -233,7 +227,7 @@ def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross",
     if ending == ".tex":
         save_view(_every_head(attention, [kind]), path)
     else:
-        write(path, picture_bytes(draw_grid(attention, kind, theme=theme), cast(PictureForm, ending[1:])))
+        write_output(path, picture_bytes(draw_grid(attention, kind, theme=theme), cast(PictureForm, ending[1:])))
 
 
 def _every_head(attention: AttentionMap, kinds: Sequence[str]) -> View:

@@ -29,7 +29,7 @@ from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.inference.linear import is_pending
 from limelight.inspection.maps import attention_map
-from limelight.models.interface import Seq2Seq, longest_sequence, require_room
+from limelight.models.interface import Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import NO_PHRASES, Phrases, PhraseTokens, constrained
@@ -175,8 +175,7 @@ class Codec:
     @property
     def device(self) -> torch.device:
         """The device of the model."""
-        weight = next(self.model.parameters(), None)
-        return torch.device("cpu") if weight is None else weight.device
+        return device_of(self.model)
 
     def towards(self, direction: Direction | None) -> Tokenizers:
         """The tokenizers for a direction, with the tag of its target language if the model has several.

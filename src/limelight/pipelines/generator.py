@@ -20,7 +20,7 @@ from limelight.errors import UserError
 from limelight.inference.prepare import prepare
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
-from limelight.models.interface import LanguageModel, eval_mode, longest_sequence
+from limelight.models.interface import LanguageModel, device_of, eval_mode, longest_sequence
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.text import decode_text, encode_text, line_end
 
@@ -228,8 +228,7 @@ class TextGenerator:
     @property
     def device(self) -> torch.device:
         """The device of the model."""
-        weight = next(self.model.parameters(), None)
-        return torch.device("cpu") if weight is None else weight.device
+        return device_of(self.model)
 
     def _write(self, drafts: Sequence["_Draft"], settings: SearchSettings) -> Iterator[Growth]:
         engine = Engine(self.searched, batch_tokens=BATCH_TOKENS, utf8=self._utf8)

@@ -11,7 +11,8 @@ from pathlib import Path
 from limelight.config import RunConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.preparation.pairs import Say, cleaned, further_pieces, silently
+from limelight.preparation.hold_out import Say
+from limelight.preparation.pairs import cleaned, further_pieces, silently
 from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, WEIGHTS, find_model
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import read_weights

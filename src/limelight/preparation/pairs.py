@@ -16,9 +16,10 @@ from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, op
 from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.preparation.align import align_stores
+from limelight.preparation.align import align_stores, find_similar
 from limelight.preparation.hold_out import (
     DATA,
+    Say,
     files_elsewhere,
     find_overlap,
     held_out_sums,
@@ -32,7 +33,6 @@ from limelight.preparation.hold_out import (
     store_elsewhere,
 )
 from limelight.preparation.sides import MAX_WRONG, SideCheck, check_sides, draw_sample
-from limelight.preparation.similar import find_similar
 from limelight.preparation.unheld import Characters
 from limelight.storage.layout import CONFIG, TOKENIZER, find_start
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
@@ -58,7 +58,7 @@ _SHOWN = 70
 """Maximum characters of each side in a message."""
 
 
-def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None:
+def first_look(config: RunConfig, run: Path, say: Say) -> None:
     """Report the first pair of each corpus, and problems of training and validation text.
 
     A resumed run has reported them before. Raises `UserError` for a file that cannot be read, and for one that is
@@ -124,7 +124,6 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Maps pairs to the rows of both sides."""

@@ -22,9 +22,8 @@ from limelight.batching.store import (
 from limelight.config import DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.preparation.hold_out import is_resumed, places_of, store_elsewhere
+from limelight.preparation.hold_out import Say, is_resumed, places_of, store_elsewhere
 from limelight.preparation.pairs import (
-    Say,
     cleaned,
     make_stores,
     nothing_left,
@@ -92,7 +91,7 @@ class _Text:
     def extents(self) -> list[Extent]:
         """The extent of each file."""
         if not self._extents:
-            silent = _silently if self.skip else None
+            silent = silently if self.skip else None
             self._extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
         return self._extents
 
@@ -108,10 +107,6 @@ class _Text:
             )
 
 
-def _silently(_line: object) -> None:
-    """Ignore bad lines, which are reported once while the text is tokenized."""
-
-
 def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) -> None:
     """Learn the vocabulary, or use that of the parent model, unless a resumed run has it."""
     if is_resumed(folder.parent):
@@ -122,7 +117,7 @@ def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) ->
     else:
         _require_text(text)
         tokens = config.tokens
-        parts = (part for part in text.parts(_silently) if not part.held_out)
+        parts = (part for part in text.parts(silently) if not part.held_out)
         learned = train_tokenizer(
             _sentences(parts, lines=tokens.kind != "characters"),
             kind=tokens.kind,

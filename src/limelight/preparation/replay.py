@@ -9,7 +9,7 @@ is needed later. Pairs are chosen by a hash of their source or by a fixed seed: 
 import heapq
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from limelight.config import (
 )
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
-from limelight.preparation.hold_out import DATA, fold, keeps, kept_pairs
+from limelight.preparation.hold_out import DATA, Say, fold, keeps, kept_pairs
 from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.clean import CleanReport
@@ -63,7 +63,6 @@ LEAST_UPDATES = 100
 MAX_HELD_OUT = 250
 LEAST_HELD_OUT = 10
 
-Say = Callable[[str], None]
 Found = dict[Direction, dict[str, list[Pair]]]
 """For each direction the pairs of each role."""
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.errors import UserError
-from limelight.files import write_whole
+from limelight.files import cause, write_whole
 from limelight.serving.refusal import Refusal
 
 FORMAT = 1
@@ -63,7 +63,7 @@ def read_keys(path: Path, *, required: bool = False) -> list[Key]:
             ) from None
         return []
     except OSError as error:
-        raise UserError(f"{path}: the file of keys cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"{path}: the file of keys cannot be read: {cause(error).lower()}") from None
     except (ValueError, RecursionError) as error:
         place = f", line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise UserError(f"{wrong}: it is not valid JSON{place}; {remedy}") from None

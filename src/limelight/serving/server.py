@@ -15,6 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from limelight.errors import RunError
+from limelight.files import cause
 from limelight.serving.logs import UvicornLog
 from limelight.serving.service import Service
 
@@ -174,7 +175,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        reason = (error.strerror or str(error)).lower()
+        reason = cause(error).lower()
         raise RunError(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
     listening.set_inheritable(False)
     return listening

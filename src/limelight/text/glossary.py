@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError, shown
+from limelight.files import cause
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.pair import BadLine
 from limelight.text.readers.segments import matches
@@ -311,7 +312,7 @@ def _table_terms(path: Path, separator: str, source: str, target: str) -> Iterat
     try:
         text = read_plain(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"{path}: cannot be read: {cause(error).lower()}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not valid UTF-8 (byte 0x{error.object[error.start]:02x})") from None
     if separator == "," and text.partition("\n")[0].count(";") > text.partition("\n")[0].count(","):

@@ -25,7 +25,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from limelight.errors import UserError
-from limelight.files import fill_file
+from limelight.files import cause, fill_file
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers.pairs import names_languages, read_pairs
@@ -209,7 +209,7 @@ def open_memory(
             if not _is_current(place, path):
                 fill_file(place, build)
     except OSError as error:
-        say(f"{place}: cannot be written ({(error.strerror or str(error)).lower()}): the index is temporary")
+        say(f"{place}: cannot be written ({cause(error).lower()}): the index is temporary")
         folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
         build(folder / place.name)
         memory = TranslationMemory(folder / place.name, str(path))

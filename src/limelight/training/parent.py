@@ -34,7 +34,7 @@ from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
-from limelight.preparation.pairs import Say
+from limelight.preparation.hold_out import Say
 from limelight.recipes import find_recipe
 from limelight.resumable import describe_differences
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start

@@ -18,8 +18,8 @@ from limelight.errors import UserError
 from limelight.models.families import build_model, family_of, resolve
 from limelight.models.interface import Model, eval_mode
 from limelight.preparation.extend import extend_parent
-from limelight.preparation.hold_out import make_hold_out
-from limelight.preparation.pairs import Say, cleaned, first_look, silently
+from limelight.preparation.hold_out import Say, make_hold_out
+from limelight.preparation.pairs import cleaned, first_look, silently
 from limelight.preparation.replay import make_replay
 from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers
