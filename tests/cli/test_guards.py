@@ -138,6 +138,6 @@ def test_a_damaged_confidence_is_told_and_the_model_translates_without(
     typed(b"The cat.\n")
     ended = limelight("translate", "--model", own, "--from", "en")
     assert (ended.code, ended.out.count("\n")) == (0, 1)
-    told = f"warning: {own / 'confidence.json'}: not a confidence.json of a model: '' has 0 weights"
+    told = f"warning: {own / 'confidence.json'}: not the confidence.json of this model: '' has 0 weights"
     assert told in ended.err
     assert "translations have no confidence" in ended.err

@@ -148,9 +148,9 @@ def test_plain_text_has_no_pairs_to_hold_out(tmp_path: Path) -> None:
 
 
 def test_pairs_are_left_out_for_either_side() -> None:
-    from limelight.preparation.hold_out import _hash
+    from limelight.preparation.hold_out import text_hash
 
-    texts = frozenset({_hash("A dog  runs.")})
+    texts = frozenset({text_hash("A dog  runs.")})
     pairs = [Pair("a dog runs.", "x", "f", 1), Pair("b", "A dog runs.", "f", 2), Pair("c", "d", "f", 3)]
     report = CleanReport()
     settings = {"max_characters": 99, "max_length_ratio": 99.0, "drop_duplicates": True, "drop_identical": True}

@@ -39,18 +39,18 @@ def changed(**values: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "not a confidence.json"),
-        ("[]", "not a confidence.json"),
-        ("[" * 99_999, "not a confidence.json"),
+        ("", "not the confidence.json"),
+        ("[]", "not the confidence.json"),
+        ("[" * 99_999, "not the confidence.json"),
         (changed(format=2), "format 2, and this version reads 1"),
         (changed(sentence={}), "the entry for all directions is missing"),
         (changed(sentence={"": {"weights": [1], "bias": 0}}), "has 1 weights, expected 2"),
-        (changed(sentence={"": {"weights": [1, None], "bias": 0}}), "not a confidence.json"),
+        (changed(sentence={"": {"weights": [1, None], "bias": 0}}), "not the confidence.json"),
         (changed(sentence={"": {"weights": [1, float("nan")], "bias": 0}}), "not a number from"),
         (changed(word={"": {"weights": [1, 2, 1e30], "bias": 0}}), "not a number from"),
         (changed(sentence={"": {"weights": [1, 2], "bias": 0, "least": [0], "greatest": [0]}}), "1 ranges, expected 2"),
         (changed(sentence={"": {"weights": [1, 2], "bias": 0, "least": [0, 0]}}), "2 ranges, expected 2"),
-        (changed(notes="x" * 1_000_001), "not a confidence.json"),
+        (changed(notes="x" * 1_000_001), "not the confidence.json"),
     ],
 )
 def test_what_is_none_is_refused(tmp_path: Path, text: str, fault: str) -> None:

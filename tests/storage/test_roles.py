@@ -25,7 +25,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     save_roles(path, ROLES, {"test": ["test.tsv"]})
     assert read_roles(path, COUNTS, TEXTS) == ROLES
     for counts in ({**COUNTS, "encoder.0.self": 3}, {"encoder.0.self": 2}, {**COUNTS, "decoder.0.self": 1}):
-        with pytest.raises(UserError, match=r"roles\.json: not a roles\.json of this model: it has other heads"):
+        with pytest.raises(UserError, match=r"roles\.json: not the roles\.json of this model: it has other heads"):
             read_roles(path, counts, TEXTS)
 
 

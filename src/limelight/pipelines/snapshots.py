@@ -2,6 +2,7 @@
 
 import json
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,18 +65,25 @@ class Snapshots:
 
 
 def validation_curve(log: Path) -> list[dict[str, int | float]]:
-    """The validations in a `log.jsonl`, in order. Damaged lines are skipped; empty if the file is missing."""
+    """The validations in a `log.jsonl`, in order."""
+    curve = []
+    for entry in log_entries(log):
+        if entry.get("event") == "validation" and isinstance(entry.get("step"), int):
+            figures = {name: entry[name] for name in FIGURES if isinstance(entry.get(name), int | float)}
+            curve.append({"update": entry["step"], **figures})
+    return curve
+
+
+def log_entries(log: Path) -> Iterator[dict[str, Any]]:
+    """The entries of a `log.jsonl`, in order. Damaged lines are skipped; none if the file is missing."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return []
-    curve = []
+        return
     for line in lines:
         try:
             entry = json.loads(line)
         except ValueError:
             continue
-        if isinstance(entry, dict) and entry.get("event") == "validation" and isinstance(entry.get("step"), int):
-            figures = {name: entry[name] for name in FIGURES if isinstance(entry.get(name), int | float)}
-            curve.append({"update": entry["step"], **figures})
-    return curve
+        if isinstance(entry, dict):
+            yield entry

@@ -84,9 +84,7 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     def fill(partial: Path) -> None:
         for direction, roles in chosen.items():
             for role, pairs in roles.items():
-                name = _paths(data, run, role)[direction].name
-                text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
-                (partial / name).write_bytes(text.encode("utf-8"))
+                write_tsv(partial / _paths(data, run, role)[direction].name, pairs)
         (partial / MADE_FROM).write_text(made_from, encoding="utf-8")
 
     write_folder(folder, fill)
@@ -111,7 +109,7 @@ def held_out_texts(data: DataConfig) -> frozenset[int]:
     if not files:
         raise UserError(f"{folder}: the held-out text of this run is gone; restore it, or begin another run")
     return frozenset(
-        _hash(text) for file in files for pair in read_pairs([file]) for text in (pair.source, pair.target)
+        text_hash(text) for file in files for pair in read_pairs([file]) for text in (pair.source, pair.target)
     )
 
 
@@ -124,7 +122,7 @@ def held_out_sums(data: DataConfig) -> list[str]:
 
 def is_held_out(pair: Pair, texts: frozenset[int]) -> bool:
     """Whether a side of a pair is one of the held-out texts."""
-    return bool(texts) and (_hash(pair.source) in texts or _hash(pair.target) in texts)
+    return bool(texts) and (text_hash(pair.source) in texts or text_hash(pair.target) in texts)
 
 
 def _directions(data: DataConfig) -> list[Direction]:
@@ -154,9 +152,9 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
     kept: set[int] = set()
     total = 0
     for total, pair in enumerate(pairs, start=1):
-        if any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0"):
-            continue  # cannot be a line of a .tsv file
-        place = _hash(pair.source, f"{seed} ")
+        if not fits_tsv(pair):
+            continue
+        place = text_hash(pair.source, f"{seed} ")
         heap = heaps[ROLES[place & 1]]
         if place in kept or (len(heap) == SPARE * count and place > -heap[0][0]):
             continue
@@ -170,7 +168,7 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
     used: dict[int, str] = {}
     for place, _, pair in sorted((item for heap in heaps.values() for item in heap), reverse=True):
         role = ROLES[-place & 1]
-        texts = {_hash(pair.source), _hash(pair.target)}
+        texts = {text_hash(pair.source), text_hash(pair.target)}
         if len(found[role]) < count and not texts & used.keys():
             found[role].append(pair)
             used |= dict.fromkeys(texts, role)
@@ -185,7 +183,17 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
     return {role: sorted(some, key=lambda pair: (pair.file, pair.line)) for role, some in found.items()}
 
 
-def _hash(text: str, seed: str = "") -> int:
+def fits_tsv(pair: Pair) -> bool:
+    """Whether a pair can be a line of a .tsv file as it is."""
+    return not any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0")
+
+
+def write_tsv(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write such pairs."""
+    path.write_bytes("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs).encode("utf-8"))
+
+
+def text_hash(text: str, seed: str = "") -> int:
     """A hash of a text that ignores case, white space and Unicode normalization."""
     content = f"{seed}{fold(text)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())

@@ -10,7 +10,6 @@ import heapq
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ from limelight.config import (
 )
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
-from limelight.preparation.hold_out import DATA, Say, fold, keeps, kept_pairs
+from limelight.preparation.hold_out import DATA, Say, fits_tsv, keeps, kept_pairs, text_hash, write_tsv
 from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.clean import CleanReport
@@ -132,8 +131,7 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     def fill(partial: Path) -> None:
         for direction, roles in found.items():
             for role, pairs in roles.items():
-                text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
-                (partial / _name(role, direction)).write_text(text, encoding="utf-8", newline="\n")
+                write_tsv(partial / _name(role, direction), pairs)
         about = {"format": FORMAT, "from": origin, "directions": [list(direction) for direction in found]}
         (partial / ABOUT).write_text(json.dumps(about), encoding="utf-8")
 
@@ -287,9 +285,7 @@ def _divided(
 def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:
     for pair in pairs:
         sides = (pair.source, pair.target)
-        if all(side.strip() and len(side) <= MAX_CHARACTERS for side in sides) and not any(
-            sign in side for side in sides for sign in "\t\n\r\0"
-        ):
+        if all(side.strip() and len(side) <= MAX_CHARACTERS for side in sides) and fits_tsv(pair):
             yield pair
 
 
@@ -297,6 +293,5 @@ def _turned(pair: Pair) -> Pair:
     return Pair(pair.target, pair.source, pair.file, pair.line)
 
 
-def _hash(pair: Pair) -> bytes:
-    """A hash of the source that ignores case, white space and Unicode normalization."""
-    return blake2b(fold(pair.source).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _hash(pair: Pair) -> int:
+    return text_hash(pair.source)

@@ -5,11 +5,11 @@ aligned, and the roles of all heads.
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +65,28 @@ FORMAT = 1
 MAX_BYTES = 1_000_000
 MAX_WEIGHT = 1e6
 
+Table = TypeVar("Table")
+
+
+def _write(path: Path, values: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
+    """Write a table as JSON, with notes on how it was made."""
+    whole = {"format": FORMAT, **values, "notes": dict(notes)}
+    write_whole(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+
+
+def _read(path: Path, parse: Callable[[Any], Table]) -> Table | None:
+    """What `parse` makes of the JSON in a file; None if there is no file. Raises `UserError` with the path if it is
+    damaged or has another format."""
+    if not path.exists():
+        return None
+    try:
+        values = json.loads(read_plain(path, MAX_BYTES).decode("utf-8"))
+        if values["format"] != FORMAT:
+            raise ValueError(f"format {shown(str(values['format']))}, and this version reads {FORMAT}")
+        return parse(values)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path}: not the {path.name} of this model: {shown(str(error))}") from None
+
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
@@ -116,8 +138,7 @@ def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]
     `ValueError` for weights that `read_confidence` would refuse."""
     for table in (confidence.sentence, confidence.word):
         _check(table)
-    values = {"format": FORMAT, **asdict(confidence), "notes": dict(notes)}
-    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+    _write(path, asdict(confidence), notes)
 
 
 def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | None:
@@ -125,18 +146,14 @@ def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | Non
 
     Raises `UserError` with the path if it is damaged, has another format, or other features.
     """
-    if not path.exists():
-        return None
-    try:
-        values = json.loads(read_plain(path, MAX_BYTES).decode("utf-8"))
-        if values["format"] != FORMAT:
-            raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {FORMAT}")
+
+    def parse(values: Any) -> Confidence:
         of_sentence, of_word = _table(values["sentence"], sentence), _table(values["word"], word)
         if "" not in of_sentence or (of_word and "" not in of_word):
             raise ValueError("the entry for all directions is missing")
         return Confidence(of_sentence, of_word)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: not a confidence.json of a model: {shown(str(error))}") from None
+
+    return _read(path, parse)
 
 
 def _table(values: Any, features: int) -> dict[str, Logistic]:
@@ -251,10 +268,6 @@ def _fingerprint(tokenizers: Tokenizers) -> str:
     return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()
 
 
-ALIGNMENT_FORMAT = 1
-MAX_ALIGNMENT_BYTES = 100_000
-MAX_ROLES_BYTES = 1_000_000
-
 Head = tuple[int, int, bool]
 """Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
 
@@ -266,8 +279,7 @@ a new one."""
 def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
     """Write the heads, with notes on how they were chosen. Raises `RunError` with path and cause if that fails."""
     rows = [{"layer": layer, "head": head, "reads": reads} for layer, head, reads in heads]
-    values = {"format": ALIGNMENT_FORMAT, "heads": rows, "notes": dict(notes)}
-    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+    _write(path, {"heads": rows}, notes)
 
 
 def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
@@ -276,18 +288,14 @@ def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
     Raises `UserError` with the name of the file if it is damaged, has another format, or names heads that a model with
     this number of decoder `layers` and `heads` does not have.
     """
-    if not path.exists():
-        return []
-    try:
-        values = json.loads(read_plain(path, MAX_ALIGNMENT_BYTES).decode("utf-8"))
-        if values["format"] != ALIGNMENT_FORMAT:
-            raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {ALIGNMENT_FORMAT}")
+
+    def parse(values: Any) -> list[Head]:
         named = [(_number(row["layer"], layers), _number(row["head"], heads), row["reads"]) for row in values["heads"]]
         if not named or not all(isinstance(reads, bool) for *_, reads in named):
             raise ValueError("it names no heads")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: not an alignment.json of this model: {shown(str(error))}") from None
-    return named
+        return named
+
+    return _read(path, parse) or []
 
 
 def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
@@ -299,9 +307,6 @@ def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
             return []
         found.append((layer, there.index(number), reads))
     return found
-
-
-ROLES_FORMAT = 1
 
 
 class Role(NamedTuple):
@@ -331,8 +336,7 @@ def save_roles(path: Path, roles: Roles, notes: Mapping[str, Any]) -> None:
         ]
         for name, some in roles.of.items()
     }
-    values = {"format": ROLES_FORMAT, "sentences": roles.sentences, "attentions": attentions, "notes": dict(notes)}
-    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+    _write(path, {"sentences": roles.sentences, "attentions": attentions}, notes)
 
 
 def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) -> Roles | None:
@@ -341,19 +345,15 @@ def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) ->
     Raises `UserError` with the name of the file if it is damaged, has another format, names a role that is not `known`,
     or has other heads than those of `counts`, the number of heads of each attention.
     """
-    if not path.exists():
-        return None
-    try:
-        values = json.loads(read_plain(path, MAX_ROLES_BYTES).decode("utf-8"))
-        if values["format"] != ROLES_FORMAT:
-            raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {ROLES_FORMAT}")
+
+    def parse(values: Any) -> Roles:
         given = values["attentions"]
         if {name: len(some) for name, some in given.items()} != dict(counts):
             raise ValueError("it has other heads than the model")
         found = {name: [_role(row, known) for row in some] for name, some in given.items()}
         return Roles(_number(values["sentences"], 2**53), found)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: not a roles.json of this model: {shown(str(error))}") from None
+
+    return _read(path, parse)
 
 
 def _role(row: Mapping[str, Any], known: Collection[str]) -> Role:

@@ -4,12 +4,11 @@ a recipe takes on this machine: a few updates are measured.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -19,6 +18,7 @@ from limelight.config import Corpus, RunConfig, direction_of, load_config, overr
 from limelight.errors import RunError, counted, shown
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
+from limelight.pipelines.snapshots import LOG, log_entries
 from limelight.pipelines.translator import Translator
 from limelight.preparation.hold_out import keeps, kept_pairs
 from limelight.preparation.pairs import prepare
@@ -112,8 +112,9 @@ class RunReport:
 def examine_run(run: Path) -> RunReport:
     """Examine the log of a run, and what its best model does with its validation text."""
     report, config = RunReport(), load_config(find_model(run) / CONFIG)
-    log = list(_log(run / "log.jsonl"))
-    _curve(report, log)
+    if not (run / LOG).is_file():
+        raise RunError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
+    _curve(report, list(log_entries(run / LOG)))
     corpora = [
         (corpus, kept_pairs(run, f"valid-{number}")[0])
         for number, corpus in enumerate(config.data.valid)
@@ -133,18 +134,6 @@ def examine_run(run: Path) -> RunReport:
     if not report.faults:
         report.lines.append("no fault was found")
     return report
-
-
-def _log(path: Path) -> Iterator[dict[str, Any]]:
-    if not path.is_file():
-        raise RunError(f"{path}: the run has no log; give the folder that `limelight train --out RUN` wrote")
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict):
-            yield entry
 
 
 def _curve(report: RunReport, log: Sequence[dict[str, Any]]) -> None:
