@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,14 +84,11 @@ def _measure_of(config: RunConfig) -> Measure:
 def _translations(
     folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
 ) -> Found:
-    from limelight.config import directions_of
     from limelight.evaluation.evaluate import DirectionsEvaluation
 
     asked = how.pop("--from") or "", how.pop("--to") or ""
     groups = by_direction(corpora(test, *asked, "--test"), configs, asked)
-    trained = directions_of(configs[0].data)
-    only_one = trained[0] if len(trained) == 1 else None
-    pairs = {direction: read_test(some, direction or only_one) for direction, some in groups.items()}
+    pairs = read_tests(configs[0], groups)
     for unseen in pairs.values():
         _warn_of_overlap(folders, unseen)
     translator = open_translator(folders, machine, how["--precision"])
@@ -105,6 +102,17 @@ def _translations(
         return only.translations, only
     several = DirectionsEvaluation({str(direction): each for direction, each in found.items()})
     return several.translations, several
+
+
+def read_tests(
+    config: RunConfig, groups: Mapping[Direction | None, Sequence[Corpus]]
+) -> dict[Direction | None, list[Pair]]:
+    """The pairs of each direction; None stands for the only one of a model."""
+    from limelight.config import directions_of
+
+    trained = directions_of(config.data)
+    only_one = trained[0] if len(trained) == 1 else None
+    return {direction: read_test(some, direction or only_one) for direction, some in groups.items()}
 
 
 def _measured(

@@ -13,14 +13,14 @@ import typer
 
 from limelight.cli import drawing, options
 from limelight.cli.arguments import by_direction, corpora, option, whole_number
-from limelight.cli.evaluate import read_test
+from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_generator, open_translator
 from limelight.cli.outcome import command
 from limelight.cli.output import show
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.config import Corpus, Direction, RunConfig
+    from limelight.config import Direction
     from limelight.evaluation.head_report import HeadStudy
     from limelight.evaluation.metrics import GoldAlignment
     from limelight.resumable import ResumableFile
@@ -114,7 +114,8 @@ def heads(
         return
     if not test:
         raise UserError("missing text: give sentence pairs as --test FILE...")
-    groups = _groups(configs, corpora(test, source, target, "--test"), (source, target))
+    given = by_direction(corpora(test, source, target, "--test"), configs, (source, target))
+    groups = read_tests(configs[0], given)
     asked, machine = Asked(bleu, greedy, gold, sentences), Machine(device, threads)
     with ExitStack() as leave:
         file = _continued(leave, output, _made_of(folders[0], groups, asked))
@@ -184,20 +185,6 @@ def _studied(
             done=done,
             on_step=on_step,
         )
-
-
-def _groups(
-    configs: list[RunConfig], given: Sequence[Corpus], asked: tuple[str, str]
-) -> dict[Direction | None, list[Pair]]:
-    """The pairs of each direction."""
-    from limelight.config import directions_of
-
-    trained = directions_of(configs[0].data)
-    only_one = trained[0] if len(trained) == 1 else None
-    return {
-        direction: read_test(some, direction or only_one)
-        for direction, some in by_direction(given, configs, asked).items()
-    }
 
 
 def _gold(path: Path) -> list[GoldAlignment]:

@@ -1,6 +1,5 @@
 """Translate and score a test set: quality, speed and provenance in one record; and the means of several directions."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from limelight.evaluation.metrics import (
 )
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import (
+    Figures,
     LengthBucket,
     files_of,
     provenance_lines,
@@ -32,7 +32,7 @@ from limelight.text.words import is_mostly_unspaced
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Figures):
     """Result of `evaluate`. Scores are from 0 to 100, higher is better; perplexity is at least 1, lower is better."""
 
     bleu: Metric
@@ -80,10 +80,6 @@ class Evaluation:
             "by_length": [{"words": bucket.label, **asdict(bucket)} for bucket in self.by_length],
             "provenance": dict(self.provenance),
         }
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
 
     def table(self) -> str:
         """The result as lines of plain text."""
@@ -184,7 +180,7 @@ MEANS = ("bleu", "bleu_lowercase", "chrf", "perplexity")
 
 
 @dataclass(frozen=True, slots=True)
-class DirectionsEvaluation:
+class DirectionsEvaluation(Figures):
     """One `Evaluation` for each direction, in the order of measurement."""
 
     directions: Mapping[str, Evaluation]
@@ -205,10 +201,6 @@ class DirectionsEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values: `mean`, and `directions` with the values of each evaluation."""
         return {"mean": self.mean, "directions": {name: each.to_dict() for name, each in self.directions.items()}}
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
 
     def table(self) -> str:
         """A table with a line for each direction and one for the mean, and the signatures."""

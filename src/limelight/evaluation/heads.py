@@ -34,6 +34,7 @@ from limelight.inspection.head_importance import (
     without,
 )
 from limelight.inspection.head_roles import Needed, Weights, measures
+from limelight.inspection.page_data import NAMES
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.inspection.words import readable
 from limelight.models.interface import eval_mode, longest_sequence
@@ -54,8 +55,6 @@ CHUNK = 50
 Groups = Mapping[Direction | None, Sequence[Pair]]
 OnStep = Callable[[int, int, Mapping[str, Any]], None]
 """Called after each step with the number of steps done and to do, and all results so far."""
-
-KINDS = {"encoder_self": "encoder.{}.self", "decoder_self": "decoder.{}.self", "cross": "decoder.{}.cross"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +278,7 @@ class _Study:
                     before = sums.setdefault(owner, {}).get(role, (0, 0.0, 0.0))
                     sums[owner][role] = tuple(a + b for a, b in zip(before, each, strict=True))
         found = {owner: {role: _mean(*each) for role, each in values.items()} for owner, values in sums.items()}
-        chance = {kind: {role: each.mean for role, each in found.pop(kind).items()} for kind in KINDS}
+        chance = {kind: {role: each.mean for role, each in found.pop(kind).items()} for kind in NAMES}
         return {head: found[str(head)] for head in self.heads}, chance
 
     def _chunk(self, sentences: Sequence[_Sentence], counts: Counter[int]) -> dict[str, dict[str, list[float]]]:
@@ -289,11 +288,11 @@ class _Study:
         for rows in batches_of(model, [each.source for each in sentences], [each.target for each in sentences]):
             with eval_mode(model):
                 _, seen = model.forward_with_attention(rows.batch)
-            weights = {kind: [layer.float().cpu().numpy() for layer in getattr(seen, kind)] for kind in KINDS}
+            weights = {kind: [layer.float().cpu().numpy() for layer in getattr(seen, kind)] for kind in NAMES}
             for row, place in enumerate(rows.places):
                 one = sentences[place]
                 needed = _needed(self.translator, one)
-                for kind, name in KINDS.items():
+                for kind, name in NAMES.items():
                     sizes, columns = _sizes(one, kind), _columns(one, kind, counts)
                     own = needed if kind == "cross" else None
                     for depth, layer in enumerate(weights[kind]):

@@ -1,6 +1,5 @@
 """Quality of labels: accuracy, precision, recall, F1 and confusions."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError, counted
-from limelight.evaluation.summary import files_of, provenance_lines, summarize_labels, versions
+from limelight.evaluation.summary import Figures, files_of, provenance_lines, summarize_labels, versions
 from limelight.pipelines.classifier import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
@@ -70,7 +69,7 @@ def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelEvaluation:
+class LabelEvaluation(Figures):
     """Result of `evaluate_labels`."""
 
     scores: LabelScores
@@ -97,10 +96,6 @@ class LabelEvaluation:
             "texts_per_second": round(texts / self.seconds, 1) if self.seconds else 0.0,
             "provenance": dict(self.provenance),
         }
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
 
     def table(self) -> str:
         """The result as lines of plain text, with confusions if there are at most a dozen labels."""

@@ -1,6 +1,8 @@
 """Provenance of figures, scores by source length, and explanations of scores."""
 
+import json
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -10,6 +12,20 @@ from limelight.errors import UserError
 from limelight.evaluation.metrics import References, corpus_bleu, corpus_chrf
 from limelight.text.pair import Pair
 from limelight.text.words import count_words
+
+
+class Figures(ABC):
+    """The result of an evaluation."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
 
 
 def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ single previous token, as in nanoGPT's evaluation (Karpathy 2022). A recurrent m
 token to the last. Figures per character and per byte are comparable between vocabularies.
 """
 
-import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ import torch
 from limelight.batching.blocks import blocks_in_order
 from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError
-from limelight.evaluation.summary import provenance_lines, summarize_text, versions
+from limelight.evaluation.summary import Figures, provenance_lines, summarize_text, versions
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator
@@ -36,7 +35,7 @@ AT_ONCE = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class TextEvaluation:
+class TextEvaluation(Figures):
     """Result of `evaluate_text`. Lower is better."""
 
     total: float
@@ -94,10 +93,6 @@ class TextEvaluation:
             "seconds": round(self.seconds, 3),
             "provenance": dict(self.provenance),
         }
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def table(self) -> str:
         """The result as lines of plain text."""

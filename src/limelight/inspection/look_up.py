@@ -13,7 +13,7 @@ from limelight.attention.scores import Additive, Concat, General, PositionalScor
 from limelight.batching.batch import Batch, make_blocks
 from limelight.errors import UserError
 from limelight.inspection.attention_map import KINDS
-from limelight.inspection.page_data import packed
+from limelight.inspection.page_data import NAMES, packed
 from limelight.inspection.words import END_PIECE, drawable, readable
 from limelight.models.interface import KeepHeads, LanguageModel, Seq2Seq, eval_mode
 from limelight.models.recurrent.model import AttentiveDecoder, BahdanauDecoder, Recurrent
@@ -181,8 +181,7 @@ def look_up(
 
 def _factor(keep_heads: KeepHeads | None, kind: str, layer: int, head: int) -> float:
     """The factor of the scores of this head: one over its temperature."""
-    names = {"cross": "decoder.{}.cross", "decoder_self": "decoder.{}.self", "encoder_self": "encoder.{}.self"}
-    changed = kept_heads(keep_heads, names[kind].format(layer))
+    changed = kept_heads(keep_heads, NAMES[kind].format(layer))
     return float(changed[1, head]) if changed is not None and changed.dim() == 2 else 1.0
 
 

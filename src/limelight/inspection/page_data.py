@@ -78,7 +78,8 @@ class Seen(Protocol):
 Off = Mapping[str, Sequence[int]]
 """Heads that are switched off, by the name of their attention, as in `keep_heads`."""
 
-NAMES = {"cross": "decoder.{}.cross", "encoder_self": "encoder.{}.self", "decoder_self": "decoder.{}.self"}
+NAMES = {"encoder_self": "encoder.{}.self", "decoder_self": "decoder.{}.self", "cross": "decoder.{}.cross"}
+"""The name of the attention of a layer, by its kind."""
 
 
 def page_document(
