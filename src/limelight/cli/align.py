@@ -60,9 +60,7 @@ def align(
     """
     if len(files) > 2:
         raise UserError(f"{len(files)} files: give one file with both sides, or two files")
-    folders, configs = find_models(model, bundled=True)
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: words are aligned with one; give --model once")
+    folders, configs = find_models(model, bundled=True, one="words are aligned with one")
     [corpus] = corpora(files, source_lang, target_lang, "FILE")
     from limelight.config import directions_of, find_direction, known_languages
     from limelight.text.readers import read_pairs

@@ -52,9 +52,7 @@ SHORTLIST_EXAMPLES = """
 @command("shortlist", SHORTLIST_EXAMPLES, "Give less text with --train: 100,000 pairs are nearly as good")
 def shortlist(model: options.OneModel = None, train: options.Train = None) -> None:
     """Learn a lexical shortlist, for faster translation with a large vocabulary."""
-    folders, _ = find_models(model)
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: each has a shortlist of its own; give --model once")
+    folders, _ = find_models(model, one="each has a shortlist of its own")
     from limelight.preparation.shortlist import make_shortlist
 
     file = make_shortlist(folders[0], corpora(train or [], "", "", "--train"), lambda line: typer.echo(line, err=True))
@@ -78,9 +76,7 @@ def calibrate(
     threads: options.Threads = None,
 ) -> None:
     """Fit the confidence of translations on text with references, and choose the heads that align words."""
-    folders, configs = find_models(model)
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: confidence is fitted for one model; give --model once")
+    folders, configs = find_models(model, one="confidence is fitted for one model")
     data = configs[0].data
     given = corpora(valid, "", "", "--valid") if valid else list(data.valid)
     gone = [file for corpus in given for file in corpus.files if not valid and not Path(file).exists()]

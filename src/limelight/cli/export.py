@@ -98,9 +98,7 @@ def export(
         )
     if to == "limelight" and bits not in OURS:
         raise UserError(f"--quantization {bits}: --to limelight supports {', '.join(OURS)}")
-    folders, _ = find_models(model, bundled=True)
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")
+    folders, _ = find_models(model, bundled=True, one="one is exported at a time")
     from limelight.interop import export_ctranslate2, export_huggingface, export_limelight, least_needed, prune_model
     from limelight.storage.model import load_model
 

@@ -12,26 +12,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from limelight.cli import options, search_options
-from limelight.cli.models import Machine, find_models, open_generator
+from limelight.cli.models import Machine, find_models, open_classifier, open_generator, open_mask_filler
 from limelight.cli.outcome import command
-from limelight.cli.output import Write, lines_of, text_to
+from limelight.cli.output import Write, greet, lines_of, lines_to, live_lines_of, text_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.decoding.sampling import Sampling
     from limelight.pipelines.generator import Growth
-
-from typing import TYPE_CHECKING
-
-from limelight.cli.models import open_mask_filler
-from limelight.cli.output import greet, lines_to
-
-if TYPE_CHECKING:
     from limelight.pipelines.mask_filler import Filled
-
-
-from limelight.cli.models import open_classifier
-from limelight.cli.output import live_lines_of
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -100,9 +100,7 @@ def heads(
 
     Roles with means and deviations, the loss without each head, gradient scores, and pruning curves.
     """
-    folders, configs = find_models(model, bundled=True)
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: the heads of one are measured; give --model once")
+    folders, configs = find_models(model, bundled=True, one="the heads of one are measured")
     if "pairs" not in configs[0].model.learns_from:
         if "labels" in configs[0].model.learns_from:
             raise UserError(f"{folders[0]}: the heads of translators and of language models are measured")

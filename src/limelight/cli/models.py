@@ -109,10 +109,11 @@ def find_models(
     translates: bool = False,
     pivot: bool = False,
     bundled: bool = False,
+    one: str = "",
 ) -> tuple[list[str], list[RunConfig]]:
     """The folders of `--model` and their configurations, before weights are read.
 
-    If none is named and `bundled` is set, the bundled model is used and reported.
+    If none is named and `bundled` is set, the bundled model is used and reported. `one` says why there may be only one.
 
     Raises `UserError` if no model is named or bundled, if a folder has no model, or, with `translates`, if the model
     does not translate from `source` to `target`, with `pivot` also through another language, or its direction is
@@ -127,6 +128,8 @@ def find_models(
     from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
+    if one and len(folders) > 1:
+        raise UserError(f"{len(folders)} models: {one}; give --model once")
     for folder, config in zip(folders, configs, strict=True) if translates else ():
         try:
             direction = _require_direction(folder, config, (source, target), pivot=pivot, detects=len(folders) == 1)

@@ -71,9 +71,7 @@ def patch(
     ending = ending_of(output, ENDINGS) if output is not None else ""
     if theme is not None and ending not in PICTURES:
         raise UserError(f"--theme {theme}: themes are for pictures: give -o FILE, such as -o patch.svg")
-    folders, configs = find_models(model, bundled=True)
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: one is patched; give --model once")
+    folders, configs = find_models(model, bundled=True, one="one is patched")
     if "pairs" not in configs[0].model.learns_from:
         raise UserError(f"{folders[0]}: this model does not translate; `limelight patch` is for translators")
     translator = open_translator(folders, Machine(device, threads), brief=True)

@@ -71,37 +71,26 @@ def takes_more(stream: Any) -> bool:
         return True
 
 
-class UvicornLog(logging.Handler):
-    """Messages of the web server as lines of the log."""
+class ForeignLog(logging.Handler):
+    """Messages of libraries as lines of the log: of an exception only its kind, and of the message nothing, as it may
+    quote a text; only of the web server its words without values."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, event: str = "library") -> None:
         super().__init__(logging.WARNING)
-        self._log = log
+        self._log, self._event = log, event
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One message; of an exception only its kind."""
+        """One message."""
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
-        self._log("server", level=record.levelname.lower(), message=record.msg if isinstance(record.msg, str) else "",
-                  kind=kind)  # fmt: skip
-
-
-class LibraryLog(logging.Handler):
-    """What any other library says: only who, as a message may quote a text."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(logging.WARNING)
-        self._log = log
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One message, without its words."""
-        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
-        self._log("library", name=record.name, level=record.levelname.lower(), kind=kind)
+        words = record.msg if isinstance(record.msg, str) else ""
+        what = {"message": words} if self._event == "server" else {"name": record.name}
+        self._log(self._event, level=record.levelname.lower(), **what, kind=kind)
 
 
 def log_warnings(log: Log) -> None:
     """Log the warnings of this process from now on, and what libraries log: their kind and place, as a message may
     quote a text."""
-    logging.getLogger().handlers = [LibraryLog(log)]
+    logging.getLogger().handlers = [ForeignLog(log)]
     logging.getLogger("uvicorn.error").propagate = False
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:

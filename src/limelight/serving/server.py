@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from limelight.errors import RunError
 from limelight.files import cause
-from limelight.serving.logs import UvicornLog
+from limelight.serving.logs import ForeignLog
 from limelight.serving.service import Service
 
 HEADER_BYTES = 16 * 1024
@@ -183,7 +183,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
     """The web server, which is not running yet; `proxies` are those of `serve`."""
-    logging.getLogger("uvicorn.error").handlers = [UvicornLog(service.log)]
+    logging.getLogger("uvicorn.error").handlers = [ForeignLog(service.log, "server")]
     logging.getLogger("uvicorn.error").propagate = False
     limits = service.limits
     seconds = {"header_seconds": limits.header_seconds, "write_seconds": limits.write_seconds}

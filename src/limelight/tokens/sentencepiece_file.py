@@ -81,26 +81,24 @@ def type_of(model: bytes) -> str:
 
 def pieces_in(model: bytes) -> dict[str, bool]:
     """The tokens in the order of their ids, and whether each is never split."""
-    found = {}
-    for field in fields(model):
-        if field.number == PIECE:
-            piece = {each.number: each for each in fields(field.bytes_value())}
-            text = piece[PIECE_TEXT].bytes_value() if PIECE_TEXT in piece else b""
-            never_split = PIECE_KIND in piece and piece[PIECE_KIND].value == USER_DEFINED
-            found[text.decode("utf-8", errors="replace")] = never_split
-    return found
+    return {text: PIECE_KIND in piece and piece[PIECE_KIND].value == USER_DEFINED for text, piece in _pieces_of(model)}
 
 
 def scores_in(model: bytes) -> dict[str, float]:
     """The score of each token: in unigram models its log-probability, in BPE models its rank, first merges highest."""
-    found = {}
+    return {
+        text: struct.unpack("<f", piece[PIECE_SCORE].raw[-4:])[0] if PIECE_SCORE in piece else 0.0
+        for text, piece in _pieces_of(model)
+    }
+
+
+def _pieces_of(model: bytes) -> Iterator[tuple[str, dict[int, Field]]]:
+    """The text of each token, and its fields by number."""
     for field in fields(model):
         if field.number == PIECE:
             piece = {each.number: each for each in fields(field.bytes_value())}
             text = piece[PIECE_TEXT].bytes_value() if PIECE_TEXT in piece else b""
-            score = struct.unpack("<f", piece[PIECE_SCORE].raw[-4:])[0] if PIECE_SCORE in piece else 0.0
-            found[text.decode("utf-8", errors="replace")] = score
-    return found
+            yield text.decode("utf-8", errors="replace"), piece
 
 
 def add_pieces(model: bytes, scored: Iterable[tuple[str, float]], *, kind: int = NORMAL) -> bytes:
