@@ -9,8 +9,19 @@ import torch
 from safetensors.torch import save_file
 
 from limelight import files
-from limelight.errors import RunError
-from limelight.files import clear_leftovers, fill_file, remove, sha256, write_all, write_folder, write_whole, writing
+from limelight.errors import RunError, UserError
+from limelight.files import (
+    clear_leftovers,
+    fill_file,
+    locked,
+    remove,
+    sha256,
+    write_all,
+    write_folder,
+    write_output,
+    write_whole,
+    writing,
+)
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -257,3 +268,21 @@ def test_a_folder_that_cannot_be_removed_is_named_in_full(tmp_path: Path, monkey
 def test_the_sum_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abc" * 100_000)
     assert sha256(tmp_path / "file") == hashlib.sha256(b"abc" * 100_000).hexdigest()
+
+
+def test_a_lock_of_a_file_or_a_folder_is_held_by_one(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    for path in (tmp_path / "file", tmp_path):
+        with locked(path, create=path != tmp_path):
+            handle = os.open(path, os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(handle)
+
+
+def test_a_file_of_the_user_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    write_output(tmp_path / "file", b"abc")
+    assert (tmp_path / "file").read_bytes() == b"abc"
+    with pytest.raises(UserError, match=r"there/file: cannot be written: no such file or directory"):
+        write_output(tmp_path / "not" / "there" / "file", b"abc")

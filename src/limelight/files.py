@@ -11,6 +11,11 @@ from typing import Any
 
 from limelight.errors import RunError, UserError
 
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is locked
+    fcntl = None  # type: ignore[assignment]
+
 PARTIAL = ".partial"
 FORMER = ".former"
 
@@ -32,6 +37,22 @@ def writing(path: Path, afterwards: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunError(f"{error.filename or path}: cannot be written: {cause(error)}; {afterwards}") from error
+
+
+@contextmanager
+def locked(path: Path, *, create: bool = False) -> Iterator[None]:
+    """A context that holds the lock of a file or folder, where these can be locked; other processes wait for it. It is
+    released when the process ends."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY | (os.O_CREAT if create else 0), 0o666)
+    try:
+        with suppress(OSError):  # a file system that cannot lock
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def cause(error: Exception) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from limelight.cli import options
@@ -64,21 +63,17 @@ def align(
     [corpus] = corpora(files, source_lang, target_lang, "FILE")
     from limelight.config import directions_of, find_direction, known_languages
     from limelight.text.readers import read_pairs
+    from limelight.text.readers.lines import chunks
 
     languages = known_languages(corpus)
     direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))
     pairs = read_pairs(corpus.files, *languages)
     translator = open_translator(folders, Machine(device, threads), brief=True)
     with lines_to(output) as write:
-        for some in _chunks(pairs):
+        for some in chunks(pairs, CHUNK):
             words = [_words_of(pair, tokenize=tokenize) for pair in some]
             for each, links in zip(words, _aligned(translator, some, words, direction, symmetrize), strict=True):
                 write(_as_json(each, links) if as_json else " ".join(f"{source}-{target}" for source, target in links))
-
-
-def _chunks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
-    while some := list(islice(pairs, CHUNK)):
-        yield some
 
 
 def _words_of(pair: Pair, *, tokenize: bool) -> WordPair:

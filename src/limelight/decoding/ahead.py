@@ -7,22 +7,17 @@ loops, and results come more slowly. Its code goes to the cache on disk, from wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from limelight.child import Child, Frame, Handler, Header
 from limelight.errors import RunError
+from limelight.files import locked
 
 if TYPE_CHECKING:
     from limelight.inference.linear import Pending
-
-try:
-    import fcntl
-except ImportError:  # Windows: two processes may compile the same
-    fcntl = None  # type: ignore[assignment]
 
 VARIABLE = "LIMELIGHT_COMPILE"
 """`here` compiles loops at their first call, in the calling process; by default it happens aside."""
@@ -109,7 +104,7 @@ def in_child() -> Handler:
 def _compile(mark: Path) -> bool:
     """Compile all loops and mark that, unless it was marked before; returns whether it was done. One process at a time
     does so, and torch and numba are imported by no other."""
-    with _locked(mark.parent / "compiling.lock"):
+    with locked(mark.parent / "compiling.lock", create=True):
         if mark.exists():
             return False
         from limelight.decoding.every_loop import run_every_loop
@@ -117,13 +112,3 @@ def _compile(mark: Path) -> bool:
         run_every_loop()
         mark.touch()
         return True
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, where files can be locked; it is released when the process ends."""
-    with open(path, "w", encoding="utf-8") as file:
-        if fcntl is not None:
-            with suppress(OSError):  # a file system that cannot lock
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield

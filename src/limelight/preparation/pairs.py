@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,7 @@ from limelight.text.languages import normal_code
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import names_languages, read_pairs
+from limelight.text.readers.lines import chunks
 from limelight.tokens import (
     BACK_TRANSLATED,
     FORMALITY_TAGS,
@@ -378,7 +379,7 @@ def _tokenize(
 ) -> int:
     """Write the pairs that are not too long as tokens and as text; returns their number."""
     kept = 0
-    while group := list(islice(pairs, GROUP)):
+    for group in chunks(pairs, GROUP):
         sources, targets = encode(group)
         chosen = []
         for number, rows in enumerate(zip(sources, targets, strict=True)):

@@ -16,15 +16,14 @@ import secrets
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from limelight.errors import UserError
-from limelight.files import cause, write_whole
+from limelight.files import cause, locked, write_whole
 from limelight.serving.refusal import Refusal
 
 FORMAT = 1
@@ -116,29 +115,13 @@ def write_keys(path: Path, keys: Sequence[Key]) -> None:
         path.chmod(stat.S_IMODE(former.st_mode))
 
 
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """No other process changes the keys meanwhile: what it has read would be lost."""
-    try:
-        import fcntl
-    except ImportError:  # a system without it
-        yield
-        return
-    handle = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
     """Create a key, which is returned and not stored. Raises `UserError` for a name that is taken or empty."""
     if not name.strip():
         raise UserError("a key needs a name, by which it can be revoked")
     secret = secrets.token_urlsafe(32)
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    with _alone(path):
+    with locked(path.resolve().parent):
         keys = read_keys(path)
         if any(key.name == name for key in keys):
             raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
@@ -148,7 +131,7 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
 
 def revoke_key(path: Path, name: str) -> None:
     """Revoke a key. Raises `UserError` if there is none of this name."""
-    with _alone(path):
+    with locked(path.resolve().parent):
         keys = read_keys(path)
         if all(key.name != name for key in keys):
             there = ", ".join(key.name for key in keys) or "none"

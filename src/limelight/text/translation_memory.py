@@ -17,7 +17,7 @@ import unicodedata
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice, pairwise
@@ -25,16 +25,11 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from limelight.errors import UserError
-from limelight.files import cause, fill_file
+from limelight.files import cause, fill_file, locked
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers.pairs import names_languages, read_pairs
 from limelight.text.words import words_and_signs, words_of
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT = "limelight memory 1"
 LEAST = 0.7
@@ -205,7 +200,7 @@ def open_memory(
         _build(partial, path, source, target, say)
 
     try:
-        with _locked(path):  # several engines of a service begin at the same time
+        with locked(path):  # several engines of a service begin at the same time
             if not _is_current(place, path):
                 fill_file(place, build)
     except OSError as error:
@@ -317,16 +312,6 @@ def _watch(watched: weakref.ref[WatchedMemory], seconds: float) -> None:
             return
         memory.look()
         del memory
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Wait for other processes that index the same file."""
-    with path.open("rb") as file:
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _is_current(index: Path, path: Path) -> bool:

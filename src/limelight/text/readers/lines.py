@@ -21,11 +21,13 @@ from io import BufferedIOBase, IOBase
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from limelight.errors import UserError
 from limelight.text.open_text import COMPRESSIONS, head_of, open_text, refuse_table, require_file
 from limelight.text.pair import BadLine, Pair
+
+Item = TypeVar("Item")
 
 MAX_LINE_BYTES = 1_000_000
 """Longer lines are reported and skipped without being held in memory; `scan_text` returns them in chunks."""
@@ -459,11 +461,11 @@ def read_live(stream: LiveStream, name: str) -> Iterator[str | None]:
             left = WAIT
 
 
-def chunks(lines: Iterable[str | None], size: int) -> Iterator[list[str]]:
-    """At most `size` lines at a time, fewer where the input pauses (`None`) and at its end."""
+def chunks(lines: Iterable[Item | None], size: int) -> Iterator[list[Item]]:
+    """At most `size` items, such as lines, at a time, fewer where the input pauses (`None`) and at its end."""
     remaining = iter(lines)
     while True:
-        chunk: list[str] = []
+        chunk: list[Item] = []
         for line in islice(remaining, size):
             if line is None:
                 break
