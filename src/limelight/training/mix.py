@@ -26,13 +26,11 @@ from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
-from limelight.storage.layout import BEST, CARD, WEIGHTS, find_start
-from limelight.storage.model import save_model
+from limelight.storage.layout import BEST, WEIGHTS, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
-from limelight.training.card import model_card
-from limelight.training.parent import parent_card
+from limelight.training.checkpoints.keep import write_best
 from limelight.training.run_state import Run
 from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
@@ -158,9 +156,7 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
         notes |= {SHARE: repr(share), "made_from": made_from}
-        card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent_card(run.folder))
-        save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
-        write_whole(run.folder / CARD, card)
+        write_best(run, notes)
     finally:
         put_weights(run.model, own, where="the weights being trained")
 

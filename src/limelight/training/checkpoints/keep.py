@@ -85,12 +85,17 @@ def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
         notes["valid_loss"] = f"{seen.loss:.4f}"
         notes |= {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
         notes["measured_by"] = run.task.measured_by
-    card = model_card(run.config, run.model, run.tokenizers, progress, notes, parent=parent_card(run.folder))
+    write_best(run, notes)
+    progress.model_score = score
+    return True
+
+
+def write_best(run: Run, notes: dict[str, str]) -> None:
+    """Write the current weights as the model of the run, with its card."""
+    card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent_card(run.folder))
     share_detector(run.folder, run.folder / BEST)  # before the weights: a model must not be there without it
     save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
     write_whole(run.folder / CARD, card)
-    progress.model_score = score
-    return True
 
 
 def finish_model(run: Run) -> None:
