@@ -44,9 +44,16 @@ from limelight.pipelines.codec import (
 from limelight.pipelines.job import Job, Text, failed
 from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.pivot import translated_through
-from limelight.pipelines.reuse import matches_of, reused, reused_sentence, similar_target
 from limelight.pipelines.scheduler import run
-from limelight.pipelines.sentence import Found, joined_sentences, translated
+from limelight.pipelines.sentence import (
+    Found,
+    joined_sentences,
+    matches_of,
+    reused,
+    reused_sentence,
+    similar_target,
+    translated,
+)
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Roles, Shortlist
 from limelight.text.glossary import with_terms

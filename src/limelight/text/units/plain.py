@@ -10,9 +10,10 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from limelight.text.units.limits import line_limits
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes
 
+SUBTITLE_LINES = 2
+"""Lines of a subtitle, as in most guidelines."""
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
 _LINE = re.compile(r"[^\r\n]+")
@@ -224,3 +225,13 @@ def _broken(text: str, cue: _Cue) -> str:
         else:
             lines[-1] += f" {word}" if lines[-1] else word
     return cue.newline.join(lines)
+
+
+def line_limits(texts: Sequence[str], width: int, source: Sequence[str]) -> Iterator[str]:
+    """Whether the lines of a subtitle, without tags, are wider than `width`, or more than two; a subtitle whose source
+    is wider or higher may be so, too."""
+    longest, most = max(map(len, texts), default=0), max(SUBTITLE_LINES, len(source))
+    if longest > max([width, *map(len, source)]):
+        yield f"a line of {longest} characters, at most {width} are read in time"
+    if len(texts) > most:
+        yield f"{len(texts)} lines, at most {most} are shown"
