@@ -341,9 +341,9 @@ MIN_VALUE = 13
 _SMALL = {
     "en": "two three four five six seven eight nine ten eleven twelve",
     "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "fr": "deux trois - cinq six sept huit - dix onze douze",
+    "fr": "- trois - cinq six sept huit - dix onze douze",
 }
-"""The words from 2 to 12 that mean nothing else."""
+"""The words from 2 to 12 that mean nothing else; French has both and the colon with "deux"."""
 _SCALES = {100, 1000}
 """Values of words that often mean "many"."""
 _STEMS = {
@@ -461,8 +461,11 @@ def _is_compared(value: int, size: int, text: str, language: str) -> bool:
     """Whether a number of so many words cannot mean anything else."""
     if value >= MIN_VALUE or ((value, size) == (12, 2) and not HALVES.search(text)):  # a dozen
         return value not in _SCALES
-    words = _SMALL[language].split()
-    return size == 1 and value >= 2 and re.search(rf"\b{words[value - 2]}\b", text, re.IGNORECASE) is not None
+    if size > 1 or value < 2:
+        return False
+    word = _SMALL[language].split()[value - 2]
+    alone = rf"\b{word}\b" if value > 2 else rf"(?<![\w-]){word}(?![\w-])"  # not two-tailed
+    return word != "-" and re.search(alone, text, re.IGNORECASE) is not None
 
 
 def _has(value: int, output: str, language: str) -> bool:
