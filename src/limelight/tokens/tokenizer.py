@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from limelight.errors import UserError, shown
 from limelight.text.marking import MARK_COUNT
-from limelight.text.words import is_unspaced
+from limelight.text.words import has_unspaced, is_unspaced
 
 END = 0
 UNKNOWN = 1
@@ -282,7 +282,7 @@ class Pieces:
         others = (
             number
             for number, piece in enumerate(self._pieces)
-            if self._alone[number] or piece in ("", SPACE) or piece.startswith("<") or any(map(is_unspaced, piece))
+            if self._alone[number] or piece in ("", SPACE) or piece.startswith("<") or has_unspaced(piece)
         )
         return begins, frozenset(others)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import get_host_cpu_features
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 
 from limelight.capabilities import has
 
@@ -99,6 +100,13 @@ class Cache(FunctionCache):
     """A cache on disk that ignores write errors, such as a full disk."""
 
     _impl_class = _Places
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """One function for one kind of arguments, if it is stored. numba would first import what its compiler knows of
+        all types, which takes longer than everything else here; only compilation needs that."""
+        rtsys.initialize(target_context)  # the memory of arrays
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def save_overload(self, *what: Any) -> None:
         """Store one function for one kind of arguments."""
