@@ -6,7 +6,7 @@ not depend, in any bit, on other rows.
 """
 
 import math
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -57,10 +57,10 @@ def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) ->
     blocks, groups = -(-outputs // LANES), -(-inputs // (FOLD * GROUP)) * FOLD
     padded = np.zeros((blocks * LANES, groups * GROUP), dtype=np.int8)
     padded[:outputs, :inputs] = values
-    # (blocks, lane, groups, index) -> (blocks, groups, lane * index)
-    ordered = padded.reshape(blocks, LANES, groups, GROUP).transpose(0, 2, 1, 3).reshape(blocks, groups, -1)
+    # (blocks, lane, groups) -> (blocks, groups, lane), `GROUP` bytes at a time
+    ordered = padded.view(np.int32).reshape(blocks, LANES, groups).transpose(0, 2, 1).copy().view(np.int8)
     more = 0, blocks * LANES - outputs
-    sums = values.sum(axis=1, dtype=np.float32)
+    sums = values.sum(axis=1, dtype=np.int32).astype(np.float32)
     return Int8Weights(aligned(ordered), np.pad(scales, more), np.pad(sums, more), np.pad(biases, more), outputs)
 
 
@@ -74,14 +74,11 @@ def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt
     """
     if not adds_in_16_bits():
         return values, scales
-    padded = np.pad(values.astype(np.int16), ((0, 0), (0, -values.shape[1] % (FOLD * GROUP))))
-    parts = padded.reshape(len(values), -1, FOLD, 2, 2)
-    totals, magnitudes = (
-        reduce(np.add, (each[:, :, group, :, place] for group in range(FOLD) for place in range(2)))
-        for each in (parts, abs(parts))
-    )
-    # (rows, chunks, pairs) -> (rows,); of those with a sum too large
-    largest = (magnitudes + abs(totals)).max(axis=(1, 2)) // 2
+    added = np.tile(np.eye(2, dtype=np.float32).repeat(2, axis=0), (FOLD, 1))  # (inputs, pairs): which are added
+    parts = np.pad(values.astype(np.float32), ((0, 0), (0, -values.shape[1] % len(added)))).reshape(-1, len(added))
+    totals, magnitudes = parts @ added, np.abs(parts, out=parts) @ added
+    # (rows * chunks, pairs) -> (rows,); of those with a sum too large
+    largest = (magnitudes + abs(totals)).reshape(len(values), -1).max(axis=1).astype(np.int64) // 2
     rows = np.flatnonzero(largest > MAX_WEIGHTS)
     factors = (largest[rows] / (MAX_WEIGHTS - FOLD)).astype(np.float32)  # rounding adds up to half for each of 2 * FOLD
     values, scales = values.copy(), scales.copy()
