@@ -1,6 +1,7 @@
 """Who waits, who is decoded, and what becomes of those whose engine, client or patience ends."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -193,6 +194,30 @@ def test_the_deadline_counts_the_queue_and_stops_the_work() -> None:
         assert len(bench.links[0].canceled()) == WINDOW
 
     in_loop(main)
+
+
+def test_what_is_overdue_is_not_given_to_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop is busy with what many requests of one moment leave: meanwhile the next ones are overdue, too."""
+
+    async def test() -> None:
+        bench = await Bench(deadline=0.06).loaded()
+        first = bench.ask("a", *(f"a{number}" for number in range(WINDOW)))
+        await asyncio.sleep(0.03)
+        other = bench.ask("b", *(f"b{number}" for number in range(WINDOW)))
+        send = bench.links[0].send
+
+        def sends_slowly(task: Task) -> None:
+            if len(bench.links[0].tasks) == WINDOW:  # the first that is canceled
+                time.sleep(0.05)
+            send(task)
+
+        monkeypatch.setattr(bench.links[0], "send", sends_slowly)
+        assert [(await refused(work)).code for work in (first, other)] == ["deadline", "deadline"]
+        assert {text[0] for text in bench.links[0].texts()} == {"a"}
+        assert len(bench.links[0].canceled()) == WINDOW
+        assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
+
+    in_loop(test)
 
 
 def test_who_waits_too_long_for_a_turn_is_told() -> None:

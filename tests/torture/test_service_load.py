@@ -33,6 +33,7 @@ from tests.serving.helpers import TEXTS, Running, loader, running, table, transl
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
 from tests.torture.test_service import FOR_ALL, broken, clients
+from tests.torture.test_service_overload import load
 from tests.torture.test_serving import TELLTALE, adds_up, left_behind
 
 ALONE = {number: {text: translator(table(number)).translate(text).text for text in TEXTS} for number in (1, 2)}
@@ -217,21 +218,13 @@ DEADLINE = 0.3
 
 def late(number: int) -> tuple[int, int, float]:
     """(requests that got 504, sentences that are still worked on, the seconds of the request that took longest) where
-    nothing comes to an end."""
-    model, statuses = table(4, endless=True), Counter[int]()
+    nothing comes to an end. Each of the clients sends one, all at once."""
+    model = table(4, endless=True)
     with running({"one": translator(model, max_length_extra=900)}, limits=Limits(deadline=DEADLINE)) as service:
         pool = service.service.catalog.models[0].pool
         model.pause = 0.05
-        asking = [
-            threading.Thread(
-                target=lambda: statuses.update([service.post("/api/v1/translate", {"text": ["eggbeef"] * 20}).status])
-            )
-            for _ in range(number)
-        ]
-        for thread in asking:
-            thread.start()
-        for thread in asking:
-            thread.join(FOR_ALL)
+        cases = [({"text": ["eggbeef"] * 20}, None)]
+        statuses = load(service, DEADLINE / 2, clients=number, path="/api/v1/translate", cases=cases).statuses
         left = pool.waiting + pool.decoding
         assert adds_up(service)
         took = max(line["milliseconds"] for line in service.lines() if line["event"] == "request") / 1000

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,8 +82,9 @@ def within(seconds: list[float], share: float) -> float:
     return sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))]
 
 
-def load(service: Running, seconds: float, **how: float) -> Load:
-    """Clients in a process of their own for so long: `clients=N` of them, or at `rate=N` requests a second."""
+def load(service: Running, seconds: float, **how: Any) -> Load:
+    """Clients in a process of their own for so long: `clients=N` of them, or at `rate=N` requests a second; `flood.py`
+    has further arguments."""
     pool = service.service.catalog.models[0].pool
     cases = [
         ({"q": [text] * SENTENCES, "source": "en", "target": "de"}, {"translatedText": [alone] * SENTENCES})

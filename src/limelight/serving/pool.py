@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -164,6 +164,8 @@ class Job:
     """The same for all sentences of a request."""
     lane: Lane
     done: asyncio.Future[Any]
+    until: float
+    """The time of the loop at which its request is overdue."""
     partial: Callable[[str, str, bool], None] | None = None
     engine: Engine | None = None
     """Where it is decoded; None while it waits."""
@@ -180,12 +182,22 @@ class Engine:
     """Raised by every reload."""
     ready: bool = False
     jobs: dict[int, Job] = field(default_factory=dict)
+    counts: Counter[Lane] = field(default_factory=Counter)
+    """How many of its jobs belong to each class."""
     pinged: float | None = None
     """When it was asked for a report that has not come."""
 
-    def count(self, lane: Lane) -> int:
-        """How many of its jobs belong to this class."""
-        return sum(job.lane == lane for job in self.jobs.values())
+    def add(self, job: Job) -> None:
+        """It has one more."""
+        self.jobs[job.task.id] = job
+        self.counts[job.lane] += 1
+
+    def drop(self, number: int) -> Job | None:
+        """It no longer has this one; returns it, if it had it."""
+        job = self.jobs.pop(number, None)
+        if job is not None:
+            self.counts[job.lane] -= 1
+        return job
 
     def silent(self, now: float) -> float:
         """For how many seconds it owes a report."""
@@ -361,12 +373,13 @@ class Pool:
     def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, lane: Lane) -> list[Job]:
         """A job for each sentence of a request."""
         request, loop = next(self._numbers), asyncio.get_running_loop()
+        until = loop.time() + self._limits.deadline
 
         def job(place: int, sentence: Sentence) -> Job:
             seconds = self._limits.seconds
             task = Task(next(self._numbers), *sentence, long=lane == "long", request=request, seconds=seconds)
             show = None if partial is None else (lambda text, stable, whole: partial(place, text, stable, whole))
-            return Job(task, client, request, lane, loop.create_future(), show)
+            return Job(task, client, request, lane, loop.create_future(), until, show)
 
         return [job(place, sentence) for place, sentence in enumerate(sentences)]
 
@@ -382,15 +395,15 @@ class Pool:
 
     def _dispatch(self) -> None:
         """Give waiting sentences to the engines that have room, the emptiest first."""
-        now = time.monotonic()
+        now, loop_now = time.monotonic(), asyncio.get_running_loop().time()
         for lane, queue in self._queues.items():
             while len(queue) and (engine := self._emptiest(lane, now)) is not None:
                 job = queue.take()
-                if job.done.done():
+                if job.done.done() or job.until <= loop_now:
                     continue
                 self._rates[lane].taken(now)
                 job.engine = engine
-                engine.jobs[job.task.id] = job
+                engine.add(job)
                 assert engine.link is not None
                 engine.link.send(job.task)
             if not len(queue):
@@ -398,10 +411,10 @@ class Pool:
 
     def _emptiest(self, lane: Lane, now: float) -> Engine | None:
         """None where no engine has room for more of this class. One that is silent is the last choice."""
-        able = [each for each in self._ready_ones() if each.count(lane) < WINDOWS[lane]]
+        able = [each for each in self._ready_ones() if each.counts[lane] < WINDOWS[lane]]
 
         def load(each: Engine) -> tuple[bool, int, int]:
-            return each.silent(now) >= SILENT_SECONDS, each.count(lane), len(each.jobs)
+            return each.silent(now) >= SILENT_SECONDS, each.counts[lane], len(each.jobs)
 
         return min(able, key=load, default=None)
 
@@ -410,7 +423,7 @@ class Pool:
         job.done.cancel()
         if job.engine is None:
             self._queues[job.lane].remove(job.client, job.request, job)
-        elif job.engine.jobs.pop(job.task.id, None) is not None:
+        elif job.engine.drop(job.task.id) is not None:
             assert job.engine.link is not None
             job.engine.link.send(Task(job.task.id, "cancel"))
 
@@ -456,7 +469,7 @@ class Pool:
                     text, settled = report.value
                     job.partial(text, settled, False)
                 return
-            del engine.jobs[report.id]
+            engine.drop(report.id)
             if not job.done.done():
                 if job.partial is not None and report.kind == "done":
                     job.partial(report.value["text"], report.value["text"], True)
@@ -482,9 +495,9 @@ class Pool:
         if engine not in self._engines:
             return
         self._engines.remove(engine)
-        for job in reversed(engine.jobs.values()):
-            self._lost(job)
-        engine.jobs.clear()
+        for number in reversed(list(engine.jobs)):
+            if (job := engine.drop(number)) is not None:
+                self._lost(job)
         if self.closing or engine.generation != self._generation:
             return
         self._log("engine_ended", reason=reason)
