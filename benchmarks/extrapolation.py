@@ -186,7 +186,10 @@ def searched(model: Seq2Seq, batch: Batch) -> list[Hypothesis]:
     numbers = [engine.submit(Request(ids[valid].tolist(), limit)) for ids, valid, limit in rows]
     found = {}
     while engine.busy:
-        found |= {outcome.id: outcome.hypotheses[0] for outcome in engine.step()}
+        for outcome in engine.step():
+            if outcome.error is not None:
+                raise outcome.error
+            found[outcome.id] = outcome.hypotheses[0]
     return [found[number] for number in numbers]
 
 

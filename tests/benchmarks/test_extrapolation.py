@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from benchmarks import ablation_rows, extrapolation
-from benchmarks.extrapolation import COPYING, EVERYTHING, PIECES, POSITIONS, copied, copies
-from limelight.batching.batch import Batch
+from benchmarks.extrapolation import COPYING, EVERYTHING, PIECES, POSITIONS, copied, copies, searched
 from limelight.config import TransformerConfig
+from limelight.decoding.engine import Engine
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
 from limelight.models.families import build_model
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from tests.benchmarks.test_ablations import data as data
+from tests.decoding.decode import greedy_search
 
 TINY = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 11}
 
@@ -35,8 +37,8 @@ def test_mistakes_are_counted_by_sequence_and_by_place(seed: int, monkeypatch: p
     wrong = [other + 1 if other < PIECES.padding - 1 else 2 for other in rows[1][:1]] + rows[1][1:]
     answers = [(rows[0], True), (wrong, True), (rows[2][:4], True), (rows[3], False), ([*rows[4], 5], True)]
     monkeypatch.setattr(
-        extrapolation, "greedy_search",
-        lambda *_, **__: [Hypothesis(tuple(ids), 0.0, 0.0, finished) for ids, finished in answers],
+        extrapolation, "searched",
+        lambda *_: [Hypothesis(tuple(ids), 0.0, 0.0, finished) for ids, finished in answers],
     )  # fmt: skip
     model = build_model(COPYING, Tokenizers(PIECES, PIECES))
     assert copied(model, batch) == (1 / 5, (7 + 6 + 4 + 7 + 7) / 35)
@@ -44,13 +46,24 @@ def test_mistakes_are_counted_by_sequence_and_by_place(seed: int, monkeypatch: p
 
 def test_a_model_may_write_more_than_it_should(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit at the right length would hide who does not know where to end."""
+    limits = []
 
-    def search(model: object, source: Batch, source_valid: Batch, *, max_lengths: torch.Tensor) -> list[Hypothesis]:
-        assert int(max_lengths.min()) > 7
-        return [Hypothesis((), 0.0, 0.0, True)] * 2
+    class Noted(Engine):
+        def submit(self, request: Request) -> int:
+            limits.append(request.max_tokens)
+            return super().submit(request)
 
-    monkeypatch.setattr(extrapolation, "greedy_search", search)
+    monkeypatch.setattr(extrapolation, "Engine", Noted)
     copied(build_model(COPYING, Tokenizers(PIECES, PIECES)), copies([7, 7]))
+    assert len(limits) == 2
+    assert min(limits) > 7
+
+
+def test_the_search_is_greedy(seed: int) -> None:
+    model, batch = build_model(COPYING, Tokenizers(PIECES, PIECES)), copies([3, 7])
+    limits = batch.target_valid.sum(dim=1) + 9
+    expected = greedy_search(model, batch.source, batch.source_valid, max_lengths=limits)
+    assert [each.ids for each in searched(model, batch)] == [each.ids for each in expected]
 
 
 class Words:
