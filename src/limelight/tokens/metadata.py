@@ -57,7 +57,7 @@ class FileTokenizer(Pieces, ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """See `Tokenizer.encode`."""
+        """The ids of the tokens of a text."""
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
