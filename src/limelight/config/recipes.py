@@ -169,9 +169,7 @@ def deep_8_1() -> RunConfig:
 def ssru_6_2() -> RunConfig:
     """Kim et al. 2019, "From Research to Production and Back", at d=256: `deep-6-2` with a recurrent unit
     (SSRU) in place of the decoder's self-attention."""
-    recipe = deep_6_2()
-    model = recipe.model.model_copy(update={"decoder_autoreg": "ssru"})
-    return recipe.model_copy(update={"recipe": "ssru-6-2", "model": model})
+    return _changed(deep_6_2(), "ssru-6-2", model={"decoder_autoreg": "ssru"})
 
 
 def demo() -> RunConfig:

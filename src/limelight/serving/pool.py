@@ -165,7 +165,7 @@ class Job:
     lane: Lane
     done: asyncio.Future[Any]
     until: float
-    """The time of the loop at which its request is overdue."""
+    """The time (`time.monotonic`) at which its request is overdue."""
     partial: Callable[[str, str, bool], None] | None = None
     engine: Engine | None = None
     """Where it is decoded; None while it waits."""
@@ -373,7 +373,7 @@ class Pool:
     def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, lane: Lane) -> list[Job]:
         """A job for each sentence of a request."""
         request, loop = next(self._numbers), asyncio.get_running_loop()
-        until = loop.time() + self._limits.deadline
+        until = time.monotonic() + self._limits.deadline
 
         def job(place: int, sentence: Sentence) -> Job:
             seconds = self._limits.seconds
@@ -395,11 +395,11 @@ class Pool:
 
     def _dispatch(self) -> None:
         """Give waiting sentences to the engines that have room, the emptiest first."""
-        now, loop_now = time.monotonic(), asyncio.get_running_loop().time()
+        now = time.monotonic()
         for lane, queue in self._queues.items():
             while len(queue) and (engine := self._emptiest(lane, now)) is not None:
                 job = queue.take()
-                if job.done.done() or job.until <= loop_now:
+                if job.done.done() or job.until <= now:
                     continue
                 self._rates[lane].taken(now)
                 job.engine = engine

@@ -421,15 +421,17 @@ def _leave(search: Search, beam: Beam, paths: Paths) -> None:
     rank, limit, width = beam.ended[1], search.limit, len(beam.ids)
     for place in range(rank):
         paths.finished[place] = True
-    for number in range(width + 1):  # the last one stands for the first, if none is possible
+    for number in range(width + 1):  # if none is possible, the first one is written after all others
         active = number % width
-        if rank < search.n_best:
-            possible = beam.log_probabilities[active] > -np.inf and not _is_known(beam, active, limit, paths)
-            if rank == 0 if number == width else possible:
-                if width > 1:
-                    _write(beam, limit, active, paths, rank)
-                paths.lengths[rank], paths.totals[rank] = limit, beam.log_probabilities[active]
-                rank += 1
+        if number == width:
+            is_wanted = rank == 0
+        else:
+            is_wanted = beam.log_probabilities[active] > -np.inf and not _is_known(beam, active, limit, paths)
+        if is_wanted and rank < search.n_best:
+            if width > 1:
+                _write(beam, limit, active, paths, rank)
+            paths.lengths[rank], paths.totals[rank] = limit, beam.log_probabilities[active]
+            rank += 1
 
 
 @compiled
