@@ -29,17 +29,24 @@ from limelight.models.transformer.layers import Sublayer
 from limelight.shapes import Float, Int
 
 
-class PackedSelfAttention(MultiHeadAttention):
-    """Self-attention with packed weights; one product for queries, keys and values."""
+class PackedAttention(MultiHeadAttention):
+    """Base class of attention with packed weights: its size and score, and the packed output projection."""
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
         self.heads, self.head_size, self.value_size = attention.heads, attention.head_size, attention.value_size
         self.score = copy.deepcopy(attention.score)
+        self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
+
+
+class PackedSelfAttention(PackedAttention):
+    """Self-attention with packed weights; one product for queries, keys and values."""
+
+    def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
+        super().__init__(attention, linear)
         layers = (attention.query_proj, attention.key_proj, attention.value_proj)
         self.widths = [layer.out_features for layer in layers]
         self.joint_proj = _joined(linear, *layers)
-        self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
 
     def project_self(
         self,
@@ -51,18 +58,15 @@ class PackedSelfAttention(MultiHeadAttention):
         return self.prepare_queries(queries, rotate, positions), self.prepare_keys(keys, rotate, positions), values
 
 
-class PackedCrossAttention(MultiHeadAttention):
+class PackedCrossAttention(PackedAttention):
     """Cross-attention with packed weights; one product for keys and values."""
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
-        nn.Module.__init__(self)
-        self.heads, self.head_size, self.value_size = attention.heads, attention.head_size, attention.value_size
-        self.score = copy.deepcopy(attention.score)
+        super().__init__(attention, linear)
         layers = (attention.key_proj, attention.value_proj)
         self.widths = [layer.out_features for layer in layers]
         self.query_proj = linear(attention.query_proj.weight, attention.query_proj.bias)
         self.memory_proj = _joined(linear, *layers)
-        self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
 
     def project_memory(
         self,
@@ -154,24 +158,18 @@ def _layer(kind: type[LayerT], layer: LayerT, linear: MakeLinear) -> LayerT:
 
 
 def _decoder_layer(layer: CrossAttentionLayer, linear: MakeLinear) -> CrossAttentionLayer:
+    feed_forward = PackedFeedForward(cast(FeedForward, layer.feed_forward), linear)
+    rest = PackedCrossAttention(layer.cross_attention, linear), feed_forward
+    sublayers = {
+        "cross_sublayer": _sublayer(layer.cross_sublayer),
+        "feed_forward_sublayer": _sublayer(layer.feed_forward_sublayer),
+    }
     if isinstance(layer, SSRULayer):
-        return SSRULayer(
-            PackedSSRU(layer.ssru, linear),
-            PackedCrossAttention(layer.cross_attention, linear),
-            PackedFeedForward(cast(FeedForward, layer.feed_forward), linear),
-            ssru_sublayer=_sublayer(layer.ssru_sublayer),
-            cross_sublayer=_sublayer(layer.cross_sublayer),
-            feed_forward_sublayer=_sublayer(layer.feed_forward_sublayer),
-        )
+        ssru = PackedSSRU(layer.ssru, linear)
+        return SSRULayer(ssru, *rest, ssru_sublayer=_sublayer(layer.ssru_sublayer), **sublayers)
     assert isinstance(layer, DecoderLayer)
-    return DecoderLayer(
-        PackedSelfAttention(layer.attention, linear),
-        PackedCrossAttention(layer.cross_attention, linear),
-        PackedFeedForward(cast(FeedForward, layer.feed_forward), linear),
-        attention_sublayer=_sublayer(layer.attention_sublayer),
-        cross_sublayer=_sublayer(layer.cross_sublayer),
-        feed_forward_sublayer=_sublayer(layer.feed_forward_sublayer),
-    )
+    attention = PackedSelfAttention(layer.attention, linear)
+    return DecoderLayer(attention, *rest, attention_sublayer=_sublayer(layer.attention_sublayer), **sublayers)
 
 
 def _sublayer(sublayer: Sublayer) -> Sublayer:

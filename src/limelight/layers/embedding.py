@@ -1,4 +1,4 @@
-"""Embeddings of tokens and positions, and row-wise int8 quantization."""
+"""Embeddings of tokens and positions, the output projection, and row-wise int8 quantization."""
 
 import math
 
@@ -23,6 +23,13 @@ def draw_normal(rows: int, width: int, *, spread: float) -> Float[Tensor, "rows 
     torch would load a compiler first, which takes half a second."""
     drawn = torch.empty(rows, width)
     return drawn if drawn.is_meta else drawn.normal_() * spread
+
+
+def output_layer(width: int, size: int) -> nn.Linear:
+    """A new final linear layer, with an output for each of the `size` tokens except padding."""
+    output = nn.Linear(width, size - 1, bias=False)
+    nn.init.xavier_uniform_(output.weight)
+    return output
 
 
 def projection_weight(output: nn.Module | None, embedding: "TokenEmbedding") -> Float[Tensor, "vocab features"]:

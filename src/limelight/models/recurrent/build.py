@@ -7,7 +7,7 @@ from torch import nn
 from limelight.attention.scores import build_score, score_class
 from limelight.config import RecurrentConfig, RecurrentLanguageModelConfig
 from limelight.errors import UserError
-from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.embedding import TokenEmbedding, output_layer
 from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.recurrent.model import (
@@ -41,7 +41,7 @@ def build_recurrent(
     source_embedding = embedding if tied else TokenEmbedding(source_size, config.embedding, scale=False)
     encoder = _encoder(config, source_embedding)
     features = _features(config)
-    output = _output(features, target_size) if config.tie == "none" else None
+    output = output_layer(features, target_size) if config.tie == "none" else None
     return Recurrent(
         encoder,
         _decoder(config, features),
@@ -62,7 +62,7 @@ def build_language_model(
         TokenEmbedding(target_size, config.embedding, scale=False),
         CellStack(_cells(config), dropout=config.dropout),
         nn.Linear(config.hidden, config.embedding) if narrows else None,
-        None if config.tie else _output(config.hidden, target_size),
+        None if config.tie else output_layer(config.hidden, target_size),
         dropout=config.dropout,
         end_id=END,
     )
@@ -77,13 +77,6 @@ def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
         bidirectional=False,
         dropout=config.dropout,
     )
-
-
-def _output(width: int, size: int) -> nn.Linear:
-    """The final linear layer, with a class for each token except padding."""
-    output = nn.Linear(width, size - 1, bias=False)
-    nn.init.xavier_uniform_(output.weight)
-    return output
 
 
 def _needs_one_width(config: RecurrentConfig) -> bool:

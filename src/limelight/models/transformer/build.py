@@ -1,7 +1,7 @@
 """Build Transformers from their configuration: encoder-decoder, decoder-only and encoder-only."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from torch import nn
@@ -9,7 +9,13 @@ from torch import nn
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score, score_class
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, TransformerConfig
-from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding
+from limelight.layers.embedding import (
+    LearnedPositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    TokenEmbedding,
+    output_layer,
+)
 from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer.halves import CausalLayer, CausalStack, Classifier, DecoderOnly, MaskedModel
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
@@ -18,6 +24,7 @@ from limelight.models.transformer.ssru import SSRU, SSRUDecoder, SSRULayer
 from limelight.tokens.tokenizer import END
 
 StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
+LayerT = TypeVar("LayerT", EncoderLayer, CausalLayer)
 
 
 def build_transformer(
@@ -27,7 +34,7 @@ def build_transformer(
     target_embedding = TokenEmbedding(target_size, config.d_model, scale=True)
     tied = config.tie == "three-way"
     source_embedding = target_embedding if tied else TokenEmbedding(source_size, config.d_model, scale=True)
-    output = None if config.tie != "none" else _output(config.d_model, target_size)
+    output = None if config.tie != "none" else output_layer(config.d_model, target_size)
     encoder = _encoder(config, source_embedding, config.encoder_layers)
     decoder = _decoder(config, target_embedding)
     bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
@@ -48,7 +55,7 @@ def build_decoder_only(
     config: DecoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> DecoderOnly:
     """A new decoder-only model."""
-    layers = [_causal_layer(config) for _ in range(config.layers)]
+    layers = [_self_attention_layer(CausalLayer, config) for _ in range(config.layers)]
     if config.norm == "pre":
         _scale_residual_projections(layers)
     # Learned positions have the scale of unscaled embeddings (Radford et al. 2018); sinusoids have the scale of
@@ -61,14 +68,7 @@ def build_decoder_only(
         norm=_last_norm(config),
         rotary=_rotary(config),
     )
-    return DecoderOnly(decoder, None if config.tie else _output(config.d_model, target_size), end_id=END)
-
-
-def _output(width: int, size: int) -> nn.Linear:
-    """The final linear layer, with a class for each token except padding."""
-    output = nn.Linear(width, size - 1, bias=False)
-    nn.init.xavier_uniform_(output.weight)
-    return output
+    return DecoderOnly(decoder, None if config.tie else output_layer(config.d_model, target_size), end_id=END)
 
 
 def _attention(config: StackConfig, *, cross: bool = False) -> MultiHeadAttention:
@@ -94,24 +94,15 @@ def _encoder(config: TransformerConfig | EncoderOnlyConfig, embedding: TokenEmbe
     return Encoder(
         embedding,
         _positions(config),
-        [_encoder_layer(config) for _ in range(depth)],
+        [_self_attention_layer(EncoderLayer, config) for _ in range(depth)],
         dropout=config.dropout,
         norm=_last_norm(config),
         rotary=_rotary(config),
     )
 
 
-def _encoder_layer(config: TransformerConfig | EncoderOnlyConfig) -> EncoderLayer:
-    return EncoderLayer(
-        _attention(config),
-        _feed_forward(config),
-        attention_sublayer=_sublayer(config),
-        feed_forward_sublayer=_sublayer(config),
-    )
-
-
-def _causal_layer(config: DecoderOnlyConfig) -> CausalLayer:
-    return CausalLayer(
+def _self_attention_layer(kind: type[LayerT], config: StackConfig) -> LayerT:
+    return kind(
         _attention(config),
         _feed_forward(config),
         attention_sublayer=_sublayer(config),
