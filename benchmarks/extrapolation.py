@@ -37,8 +37,7 @@ from benchmarks.run_all import require_data
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig, override
 from limelight.decoding.engine import Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.evaluation import score_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import build_model

@@ -21,7 +21,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS
 from limelight.config import Direction
-from limelight.decoding.settings import LengthPenalty
+from limelight.decoding.request import LengthPenalty
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import DEFAULT

@@ -10,8 +10,7 @@ from benchmarks import ablation_rows, extrapolation
 from benchmarks.extrapolation import COPYING, EVERYTHING, PIECES, POSITIONS, copied, copies, searched
 from limelight.config import TransformerConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.models.families import build_model
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers

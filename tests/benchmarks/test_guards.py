@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.guards import Change, _corpora, _Recorded, by_guard, without_negation
 from limelight.config import Direction
-from limelight.decoding.settings import SearchSettings
+from limelight.decoding.request import SearchSettings
 from limelight.pipelines import guards
 from tests.pipelines.test_guards import LOOP, translated
 

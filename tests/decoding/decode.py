@@ -7,10 +7,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from limelight.decoding.engine import Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Int

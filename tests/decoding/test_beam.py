@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from limelight.config import MAX_LENGTH_PENALTY
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
-from limelight.decoding.settings import LengthPenalty, SearchSettings
+from limelight.decoding.request import Hypothesis, LengthPenalty, Request, SearchSettings
 from limelight.errors import RunError, UserError
 from tests.decoding.decode import beam_search, decode_batch, greedy_search
 from tests.decoding.fakes import (

@@ -11,9 +11,8 @@ import pytest
 
 from limelight.decoding.constraints import DONE, Automaton, Constraints, Phrase, Progress, contains
 from limelight.decoding.engine import Engine
-from limelight.decoding.request import Request
+from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
 from tests.decoding.decode import decode_batch

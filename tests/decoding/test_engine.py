@@ -10,10 +10,8 @@ import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
 from limelight.decoding.engine import ROWS, Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.models.families import build_model
 from limelight.models.interface import LanguageModel, Seq2Seq
 from tests.decoding.decode import decode_batch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Hypothesis
 from limelight.errors import UserError
 from tests.decoding.decode import greedy_search
 from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources

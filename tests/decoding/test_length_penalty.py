@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from limelight.decoding.settings import LengthPenalty, max_target_length, penalties_at
+from limelight.decoding.request import LengthPenalty, max_target_length, penalties_at
 
 
 @pytest.mark.parametrize(

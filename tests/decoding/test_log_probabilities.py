@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from limelight.decoding.request import Request
+from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import log_probabilities, random_model
 

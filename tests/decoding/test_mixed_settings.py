@@ -9,9 +9,8 @@ import torch
 
 from limelight.decoding import engine as engines
 from limelight.decoding.engine import AHEAD, MAX_PASSED, ROWS, SOURCES, Engine, Kind, Outcome
-from limelight.decoding.request import Request
+from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.errors import RunError, UserError
 from limelight.layers.embedding import LearnedPositions
 from tests.decoding.decode import decode_batch

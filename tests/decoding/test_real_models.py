@@ -11,10 +11,8 @@ from limelight.batching.batch import make_batch, pad_rows
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.inference.prepare import prepare
 from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.families import build_model

@@ -11,10 +11,9 @@ import torch
 
 from limelight.config import DecodingConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.request import Request
+from limelight.decoding.request import Request, SearchSettings, search_settings
 from limelight.decoding.rules import RULES, Rule, no_repeat_ngram
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings, search_settings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator

@@ -14,10 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import VECTOR, ShortOutput
 from limelight.errors import UserError
 from limelight.models.families import build_model

@@ -8,10 +8,8 @@ import pytest
 import torch
 
 from limelight.decoding.engine import Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.decoding.utf8 import Utf8
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Seq2Seq

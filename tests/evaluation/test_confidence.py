@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from limelight.config import Direction
-from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Hypothesis
 from limelight.errors import UserError
 from limelight.evaluation.confidence import (
     Examples,

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from limelight.decoding.engine import Engine
-from limelight.decoding.request import Request
-from limelight.decoding.settings import SearchSettings
+from limelight.decoding.request import Request, SearchSettings
 from limelight.errors import UserError
 from limelight.inspection.beam_tree import beam_tree
 from tests.inspection.fakes import LETTERS, Letters

@@ -13,7 +13,6 @@ from limelight.inspection.head_importance import (
     greedy_step,
     heads_of,
     normalized,
-    removal_curve,
     removal_order,
     sentence_losses,
     token_counts,
@@ -128,7 +127,6 @@ def test_a_greedy_step_takes_the_removal_that_costs_least():
 
     assert greedy_step(loss, [], heads) == (other, -0.1)
     assert greedy_step(loss, [other], [one, third]) == (third, 0.4)
-    assert removal_curve(loss, [other, third, one]) == pytest.approx([0, -0.1, 0.4, 2.4])
 
 
 def test_unknown_heads_and_models_are_refused():

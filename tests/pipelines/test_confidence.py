@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Hypothesis
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
 from limelight.storage.tables import Confidence, Logistic
 from limelight.text.marking import placeholder

@@ -10,10 +10,8 @@ import pytest
 
 from limelight.config import Direction
 from limelight.decoding.constraints import Constraints, Phrase
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.pipelines import guards
 from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded

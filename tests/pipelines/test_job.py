@@ -2,8 +2,7 @@
 
 import pytest
 
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.errors import UserError
 from limelight.pipelines.codec import Steps
 from limelight.pipelines.job import AT_ONCE, Ask, Job

@@ -8,8 +8,7 @@ import pytest
 
 from limelight.config import Direction, find_pivots
 from limelight.decoding.engine import Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.pipelines.codec import Prepared

@@ -13,10 +13,8 @@ from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.decoding.constraints import Constraints, Phrase
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.pipelines import translator as translators

@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from limelight.decoding.engine import Engine, Outcome
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
-from limelight.decoding.settings import SearchSettings
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.pipelines import scheduler
 from limelight.pipelines.codec import Steps
 from limelight.pipelines.job import Job

@@ -54,13 +54,13 @@ def test_what_can_be_read_once_does_not_last(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     file.touch()
     for lasting in (file, tmp_path, tmp_path / "nowhere", tmp_path / ("long" * 100)):  # what is missing is told later
-        require_lasting(lasting)
+        require_lasting([str(lasting)])
     for once in (pipe, Path(os.devnull)):
         require_file(once)
         with pytest.raises(
             UserError, match=rf"^{once}: is a pipe or a device, and .* several times; save it to a file"
         ):
-            require_lasting(once)
+            require_lasting([str(once)])
 
 
 @pytest.mark.parametrize(

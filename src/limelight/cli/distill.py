@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
     from limelight.corpus.synthesis import Job, Limits, Part
     from limelight.corpus.synthesis.synthesize import Survey
-    from limelight.decoding.settings import SearchOptions
+    from limelight.decoding.request import SearchOptions
     from limelight.pipelines.translator import Translator
 
     Groups = Mapping[Direction | None, Sequence[Part]]

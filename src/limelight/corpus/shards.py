@@ -137,7 +137,7 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
             found += [_local(path, path.relative_to(folder).as_posix()) for path in files]
         else:
             require_file(Path(given))
-            require_lasting(Path(given))
+            require_lasting([given])
             found.append(_local(Path(given), Path(given).name))
     named: dict[str, str] = {}
     for shard in found:

@@ -33,10 +33,8 @@ from torch import Tensor
 
 from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths, numbers
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, penalties_at
 from limelight.decoding.search import Search, common_start, gains, grown
-from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking

@@ -13,20 +13,19 @@ from itertools import count
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from limelight.batching.batch import pad_rows
-from limelight.decoding.alone import is_plain, kinds_of_bytes, search_together
 from limelight.decoding.beam import BeamSearch
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.host import NotANumberError
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request, check_request
-from limelight.decoding.search import Search
+from limelight.decoding.request import Hypothesis, Request, check_request
+from limelight.decoding.search import Search, gains
 from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.models.interface import LanguageModel, Seq2Seq, State, longest_sequence
+from limelight.models.interface import LanguageModel, Path, Query, Seq2Seq, State, longest_sequence
 
 FREE_SHARE = 4
 """One slot in so many may be free before free slots are dropped, which copies the state of the others."""
@@ -282,7 +281,9 @@ class Engine:
         self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
         self._device = next((weight.device.type for weight in model.parameters()), "cpu")
         self._longest = longest_sequence(model)
-        self._kinds = kinds_of_bytes(model, utf8)
+        self._kinds = np.zeros(model.target_padding + 1, dtype=np.uint8)
+        if utf8 is not None:
+            self._kinds[: len(utf8.kinds)] = utf8.kinds
         self._numbers = count()
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
@@ -302,7 +303,7 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        plain = self.model.searches and not followed and is_plain(request)
+        plain = self.model.searches and not followed and request.is_plain
         waiting = Waiting(Entry(number, request, Kind.of(request), followed), plain)
         (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
@@ -405,10 +406,14 @@ class Engine:
             return []
         entries = [waiting.entry for waiting in taken]
         try:
-            found = search_together(self.model, [entry.request for entry in entries], self._kinds)
+            found = self.model.search([_query(entry.request, self._kinds) for entry in entries])
         except Exception:  # the steps have the same for each that it is about
             return []
-        outcomes = [Outcome(entry.id, best) for entry, best in zip(entries, found, strict=True) if best is not None]
+        outcomes = [
+            Outcome(entry.id, [_hypothesis(path, entry.request) for path in paths])
+            for entry, paths in zip(entries, found, strict=True)
+            if paths is not None
+        ]
         self.worked = {id: entries[0].kind.width * (1 + len(hypotheses[0].ids)) for id, hypotheses, _ in outcomes}
         decided = {outcome.id for outcome in outcomes}
         self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in decided)
@@ -451,3 +456,17 @@ class Engine:
         tokens = sum(number * kind.width * longest for kind, (number, longest) in load.items())
         here = self._device
         return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])
+
+
+def _query(request: Request, kinds: npt.NDArray[np.uint8]) -> Query:
+    """A plain request as the model takes it."""
+    how = request.settings
+    return Query(
+        request.source, how.beam_size, how.n_best, request.limit, how.length_penalty, how.length_offset, how.patience,
+        how.prune, kinds,
+    )  # fmt: skip
+
+
+def _hypothesis(path: Path, request: Request) -> Hypothesis:
+    score = path.log_probability / request.settings.penalty.at(float(len(path.ids) + path.finished))
+    return Hypothesis(path.ids, score, path.log_probability, path.finished, gains(path.sums))

@@ -9,9 +9,8 @@ import torch
 
 from limelight.config import TransformerConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.request import Request
+from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.inference.prepare import prepare
 from limelight.models.transformer.build import build_transformer

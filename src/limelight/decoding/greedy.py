@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.sampling import Cuts, draw
 from limelight.decoding.search import Search, common_start, gains, grown
 from limelight.decoding.top import most_probable

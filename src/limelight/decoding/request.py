@@ -1,16 +1,203 @@
-"""A request to the engine: one source with its search settings."""
+"""A request to the engine, its search settings, and its result.
 
+Settings are validated once; those that a caller leaves out take the values of the model's configuration.
+"""
+
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
+from pydantic import ValidationError
 
+from limelight.config import MAX_LENGTH_PENALTY, DecodingConfig
 from limelight.decoding.constraints import Constraints
-from limelight.decoding.host import Integers
+from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.rules import RULES
-from limelight.decoding.settings import SearchSettings, check_beam
+from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
+
+
+class LengthPenalty(NamedTuple):
+    """lp(Y) = ((k + |Y|) / (k + 1))^alpha, with k = 5 (Wu et al. 2016, equation 14, without its coverage term).
+
+    A sum of log-probabilities falls with every token; divided by lp, hypotheses of different lengths are comparable.
+    |Y| counts tokens, the end included. alpha = 0 gives 1: no normalization. With k = 0 it is |Y|^alpha, which
+    fairseq, Marian, CTranslate2 and transformers call the length penalty; alpha = 1 then ranks by the mean.
+    """
+
+    alpha: float
+    offset: float = 5.0
+    """k"""
+
+    def at(self, length: float) -> float:
+        """lp for a hypothesis of `length` tokens; a length of 0 counts as 1, where the formula would give 0."""
+        tokens = length if self.offset else max(length, 1.0)
+        result: float = ((self.offset + tokens) / (self.offset + 1)) ** self.alpha
+        return result
+
+
+def penalties_at(lengths: Numbers, alphas: Numbers, offsets: Numbers) -> Numbers:
+    """`LengthPenalty(alpha, offset).at(length)` for each of many."""
+    result: Numbers = ((offsets + np.maximum(lengths, offsets == 0)) / (offsets + 1)) ** alphas
+    return result
+
+
+def max_target_length(source_tokens: int, factor: float, extra: int) -> int:
+    """Maximum number of tokens of a translation without its end: `factor * source_tokens + extra`, rounded down.
+
+    `source_tokens` does not count the end either. Vaswani et al. 2017, 6.1, use a factor of 1 and 50 extra.
+    """
+    return int(factor * source_tokens + extra)
+
+
+class SearchOptions(TypedDict, total=False):
+    """Search options, passed as keyword arguments. An option that is omitted or None takes the model's value
+    (`decoding` in its `config.yaml`).
+
+    beam_size: number of active hypotheses, 1 to 1000; 1 is greedy search.
+    n_best: number of translations of each text, 1 to `beam_size`; default 1.
+    length_penalty: alpha of Wu et al. 2016, equation 14, 0 to 10; 0 does not normalize.
+    length_offset: k of `((k + length) / (k + 1))^alpha`, 0 to 100: 5 is theirs, 0 makes it `length^alpha`.
+    patience: the search of a sentence ends once `patience * beam_size` hypotheses are finished; above 0. See
+        `BeamSearch`.
+    prune: maximum difference of a hypothesis to the best, in log-probability; above 0. See `BeamSearch`.
+    max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
+    sampling: draw `n_best` translations independently instead of searching for the best.
+    no_repeat_ngram: no n-gram of so many tokens occurs twice; at least 1. This option and similar ones are in
+        `rules.py`.
+    """
+
+    beam_size: int | None
+    n_best: int | None
+    length_penalty: float | None
+    length_offset: float | None
+    patience: float | None
+    prune: float | None
+    max_length_factor: float | None
+    max_length_extra: int | None
+    sampling: Sampling | None
+    no_repeat_ngram: int | None
+
+
+BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than_equal": ("le", "at most"),
+}
+"""pydantic's error type -> its key for the bound, and the words of our message."""
+
+OF_THE_BEAM = ("beam_size", "patience", "prune")
+"""Options that do not apply to sampling."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """The complete settings of a request. The defaults here are greedy search, scored by the sum of log-probabilities;
+    `search_settings` takes the model's defaults."""
+
+    beam_size: int = 1
+    n_best: int = 1
+    """Number of results; with sampling, the number of samples."""
+    length_penalty: float = 0.0
+    length_offset: float = 5.0
+    patience: float = math.inf
+    prune: float = math.inf
+    """`math.inf` if pruning does not apply: for several translations, a single hypothesis, or samples."""
+    max_length_factor: float = 1.5
+    max_length_extra: int = 20
+    sampling: Sampling | None = None
+    rules: tuple[tuple[str, Any], ...] = ()
+    """Names of `RULES` with their values."""
+
+    @property
+    def penalty(self) -> LengthPenalty:
+        """The divisor of log-probabilities."""
+        return LengthPenalty(self.length_penalty, self.length_offset)
+
+    def max_length(self, source_tokens: int) -> int:
+        """Maximum number of tokens of a translation of `source_tokens`, ends not counted."""
+        return max_target_length(source_tokens, self.max_length_factor, self.max_length_extra)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values for JSON."""
+        values = asdict(self)
+        for name in ("patience", "prune") if self.beam_size == 1 else ("prune",) if self.prune == math.inf else ():
+            del values[name]
+        if self.sampling is None:
+            del values["sampling"]
+        return values | dict(values.pop("rules"))
+
+
+def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
+    """Raise `UserError` for invalid settings of a beam search."""
+    if beam_size < 1:
+        raise UserError(f"beam_size must be at least 1 (greedy search), not {beam_size}")
+    if not 1 <= n_best <= beam_size:
+        raise UserError(f"n_best must be from 1 to beam_size ({beam_size}), not {n_best}: use fewer, or a larger beam")
+    if not 0 <= alpha <= MAX_LENGTH_PENALTY:
+        raise UserError(f"length_penalty must be from 0 (none) to {MAX_LENGTH_PENALTY:g}, not {alpha}")
+
+
+def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSettings:
+    """The settings of a request. Raises `UserError` that names the option, its value and the bound.
+
+    If `n_best` is above the model's `beam_size` and `beam_size` is not given, the beam is as wide as `n_best`.
+    Raises `TypeError` for an option that does not exist, as Python does for a keyword.
+    """
+    names = list(dict.fromkeys([*SearchOptions.__annotations__, *RULES]))
+    unknown = sorted(set(options) - set(names))
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
+    rules = tuple((name, value) for name, value in options.items() if name in RULES and value is not None)
+    for name, value in rules:
+        RULES[name](value)
+    sampling = options.get("sampling")
+    n_best = 1 if options.get("n_best") is None else cast(int, options["n_best"])
+    elsewhere = {"n_best", "sampling", *RULES}
+    given = {name: value for name, value in options.items() if value is not None and name not in elsewhere}
+    settings = _filled_in(config, given)
+    if sampling is None:
+        width = settings.beam_size if "beam_size" in given else max(settings.beam_size, n_best)
+        check_beam(width, n_best, settings.length_penalty)
+        if n_best > 1 and "prune" in given:
+            raise UserError(
+                f"prune={given['prune']:g} and n_best={n_best} exclude each other: pruning keeps only what can become "
+                "the best translation; leave prune out"
+            )
+    else:
+        _check_sampling(given, n_best)
+        width = 1
+    return SearchSettings(
+        **settings.model_dump(exclude={"beam_size", "prune"}),
+        beam_size=width,
+        n_best=n_best,
+        prune=settings.prune if n_best == 1 < width else math.inf,
+        sampling=sampling,
+        rules=rules,
+    )
+
+
+def _filled_in(config: DecodingConfig, given: dict[str, object]) -> DecodingConfig:
+    """The configuration with the given options, validated by its bounds."""
+    try:
+        return DecodingConfig.model_validate({**config.model_dump(), **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        bound = fault.get("ctx", {}).get(BOUNDS.get(fault["type"], ("", ""))[0])
+        wanted = f"must be {BOUNDS[fault['type']][1]} {bound:g}" if bound is not None else f"({fault['msg'].lower()})"
+        raise UserError(f"{fault['loc'][0]} {wanted}, not {fault['input']!r}") from None
+
+
+def _check_sampling(given: dict[str, object], n_best: int) -> None:
+    for name in OF_THE_BEAM:
+        if name in given and (name, given[name]) != ("beam_size", 1):
+            raise UserError(f"{name}={given[name]} and sampling exclude each other: either search or sample")
+    if n_best < 1:
+        raise UserError(f"n_best must be at least 1, not {n_best}")
+
 
 FREE = Constraints()
 """No constraints."""
@@ -50,6 +237,14 @@ class Request:
         """Number of active hypotheses."""
         settings = self.settings
         return settings.beam_size if settings.sampling is None else settings.n_best
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a search without rules, forced tokens, phrases, lists and samples, as compiled code does it."""
+        settings = self.settings
+        if settings.sampling is not None or settings.rules or any(self.constraints):
+            return False
+        return not self.prefix and self.first is None and self.shortlist is None
 
 
 def check_request(request: Request, model: Seq2Seq) -> None:
@@ -91,3 +286,23 @@ def _check_shortlist(request: Request, ids: Integers, model: Seq2Seq) -> None:
     missing = needed[ids[np.searchsorted(ids, needed).clip(max=len(ids) - 1)] != needed]
     if len(missing):
         raise UserError(f"the shortlist lacks the id {missing[0]}: it has to include the end, the prefix and phrases")
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A candidate output: tokens and their log-probabilities.
+
+    Attributes:
+        ids: target tokens without start and end; a forced prefix is part of them.
+        score: by which hypotheses are ranked. Beam search: `log_probability / length_penalty(tokens)`, the end, if any,
+            counted as a token; greedy search and sampling: `log_probability`.
+        log_probability: sum over all tokens, natural logarithm; forced tokens count, and so does the end if `finished`.
+        finished: whether the end was reached within the length limit.
+        log_probabilities: of each token, and of the end if `finished`; empty for partial results.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    log_probability: float
+    finished: bool
+    log_probabilities: tuple[float, ...] = field(default=(), compare=False)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.host import Integers, Numbers, Truths
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.rules import RULES, Rule, without
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
@@ -140,8 +139,6 @@ class Search(ABC):
                 failed[slot] = error
                 own.fill_(torch.nan)
                 continue
-            if ids is not None:  # columns after the end of a list are -inf already
-                permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
             self._forbid(slot, own, permitted, ids)
         return failed
 
@@ -164,12 +161,15 @@ class Search(ABC):
             [*before, *tokens] for tokens in self.tokens[slot, : len(own), max(0, position - 3) : position].tolist()
         ]
         permitted = np.stack([self.utf8.permitted(row)[: self.classes] for row in rows])
-        if ids is not None:
-            permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
         self._forbid(slot, own, permitted, ids)
 
     def _forbid(self, slot: int, own: Tensor, permitted: Truths, ids: Integers | None) -> None:
-        """Set all but the permitted columns to -inf; where none is permitted, the end is."""
+        """Set all but the permitted columns to -inf; where none is permitted, the end is.
+
+        `permitted` is (rows, vocab), `own` (rows, listed) if the slot has a list of `ids`.
+        """
+        if ids is not None:  # columns after the end of a list are -inf already
+            permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
         end = self.end_id if ids is None else int(np.searchsorted(ids[slot], self.end_id))
         permitted[~permitted.any(axis=1), end] = True
         own.masked_fill_(torch.from_numpy(~permitted).to(own.device) & ~own.isnan(), -torch.inf)

@@ -7,6 +7,7 @@ continue the character may follow, until it is complete; elsewhere a byte that c
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from limelight.decoding.host import Integers, Truths
 from limelight.tokens.tokenizer import Tokenizer, byte_of
@@ -34,6 +35,11 @@ class Utf8:
         pieces = tokenizer.pieces(range(tokenizer.size))
         values = np.array([byte[0] if (byte := byte_of(piece)) else -1 for piece in pieces], dtype=np.int64)
         return cls(values) if (values >= 0x80).any() else None
+
+    @property
+    def kinds(self) -> npt.NDArray[np.uint8]:
+        """(ids,): `Query.kinds`, what a compiled search knows of each id."""
+        return self.is_stray + 2 * self.is_high.astype(np.uint8)
 
     def permitted(self, tokens: Sequence[int]) -> Truths:
         """(ids,): the tokens that may follow `tokens`, of which the last three count."""

@@ -152,25 +152,24 @@ def _layer(kind: type[LayerT], layer: LayerT, linear: MakeLinear) -> LayerT:
     return kind(
         PackedSelfAttention(layer.attention, linear),
         PackedFeedForward(cast(FeedForward, layer.feed_forward), linear),
-        attention_sublayer=_sublayer(layer.attention_sublayer),
-        feed_forward_sublayer=_sublayer(layer.feed_forward_sublayer),
+        **_sublayers(layer),
     )
 
 
 def _decoder_layer(layer: CrossAttentionLayer, linear: MakeLinear) -> CrossAttentionLayer:
+    cross_attention = PackedCrossAttention(layer.cross_attention, linear)
     feed_forward = PackedFeedForward(cast(FeedForward, layer.feed_forward), linear)
-    rest = PackedCrossAttention(layer.cross_attention, linear), feed_forward
-    sublayers = {
-        "cross_sublayer": _sublayer(layer.cross_sublayer),
-        "feed_forward_sublayer": _sublayer(layer.feed_forward_sublayer),
-    }
     if isinstance(layer, SSRULayer):
-        ssru = PackedSSRU(layer.ssru, linear)
-        return SSRULayer(ssru, *rest, ssru_sublayer=_sublayer(layer.ssru_sublayer), **sublayers)
+        return SSRULayer(PackedSSRU(layer.ssru, linear), cross_attention, feed_forward, **_sublayers(layer))
     assert isinstance(layer, DecoderLayer)
     attention = PackedSelfAttention(layer.attention, linear)
-    return DecoderLayer(attention, *rest, attention_sublayer=_sublayer(layer.attention_sublayer), **sublayers)
+    return DecoderLayer(attention, cross_attention, feed_forward, **_sublayers(layer))
 
 
-def _sublayer(sublayer: Sublayer) -> Sublayer:
-    return Sublayer(shared(sublayer.norm), dropout=0.0, norm_first=sublayer.norm_first)
+def _sublayers(layer: Layer) -> dict[str, Sublayer]:
+    """The residual connections of a layer without dropout, by their names, which are those of its arguments."""
+    return {
+        name: Sublayer(shared(each.norm), dropout=0.0, norm_first=each.norm_first)
+        for name, each in layer.named_children()
+        if isinstance(each, Sublayer)
+    }

@@ -22,8 +22,7 @@ from limelight.batching.batch import pad_rows
 from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import take_step
 from limelight.decoding.host import Integers, Numbers, Truths
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request, check_request
+from limelight.decoding.request import Hypothesis, Request, check_request
 from limelight.decoding.shortlist import Output
 from limelight.decoding.utf8 import Utf8
 from limelight.inspection.look_up import candidate

@@ -12,8 +12,7 @@ the scores of each attention by their l2 norm (`normalized`); the order of heads
 of removals without it (docs/inspection.md).
 
 A positive number says that the head is needed for these translations, and a negative one that they are more probable
-without it. Heads do the work of others that are removed, so that numbers of single heads do not add up; a curve
-(`removal_curve`) measures the heads that are removed together.
+without it. Heads do the work of others that are removed, so that numbers of single heads do not add up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -147,8 +146,3 @@ def greedy_step(loss: Loss, removed: Sequence[Head], left: Sequence[Head]) -> tu
     found = {head: loss([*removed, head]) for head in left}
     best = min(left, key=lambda head: (found[head], head))
     return best, found[best]
-
-
-def removal_curve(loss: Loss, order: Sequence[Head]) -> list[float]:
-    """The loss without the first 0, 1, 2 ... heads of an order."""
-    return [loss(order[:count]) for count in range(len(order) + 1)]

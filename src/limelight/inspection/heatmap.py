@@ -157,9 +157,7 @@ PAPER: dict[str, tuple[str, str]] = {"dark": ("#111111", "#dddddd"), "light": ("
 """Background and text of curves."""
 
 
-def draw_curves(
-    panels: Mapping[str, Mapping[str, Sequence[float]]], *, across: str, title: str = "", theme: str = "dark"
-) -> "Figure":
+def draw_curves(panels: Mapping[str, Mapping[str, Sequence[float]]], *, across: str, theme: str = "dark") -> "Figure":
     """Curves over 0, 1, 2 ...: for each panel its label and its curves by name. `across` labels the horizontal axis.
 
     Raises `UserError` for an unknown theme, and if matplotlib is missing.
@@ -180,8 +178,6 @@ def draw_curves(
         axes.spines[:].set_color("0.5")
         axes.grid(color="0.5", alpha=0.25, linewidth=0.5)
         axes.legend(fontsize=7, frameon=False, labelcolor=ink)
-    if title:
-        figure.text(0, 1, title, ha="left", va="bottom", fontsize=TITLE_FONT, color=ink, parse_math=False)
     return figure
 
 

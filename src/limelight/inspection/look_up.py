@@ -20,6 +20,7 @@ from limelight.models.recurrent.model import AttentiveDecoder, BahdanauDecoder, 
 from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer, kept_heads
 from limelight.models.transformer.ssru import SSRULayer
+from limelight.shapes import Float
 from limelight.tokens import Tokenizer
 
 CANDIDATES = 10
@@ -42,30 +43,28 @@ def decoding_steps(
     (natural logarithm). The sum of the chosen log-probabilities is that of the translation.
     """
     batch = model.batch([source_ids], [target_ids])
-    with eval_mode(model) as device, torch.inference_mode():
+    with eval_mode(model) as device:
         features = model.forward(batch.to(device), keep_heads=keep_heads)
-        log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()
-    return _told(log_probabilities, target, [*target_ids, model.end_id], candidates, end=model.end_id)
+        return _steps(model, features, target, target_ids, candidates)
 
 
-def text_steps(
-    model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], *, candidates: int = CANDIDATES
-) -> list[dict[str, Any]]:
+def text_steps(model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]:
     """The steps of a language model for a text from its beginning: one for each token and one for the end."""
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
     with eval_mode(model) as device:
         features = model.forward(batch.to(device))
-        log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()
-    return _told(log_probabilities, tokenizer, [*ids, model.end_id], candidates, end=model.end_id)
+        return _steps(model, features, tokenizer, ids, CANDIDATES)
 
 
-def _told(
-    log_probabilities: Tensor, target: Tokenizer, said: Sequence[int], candidates: int, *, end: int
+def _steps(
+    model: Seq2Seq, features: Float[Tensor, "1 positions features"], target: Tokenizer, ids: Sequence[int], count: int
 ) -> list[dict[str, Any]]:
-    """The steps, given log-probabilities (positions, vocab) and the tokens at these positions."""
-    top = log_probabilities.topk(min(candidates, log_probabilities.shape[-1]), dim=-1)
+    """The steps that predict `ids` and the end, each with its `count` most probable tokens."""
+    log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()  # (positions, vocab)
+    end = model.end_id
+    top = log_probabilities.topk(min(count, log_probabilities.shape[-1]), dim=-1)
     steps = []
-    for place, chosen in enumerate(said):
+    for place, chosen in enumerate([*ids, end]):
         row = log_probabilities[place]
         steps.append(
             {

@@ -74,15 +74,13 @@ def text_map(
     return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words, tokenizer.decode(ids))
 
 
-def reader_map(
-    model: EncoderOnly, tokenizer: Tokenizer, text: str, *, keep_heads: KeepHeads | None = None
-) -> AttentionMap:
+def reader_map(model: EncoderOnly, tokenizer: Tokenizer, text: str) -> AttentionMap:
     """The attention map of an encoder-only model for a text between two end tokens, of the kind `encoder_self`."""
     ids = tokenizer.encode(text)
     batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
     with eval_mode(model) as device:
         source, valid = batch.source.to(device), batch.source_valid.to(device)
-        _, weights = model.read(source, valid, keep_heads=keep_heads, want_weights=True)
+        _, weights = model.read(source, valid, want_weights=True)
     words, size = (0, *(word + 1 for word in tokenizer.word_of(ids))), len(ids) + 2
     return AttentionMap(
         source_pieces=(START_PIECE, *tokenizer.pieces(ids), END_PIECE),

@@ -122,12 +122,12 @@ def packed(values: npt.NDArray[Any], dtype: str = "float32") -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(values.shape), "data": base64.b64encode(little.tobytes()).decode()}
 
 
-def thumbnails(weights: npt.NDArray[np.float32], most: int = THUMBNAIL) -> npt.NDArray[np.uint8]:
-    """(layers, heads, rows, columns) reduced to at most `most` x `most` levels, 0 to 255: the largest weight of each
-    block, because a mean would hide single large weights of long sentences."""
+def thumbnails(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+    """(layers, heads, rows, columns) reduced to at most `THUMBNAIL` rows and columns of levels, 0 to 255: the largest
+    weight of each block, because a mean would hide single large weights of long sentences."""
     for axis in (2, 3):
-        if weights.shape[axis] > most:
-            firsts = np.linspace(0, weights.shape[axis], most, endpoint=False).astype(np.int64)
+        if weights.shape[axis] > THUMBNAIL:
+            firsts = np.linspace(0, weights.shape[axis], THUMBNAIL, endpoint=False).astype(np.int64)
             weights = np.maximum.reduceat(weights, firsts, axis=axis)
     return np.rint(weights.clip(0, 1) * 255).astype(np.uint8)
 

@@ -80,9 +80,9 @@ def caption(source: str, target: str, between: str = " → ") -> str:
     return between.join(drawable(side) for side in (source, target) if side)
 
 
-def shortened(text: str, longest: int = MAX_TITLE_LENGTH) -> str:
-    """The text, or its beginning and an ellipsis."""
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+def shortened(text: str) -> str:
+    """The text, or its beginning and an ellipsis: at most `MAX_TITLE_LENGTH` characters."""
+    return text if len(text) <= MAX_TITLE_LENGTH else text[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
 
 
 def chosen(layer: int | None, heads: int | Sequence[int] | None) -> str:

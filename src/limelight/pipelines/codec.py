@@ -21,9 +21,7 @@ from limelight.config import (
 )
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.ensemble import Ensemble, prepare_each
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import FREE, Request
-from limelight.decoding.settings import SearchSettings
+from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Hypothesis
 from limelight.pipelines.translation import Word
 from limelight.storage.tables import Confidence
 from limelight.text.marking import MARK

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import torch
 
 from limelight.config import Direction
-from limelight.decoding.request import Request
-from limelight.decoding.settings import SearchOptions
+from limelight.decoding.request import Request, SearchOptions
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree

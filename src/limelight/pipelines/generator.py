@@ -12,9 +12,8 @@ import torch
 
 from limelight.config import RecurrentLanguageModelConfig, RunConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.request import Request
+from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare

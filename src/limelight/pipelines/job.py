@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.pipelines.codec import Steps
 from limelight.text.notations import Role
 from limelight.text.plan import Plan

@@ -9,8 +9,7 @@ from typing import cast
 from limelight.config import DecodingConfig
 from limelight.config.directions import split_form
 from limelight.decoding.constraints import Constraints
-from limelight.decoding.request import FREE
-from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
+from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary

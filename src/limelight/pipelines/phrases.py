@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from limelight.decoding.constraints import Constraints, Phrase
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.errors import UserError
 from limelight.text.numbers import has_digits
 from limelight.text.words import is_unspaced

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import torch
 
 from limelight.decoding.engine import Engine, Outcome
-from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Hypothesis
 from limelight.pipelines.job import Ask, Job
 
 MAX_ENGINES = 4

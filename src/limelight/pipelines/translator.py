@@ -18,9 +18,7 @@ import torch
 from limelight.config import DecodingConfig, Direction, find_direction, fitting_directions
 from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
-from limelight.decoding.settings import SearchOptions, search_settings
+from limelight.decoding.request import Hypothesis, Request, SearchOptions, search_settings
 from limelight.errors import UserError, counted
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heads import Heads, with_heads

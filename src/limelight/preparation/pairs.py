@@ -159,8 +159,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     Raises `UserError` for text that cannot be read, with file and line, and for a corpus from which nothing is left.
     """
     for corpus in (*config.data.train, *config.data.valid):
-        for file in corpus.files:
-            require_lasting(Path(file))
+        require_lasting(corpus.files)
     valid = read_valid(config.data, run, say)  # first, as it is read much faster than the training text
     valid = [_without_long(pairs, config.data.max_characters, say) for pairs in valid]
     _write_tokenizers(config, run / TOKENIZER, say)

@@ -66,8 +66,7 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
     Raises `UserError` for text that cannot be read, with file and line, and if there is nothing to train on or to
     validate with.
     """
-    for name in (*config.data.text, *config.data.valid_text):
-        require_lasting(Path(name))
+    require_lasting((*config.data.text, *config.data.valid_text))
     text = _Text(config)
     _write_tokenizers(config, text, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
@@ -281,8 +280,7 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
     with file and line, and if there is nothing to train on.
     """
     for corpus in (*config.data.train, *config.data.valid):
-        for file in corpus.files:
-            require_lasting(Path(file))
+        require_lasting(corpus.files)
     config = config.model_copy(update={"data": _of_labels(config.data)})
     # First, as it is read much faster than the training text.
     valid = list(chain.from_iterable(read_valid(config.data, run, say)))

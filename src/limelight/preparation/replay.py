@@ -9,7 +9,7 @@ is needed later. Pairs are chosen by a hash of their source or by a fixed seed: 
 import heapq
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -219,9 +219,7 @@ def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) ->
             )
         pairs = read_pairs(corpus.files, *known_languages(corpus), on_bad_line=silently)
         some = heapq.nsmallest(wanted + 4 * MEASURED, _usable(pairs), key=_hash)
-        found[direction] += some
-        if direction.reversed in directions:
-            found[direction.reversed] += [_turned(pair) for pair in some]
+        _add(found, some, direction, both=direction.reversed in directions)
     return found
 
 
@@ -235,9 +233,7 @@ def _of_run(parent: RunConfig, run: Path, wanted: int) -> dict[Direction, list[P
         drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
         rows = np.sort(drawn[~store.are_marked(drawn)])
         pairs = list(_usable(Pair(source, target) for source, target in zip(*store.texts(rows), strict=True)))
-        found[direction_of(corpus)] += pairs
-        if parent.data.both_directions:
-            found[direction_of(corpus).reversed] += map(_turned, pairs)
+        _add(found, pairs, direction_of(corpus), both=parent.data.both_directions)
     return found
 
 
@@ -250,10 +246,15 @@ def _unseen(parent: RunConfig, run: Path) -> dict[Direction, list[Pair]]:
     for number, corpus in enumerate(parent.data.valid):
         if keeps(run, f"valid-{number}"):
             pairs = list(_usable(kept_pairs(run, f"valid-{number}")[0]))
-            found[direction_of(corpus)] += pairs
-            if parent.data.both_directions:
-                found[direction_of(corpus).reversed] += map(_turned, pairs)
+            _add(found, pairs, direction_of(corpus), both=parent.data.both_directions)
     return found
+
+
+def _add(found: dict[Direction, list[Pair]], pairs: Sequence[Pair], direction: Direction, *, both: bool) -> None:
+    """Add pairs of a direction, and with `both` also turned ones of the other direction."""
+    found[direction] += pairs
+    if both:
+        found[direction.reversed] += map(_turned, pairs)
 
 
 def _divided(

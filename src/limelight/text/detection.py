@@ -80,7 +80,7 @@ class LanguageDetector:
         return -STEP * self.scores[:, hashes].sum(axis=1, dtype=np.float64), len(hashes)
 
 
-def learn_detector(texts: Mapping[str, Sequence[str]], *, seed: int = 0) -> LanguageDetector:
+def learn_detector(texts: Mapping[str, Sequence[str]]) -> LanguageDetector:
     """A detector for the languages that are the keys of `texts`; at most `MAX_TEXTS` texts of each are used.
 
     Raises `ValueError` for fewer than two languages, and for one without text.
@@ -89,7 +89,7 @@ def learn_detector(texts: Mapping[str, Sequence[str]], *, seed: int = 0) -> Lang
         raise ValueError(
             f"at least two languages with text are needed, not { ({key: len(texts[key]) for key in texts}) }"
         )
-    random = Random(seed)
+    random = Random(0)
     counts = np.full((len(texts), BUCKETS), SMOOTHING)
     held_out: list[tuple[int, str]] = []
     characters: Counter[str] = Counter()

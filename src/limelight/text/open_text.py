@@ -17,7 +17,7 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from io import BufferedReader, RawIOBase
 from pathlib import Path
@@ -395,10 +395,14 @@ def require_there(path: Path) -> None:
         raise UserError(f"{path}: unpack it first; read as they are: plain text, {', '.join(COMPRESSIONS)}")
 
 
-def require_lasting(path: Path) -> None:
-    """Raise `UserError` if `path` can be read only once (a pipe, a device); for callers that read it several times."""
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        raise UserError(f"{path}: is a pipe or a device, and this text is read several times; save it to a file first")
+def require_lasting(files: Iterable[str]) -> None:
+    """Raise `UserError` for a file that can be read only once (a pipe, a device); for callers that read it several
+    times."""
+    for path in files:
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise UserError(
+                f"{path}: is a pipe or a device, and this text is read several times; save it to a file first"
+            )
 
 
 def text_suffix(path: str | Path) -> str:

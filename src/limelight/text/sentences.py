@@ -95,12 +95,12 @@ def _spans(line: str, offset: int, language: str, letters: set[str]) -> Iterator
     `letters` are the capitals with a full stop at the beginning of lines: `A.` is a list mark if there is a `B.`, else
     an initial.
     """
-    start = _after(_LIST_MARK, line, 0)
+    start = _after(_LIST_MARK, line)
     mark = _LETTER_MARK.match(line, start)
     if mark and letters & {chr(ord(mark[1]) - 1), chr(ord(mark[1]) + 1)}:
         start = mark.end()
     if start == len(line):  # the line is only a list mark: translate that
-        start = _after(_SPACE, line, 0)
+        start = _after(_SPACE, line)
     for length in _lengths(line[start:], language):
         sentence = line[start : start + length]
         if sentence.strip():
@@ -172,9 +172,10 @@ def _base(language: str) -> str:
     return re.split(r"[-_]", language, maxsplit=1)[0].lower() or "en"
 
 
-def _after(pattern: re.Pattern[str], text: str, place: int) -> int:
-    found = pattern.match(text, place)
-    return found.end() if found else place
+def _after(pattern: re.Pattern[str], text: str) -> int:
+    """Where a match at the beginning of a text ends; 0 without one."""
+    found = pattern.match(text)
+    return found.end() if found else 0
 
 
 Fits = Callable[[str], bool]

@@ -5,7 +5,7 @@ augmented pairs.
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from itertools import chain, islice
 from pathlib import Path
@@ -196,14 +196,13 @@ def _check_files(config: RunConfig, folder: Path) -> None:
 
 
 def _read_first(corpus: Corpus, *, skip: bool) -> None:
-    for file in corpus.files:
-        require_lasting(Path(file))
+    require_lasting(corpus.files)
     next(read_pairs(corpus.files, *known_languages(corpus), on_bad_line=(lambda _: None) if skip else None), None)
 
 
-def _open_all(files: Iterable[str]) -> None:
+def _open_all(files: Sequence[str]) -> None:
+    require_lasting(files)
     for file in files:
-        require_lasting(Path(file))
         open_text(file).close()
 
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from limelight.decoding.engine import Engine
-from limelight.decoding.request import Request
-from limelight.decoding.settings import SearchSettings
+from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.top import best_continuations
 from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8 import Int8Weights, pack_rows

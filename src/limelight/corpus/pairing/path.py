@@ -441,7 +441,13 @@ def at_the_edge(band: Band, beads: list[Bead]) -> bool:
     return any(spot < 3 or spot >= band.width - 3 for spot in spots)
 
 
-def anchors_of(entries: Entries, target_rows: Sequence[Ids], worth: Numbers, most: int = 4) -> list[tuple[int, int]]:
+MAX_RARE = 4
+"""Sentences of a side that a rare word is in, at most."""
+REACH, DRIFT = 40, 12
+"""Sentences along and across the diagonal within which hits confirm each other."""
+
+
+def anchors_of(entries: Entries, target_rows: Sequence[Ids], worth: Numbers) -> list[tuple[int, int]]:
     """Pairs of sentences that rare words have in common, and that many of their neighbors confirm, ascending in both.
 
     Spurious ones are alone, or out of order: of the rest the longest ascending sequence is kept.
@@ -452,7 +458,7 @@ def anchors_of(entries: Entries, target_rows: Sequence[Ids], worth: Numbers, mos
     words, owners = words[order], owners[order]
     often = np.bincount(words, minlength=len(worth))
     spread = np.bincount(entries.words, minlength=len(worth))
-    kept = (often[entries.words] <= most) & (spread[entries.words] <= most) & (often[entries.words] > 0)
+    kept = (often[entries.words] <= MAX_RARE) & (spread[entries.words] <= MAX_RARE) & (often[entries.words] > 0)
     rows, rare = entries.rows[kept], entries.words[kept]
     begins, ends = np.searchsorted(words, rare, "left"), np.searchsorted(words, rare, "right")
     i, j = np.repeat(rows, ends - begins), owners[ranges(begins, ends)]
@@ -460,11 +466,11 @@ def anchors_of(entries: Entries, target_rows: Sequence[Ids], worth: Numbers, mos
     return _ascending(sorted(set(zip(i[near].tolist(), (-j[near]).tolist(), strict=True))))
 
 
-def _confirmed(i: Ids, j: Ids, reach: int = 40, drift: int = 12) -> npt.NDArray[np.bool_]:
+def _confirmed(i: Ids, j: Ids) -> npt.NDArray[np.bool_]:
     """Whether a hit has at least three others near it on about the same diagonal."""
     if not len(i):
         return np.zeros(0, dtype=bool)
-    cells = np.stack([i // reach, (i - j + (1 << 40)) // drift])
+    cells = np.stack([i // REACH, (i - j + (1 << 40)) // DRIFT])
     keys = cells[0] * (1 << 40) + cells[1]
     unique, counts = np.unique(keys, return_counts=True)
     total = np.zeros(len(i), dtype=np.int64)

@@ -21,7 +21,7 @@ import numpy as np
 
 from limelight.config import Direction
 from limelight.decoding.engine import BATCH_TOKENS
-from limelight.decoding.settings import SearchOptions, search_settings
+from limelight.decoding.request import SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
 from limelight.evaluation.metrics import SAMPLE, choose_tokenization, sentence_scorer
 from limelight.evaluation.summary import versions
@@ -164,8 +164,7 @@ def survey(parts: Sequence[Part], *, skip: bool) -> Survey:
     raises it, too, as the text is read several times.
     """
     files = dict.fromkeys(file for part in parts for file in part.files)
-    for file in files:
-        require_lasting(Path(file))
+    require_lasting(files)
     bad: Counter[str] = Counter()
     count = sum(1 for _ in read_inputs(parts, (lambda line: bad.update([line.kind])) if skip else None))
     return Survey(count, bad.total(), {file: sha256(Path(file)) for file in files})

@@ -193,7 +193,7 @@ _BLOCK_MARK = re.compile(r"(\d{1,9}(?=[.)](?:\s|\Z))|)(?=[-+*][ \t]|#{1,6}[ \t]|
 """What would begin a list or a heading at the begin of a line."""
 
 
-def markdown_units(text: str, language: str = "") -> list[Unit]:
+def markdown_units(text: str) -> list[Unit]:
     """The blocks of a file. Code, addresses and the metadata between `---` are not translated."""
     from markdown_it import MarkdownIt
 

@@ -158,7 +158,7 @@ def _checked(written: Iterable[Splice], group: Sequence[_Cue]) -> Iterator[str]:
     """What is too large of the new text of each cue."""
     for splice, cue in zip(written, group, strict=True):
         lines, source = ([_CODE.sub("", line) for line in each] for each in (splice.text.split(cue.newline), cue.lines))
-        yield from line_limits(lines, WIDTH, source)
+        yield from line_limits(lines, source)
 
 
 def _dialog(cue: _Cue, line: int) -> Iterator[Unit]:
@@ -176,7 +176,7 @@ def _line_unit(text: str, begin: int, end: int, line: int) -> Unit:
         return [Splice(begin, end, with_codes(new, unit.codes))]
 
     def checked(new: str) -> Iterator[str]:
-        yield from line_limits([_CODE.sub("", with_codes(new, unit.codes))], WIDTH, [_CODE.sub("", text)])
+        yield from line_limits([_CODE.sub("", with_codes(new, unit.codes))], [_CODE.sub("", text)])
 
     unit = make_unit(list(_parts(text)), write, line, checked)
     return unit
@@ -227,11 +227,11 @@ def _broken(text: str, cue: _Cue) -> str:
     return cue.newline.join(lines)
 
 
-def line_limits(texts: Sequence[str], width: int, source: Sequence[str]) -> Iterator[str]:
-    """Whether the lines of a subtitle, without tags, are wider than `width`, or more than two; a subtitle whose source
+def line_limits(texts: Sequence[str], source: Sequence[str]) -> Iterator[str]:
+    """Whether the lines of a subtitle, without tags, are wider than `WIDTH`, or more than two; a subtitle whose source
     is wider or higher may be so, too."""
     longest, most = max(map(len, texts), default=0), max(SUBTITLE_LINES, len(source))
-    if longest > max([width, *map(len, source)]):
-        yield f"a line of {longest} characters, at most {width} are read in time"
+    if longest > max([WIDTH, *map(len, source)]):
+        yield f"a line of {longest} characters, at most {WIDTH} are read in time"
     if len(texts) > most:
         yield f"{len(texts)} lines, at most {most} are shown"

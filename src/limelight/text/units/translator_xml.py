@@ -204,8 +204,13 @@ def _named(element: Element, attribute: str, language: str) -> list[Splice]:
     """Splices that set the target language if the file names none."""
     if not language or element.open.where(attribute):
         return []
+    return [_with_attribute(element, f'{attribute}="{language}"')]
+
+
+def _with_attribute(element: Element, written: str) -> Splice:
+    """A splice that adds an attribute after the others."""
     place = element.open.place + len(element.open.attributes.rstrip())
-    return [Splice(place, place, f' {attribute}="{language}"')]
+    return Splice(place, place, f" {written}")
 
 
 def _may_be_translated(element: Element, around: Around) -> bool:
@@ -279,8 +284,7 @@ def _segment(file: _File, element: Element, around: Around, profile: str, *, eve
         if found := element.open.where("state"):
             yield Splice(found[1], found[2], "translated")
         else:
-            place = element.open.place + len(element.open.attributes.rstrip())
-            yield Splice(place, place, ' state="translated"')
+            yield _with_attribute(element, 'state="translated"')
 
     unit = make_unit(parts, write, file.lines.at(element.open.begin), size_limits(around, profile))
     yield unit

@@ -103,10 +103,7 @@ def finish_model(run: Run) -> None:
     as good as the best so far. The weights being trained are always restored."""
     snapshots = run.progress.snapshots
     if run.progress.step != run.progress.validated_step:
-        seen = validate(run)
-        made_from = f"update {run.progress.step}"
-        run.progress.seconds = run.clock.seconds()
-        run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
+        seen = _validate_last(run, f"update {run.progress.step}")
         snapshots = keep_snapshot(run, score_of(run, seen))
     if run.config.training.average < 2 or len(snapshots) < 2:
         return
@@ -114,12 +111,17 @@ def finish_model(run: Run) -> None:
     place = run.folder / SNAPSHOTS
     try:
         put_weights(run.model, average_weights([place / name for name in snapshots]), where=str(place))
-        seen = validate(run)
-        made_from = f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}"
-        run.progress.seconds = run.clock.seconds()
-        run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
+        _validate_last(run, f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}")
     finally:
         put_weights(run.model, own, where="the weights being trained")
+
+
+def _validate_last(run: Run, made_from: str) -> Validation | None:
+    """Validate weights at the end of a run, save them if they are the best, and report both."""
+    seen = validate(run)
+    run.progress.seconds = run.clock.seconds()
+    run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
+    return seen
 
 
 # --- model folders of a run at several updates: `RUN/snapshots/update-00000100/` (`training.keep_snapshots`) ---

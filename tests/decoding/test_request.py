@@ -7,8 +7,8 @@ import typer
 
 from limelight.cli import search_options
 from limelight.config import DecodingConfig
+from limelight.decoding.request import SearchOptions, search_settings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import UserError
 
 OWN = DecodingConfig(

@@ -10,19 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.decoding import engine as engines
-from limelight.decoding.alone import is_plain
 from limelight.decoding.constraints import Constraints
-from limelight.decoding.engine import Engine
+from limelight.decoding.engine import CALL_TOKENS, Engine
 from limelight.decoding.host import NotANumberError
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.settings import SearchSettings
 from limelight.decoding.utf8 import Utf8
+from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
-from limelight.models.interface import Query, Seq2Seq
+from limelight.models.interface import Path, Query, Seq2Seq
 from limelight.models.transformer import SSRULayer
 from tests.models.helpers import make_model, transformer
 
@@ -102,22 +99,22 @@ def step_by_step(
 ) -> list[list[Hypothesis]]:
     """By the readable searches."""
     with monkeypatch.context() as only:
-        only.setattr(engines, "is_plain", lambda request: False)
+        only.setattr(Request, "is_plain", False)
         return decoded(model, requests, utf8)
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[Hypothesis] | None]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[Path] | None]:
     """What the calls have found so far."""
-    found: list[list[Hypothesis] | None] = []
-    original = engines.search_together
+    found: list[list[Path] | None] = []
+    original = CompiledTransformer.search
 
-    def counting(*given: object) -> list[list[Hypothesis] | None]:
-        some = original(*given)
+    def counting(model: CompiledTransformer, queries: Sequence[Query]) -> list[list[Path] | None]:
+        some = original(model, queries)
         found.extend(some)
         return some
 
-    monkeypatch.setattr(engines, "search_together", counting)
+    monkeypatch.setattr(CompiledTransformer, "search", counting)
     return found
 
 
@@ -227,7 +224,7 @@ def test_nan_has_the_error_that_it_has_in_a_batch(beam: int, seed: int) -> None:
 def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
     plain = Request([3, 0], 9, SearchSettings(beam_size=2))
     settings = plain.settings
-    assert is_plain(plain)
+    assert plain.is_plain
     others = [
         replace(plain, prefix=(4,)),
         replace(plain, first=5),
@@ -236,7 +233,7 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
         replace(plain, settings=replace(settings, rules=(("no_repeat_ngram", 2),))),
         replace(plain, settings=replace(settings, beam_size=1, sampling=Sampling(seed=3))),
     ]
-    assert not any(map(is_plain, others))
+    assert not any(other.is_plain for other in others)
 
 
 def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
@@ -262,7 +259,7 @@ def test_a_call_takes_requests_of_one_width_up_to_a_bound(model: Seq2Seq, seed: 
     for request in [wide, narrow, wide] * 20:
         engine.submit(request)
     found = [len(engine.step()) for _ in range(3)]
-    assert found == [engines.CALL_TOKENS // 40, 20, 40 - engines.CALL_TOKENS // 40]
+    assert found == [CALL_TOKENS // 40, 20, 40 - CALL_TOKENS // 40]
     assert not engine.busy
 
 
