@@ -198,7 +198,7 @@ def test_length_limits_patience_and_pruning_are_options(
 def test_the_first_use_tells_of_compiling(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.inference.cpu.compile_notice.tell_compiling", lambda say: say())
+    monkeypatch.setattr("limelight.inference.cpu.jit.tell_compiling", lambda say: say())
     ended = limelight("translate", "--no-guards", "--model", trained, text)
     assert ended.code == 0
     assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops: about 20 seconds")

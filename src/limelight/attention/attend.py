@@ -17,10 +17,9 @@ def permit_keys(valid: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key
 
 
 def as_bias(may_attend: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tensor, "..."]:
-    """The mask as a bias to be added to scores: 0 where a query may attend, a large negative number where it may not.
+    """The mask as a bias to be added to scores: 0 where a query may attend, half the lowest number where it may not.
 
-    For masks that several layers share. Every query must be permitted at least one key: a query without any would
-    attend to all keys.
+    A row without any permitted key stays finite, so that its softmax is not NaN: its query attends to all keys.
     """
     return torch.zeros_like(may_attend, dtype=dtype).masked_fill_(~may_attend, torch.finfo(dtype).min / 2)
 
@@ -76,8 +75,7 @@ def attend(
 
     scores = score(queries, keys) if bias is None else score(queries, keys) + bias
     if causal:
-        past = causal_mask(scores.shape[-2], scores.shape[-1], device=scores.device)
-        may_attend = past if may_attend is None else may_attend & past
+        may_attend = _with_causal(may_attend, queries, keys)
     weights = _softmax(scores, may_attend)
     return weights @ values, weights if want_weights else None
 
@@ -94,10 +92,15 @@ def _softmax(
     if may_attend is None:
         return scores.softmax(dim=-1)
     # A sum instead of masked_fill: the mask broadcasts over heads and queries, and adding a small bias is much cheaper.
-    # Half the lowest number instead of -inf: a fully masked row stays finite, and is then set to zero.
-    lowest = torch.finfo(scores.dtype).min / 2
-    weights = (scores + torch.zeros_like(may_attend, dtype=scores.dtype).masked_fill_(~may_attend, lowest)).softmax(-1)
+    # A fully masked row stays finite, and is then set to zero.
+    weights = (scores + as_bias(may_attend, scores.dtype)).softmax(dim=-1)
     return weights * may_attend.any(dim=-1, keepdim=True)
+
+
+def _with_causal(may_attend: Tensor | None, queries: Tensor, keys: Tensor) -> Bool[Tensor, "... query key"]:
+    """The mask that also excludes later keys."""
+    past = causal_mask(queries.shape[-2], keys.shape[-2], device=queries.device)
+    return past if may_attend is None else may_attend & past
 
 
 def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
@@ -131,8 +134,7 @@ def _fused(
     """
     square = queries.shape[-2] == keys.shape[-2]
     if causal and (may_attend is not None or not square):
-        past = causal_mask(queries.shape[-2], keys.shape[-2], device=queries.device)
-        may_attend, causal = past if may_attend is None else may_attend & past, False
+        may_attend, causal = _with_causal(may_attend, queries, keys), False
     context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=scale)
     if may_attend is None:
         return context

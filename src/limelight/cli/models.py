@@ -74,7 +74,7 @@ def _leave_out_compiler() -> None:
 def _tell_compiling() -> None:
     """Print a message while loops are compiled, at the first use on a machine."""
     try:
-        from limelight.inference.cpu.compile_notice import tell_compiling
+        from limelight.inference.cpu.jit import tell_compiling
     except ImportError:  # numba is an extra; without it nothing is compiled
         return
     tell_compiling(

@@ -9,10 +9,11 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from numba.core import event
 from numba.core.registry import cpu_target
 
 from limelight.inference.cpu import jit, simd
-from limelight.inference.cpu.jit import compiled
+from limelight.inference.cpu.jit import compiled, tell_compiling
 
 OWN_KIND = simd._kind_of(cpu_target.target_context)
 
@@ -134,3 +135,29 @@ def test_bits_depend_neither_on_the_disk_nor_on_what_ran_before(tmp_path: Path) 
     assert len({each.stdout for each in found}) == 1
     assert len(found[0].stdout) > 10_000
     assert [each.stderr.strip() for each in found] == ["True", "False", "False"]
+
+
+def test_who_waits_for_compiling_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before the given time, counted over all functions, and not for what is taken from the disk."""
+    listeners: list[event.Listener] = []
+    monkeypatch.setattr(event, "register", lambda kind, listener: listeners.append(listener))
+    said: list[int] = []
+    for seconds in (1e-9, 60.0):
+        tell_compiling(lambda seconds=seconds: said.append(seconds), seconds=seconds)
+    monkeypatch.undo()
+    for listener in listeners:
+        event.register("numba:compile", listener)
+    try:
+        outer = numba.njit(lambda values: values.sum() + 1)
+        assert not said
+        for kind in (np.float32, np.float64):
+            outer(np.zeros(3, kind))
+        assert said == [1e-9]
+        listeners[1].left = 1e-9
+        outer(np.zeros(3, np.float32))
+        assert said == [1e-9], "nothing was compiled"
+        outer(np.zeros(3, np.int64))
+        assert said == [1e-9, 60.0]
+    finally:
+        for listener in listeners:
+            event.unregister("numba:compile", listener)

@@ -79,7 +79,7 @@ class Paths(NamedTuple):
     """(sentences, n_best): how many tokens each has without its end; `UNDECIDED` where there is none, and for the first
     of a sentence if the readable search has to find them."""
     finished: npt.NDArray[np.bool_]
-    """(sentences, n_best)"""
+    """(sentences, n_best): whether each has its end."""
     scores: Doubles
     """(sentences, n_best): by which those that have finished are ranked."""
     totals: Doubles
@@ -132,7 +132,7 @@ class Beam(NamedTuple):
 
 
 Found = tuple[Numbers, Numbers, Integers]
-"""Of `find_best`."""
+"""The results of `find_best`: (slots, rank) each."""
 Candidates = tuple[Doubles, Integers, Integers]
 """What hypotheses may be continued with, best first: log-probability, parent, token."""
 
@@ -467,7 +467,7 @@ def _enter(network: Network, tasks: Tasks, past: Past, beam: Beam, slot: int, se
 
 @expanded
 def _room(network: Network, tasks: Tasks, slots: int, room: int) -> tuple[Past, Beam]:
-    """Slots."""
+    """The past and the beams of empty slots with `room` positions each."""
     heads, head_size, value_size, _, cell = network.sizes
     if cell > 0:
         heads, head_size, value_size = 1, cell, 0
@@ -492,10 +492,12 @@ def _room(network: Network, tasks: Tasks, slots: int, room: int) -> tuple[Past, 
 
 @partial(compiled, apart=True)
 def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -> None:
-    """The best hypotheses of each sentence, so many of which are decoded at a time."""
+    """Write the best hypotheses of each sentence to `paths`; as many sentences as there are `slots` are decoded at a
+    time."""
     apart()
     past, beam = _room(network, tasks, slots, paths.tokens.shape[2])
     width, coming, sound = tasks.width, 0, True
+    # One more than are used: if it equals the one before it, the choice is not certain.
     rank, most = 2 * width + 1 if width > 1 else 1, slots * width
     surveyed = np.empty((most, -(-len(network.output.values) // TILE)), np.float32), np.empty(most, np.float32)
     best = np.empty((slots, rank), np.float32), np.empty((slots, rank), np.float32), np.empty((slots, rank), np.int64)
