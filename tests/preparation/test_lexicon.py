@@ -18,6 +18,7 @@ from limelight.preparation.lexicon import (
     meet,
     most_frequent,
     most_likely,
+    word_ids,
 )
 
 NOTHING, CLASSES = 11, 13
@@ -163,3 +164,9 @@ def test_evenly() -> None:
     chosen = evenly(100_003, 211)
     assert len(set(chosen.tolist())) == 211
     assert max(np.diff(chosen)) - min(np.diff(chosen)) <= 1
+
+
+def test_words_have_ids_in_order_of_appearance() -> None:
+    rows, numbers = word_ids([["b", "a", "b"], [], ["c", "a"]])
+    assert [row.tolist() for row in rows] == [[0, 1], [], [1, 2]]
+    assert numbers == {"b": 0, "a": 1, "c": 2}

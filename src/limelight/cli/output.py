@@ -216,17 +216,7 @@ class TextProgress:
         """Show that `done` of `total` lines are processed, with `tokens` in `seconds`."""
         speed = f"{tokens / seconds if seconds else 0:,.0f} tokens/s"
         left = f"{clock(seconds * (total - done) / done)} left" if done else ""
-        if self._bar is not None:
-            self._bar.update(
-                self._bar.task_ids[0],
-                completed=done / total if total else 1.0,
-                description=f"line {done:,} of {total:,}",
-                figures=speed,
-                left=left,
-            )
-        elif time.monotonic() - self._shown > self._patience:
-            self.say(f"line {done:,} of {total:,}  {speed}  {left}")
-            self._shown, self._patience = time.monotonic(), LATER_LINES
+        self._show(f"line {done:,} of {total:,}", done / total if total else 1.0, speed, left)
 
     def corpus(self, files: int, total: int, lines: int, speed: float) -> None:
         """Show that `files` of `total` files are finished, and `lines` were processed since the start."""
@@ -241,11 +231,14 @@ class TextProgress:
     def steps(self, done: int, total: int, *, fresh: int, seconds: float) -> None:
         """Show that `done` of `total` steps are finished, `fresh` of them in the last `seconds`."""
         left = f"{clock(seconds * (total - done) / fresh)} left" if fresh else ""
+        self._show(f"step {done:,} of {total:,}", done / total, "", left)
+
+    def _show(self, named: str, share: float, figures: str, left: str) -> None:
+        """Update the bar; without one, print a line now and then."""
         if self._bar is not None:
-            named = f"step {done:,} of {total:,}"
-            self._bar.update(self._bar.task_ids[0], completed=done / total, description=named, figures="", left=left)
+            self._bar.update(self._bar.task_ids[0], completed=share, description=named, figures=figures, left=left)
         elif time.monotonic() - self._shown > self._patience:
-            self.say(f"step {done:,} of {total:,}  {left}")
+            self.say("  ".join(filter(None, (named, figures, left))))
             self._shown, self._patience = time.monotonic(), LATER_LINES
 
     def close(self) -> None:

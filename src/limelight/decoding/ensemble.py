@@ -1,7 +1,7 @@
 """Ensembles: at every step the mean of the probabilities of several models."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -88,17 +88,20 @@ class Ensemble(Seq2Seq):
         self, ids: Int[Tensor, "batch width"], state: State
     ) -> tuple[Float[Tensor, "batch width features"], EnsembleState]:
         """One token for every member; their features side by side."""
-        assert isinstance(state, EnsembleState)
-        pairs = zip(self._each(), state.members, strict=True)
-        features, states = zip(*(member.step(ids, part) for member, part in pairs), strict=True)
-        return torch.cat(features, dim=-1), EnsembleState(states)
+        return self._side_by_side(state, lambda member, part: member.step(ids, part))
 
     def step_some(
         self, ids: Int[Tensor, "batch width"], state: State, active: Active
     ) -> tuple[Float[Tensor, "rows features"], EnsembleState]:
+        return self._side_by_side(state, lambda member, part: member.step_some(ids, part, active))
+
+    def _side_by_side(
+        self, state: State, step: Callable[[Seq2Seq, State], tuple[Tensor, State]]
+    ) -> tuple[Float[Tensor, "... features"], EnsembleState]:
+        """The features and the states of all members after a step of each."""
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
-        features, states = zip(*(member.step_some(ids, part, active) for member, part in pairs), strict=True)
+        features, states = zip(*(step(member, part) for member, part in pairs), strict=True)
         return torch.cat(features, dim=-1), EnsembleState(states)
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:

@@ -28,6 +28,8 @@ class Utf8:
         """(ids,): bytes that cannot begin a character."""
         self.is_high: Truths = values >= 0x80
         """(ids,): bytes of characters with several bytes."""
+        self.kinds: npt.NDArray[np.uint8] = self.is_stray + 2 * self.is_high.astype(np.uint8)
+        """(ids,): what a compiled search knows of each id, see `Query.kinds`."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Utf8 | None":
@@ -35,11 +37,6 @@ class Utf8:
         pieces = tokenizer.pieces(range(tokenizer.size))
         values = np.array([byte[0] if (byte := byte_of(piece)) else -1 for piece in pieces], dtype=np.int64)
         return cls(values) if (values >= 0x80).any() else None
-
-    @property
-    def kinds(self) -> npt.NDArray[np.uint8]:
-        """(ids,): `Query.kinds`, what a compiled search knows of each id."""
-        return self.is_stray + 2 * self.is_high.astype(np.uint8)
 
     def permitted(self, tokens: Sequence[int]) -> Truths:
         """(ids,): the tokens that may follow `tokens`, of which the last three count."""

@@ -9,10 +9,16 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import permit_keys
-from limelight.attention.multi_head import MultiHeadAttention
+from limelight.attention.multi_head import MultiHeadAttention, Rotate
 from limelight.errors import UserError
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
-from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer, Sublayer
+from limelight.models.transformer.layers import (
+    CrossAttentionLayer,
+    DecoderLayer,
+    EncoderLayer,
+    SelfAttentionLayer,
+    Sublayer,
+)
 from limelight.models.transformer.model import Transformer, kept_heads
 from limelight.models.transformer.ssru import SSRU, SSRULayer
 from limelight.shapes import Bool, Float
@@ -135,9 +141,8 @@ class _Run:
         hidden, rotate = self.model.encoder.enter(source)
         found = [hidden]
         for depth, layer in enumerate(cast(list[EncoderLayer], list(self.model.encoder.layers))):
-            projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
             place = ("encoder_self", f"encoder.{depth}.self")
-            hidden = self._attend(place, layer.attention, layer.attention_sublayer, hidden, projected, may_attend)
+            hidden = self._attend_self(place, layer, hidden, rotate, may_attend)
             hidden = layer.apply_feed_forward(hidden)
             found.append(hidden)
         return found
@@ -149,9 +154,7 @@ class _Run:
         found = [hidden]
         for depth, layer in enumerate(cast(list[CrossAttentionLayer], list(self.model.decoder.layers))):
             if isinstance(layer, DecoderLayer):
-                projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
-                place = ("decoder_self", f"decoder.{depth}.self")
-                hidden = self._attend(place, layer.attention, layer.attention_sublayer, hidden, projected)
+                hidden = self._attend_self(("decoder_self", f"decoder.{depth}.self"), layer, hidden, rotate)
             else:
                 hidden = self._recur(cast(SSRULayer, layer), hidden)
             queries = layer.cross_attention.project_queries(layer.cross_sublayer.before(hidden))
@@ -161,6 +164,18 @@ class _Run:
             hidden = layer.apply_feed_forward(hidden)
             found.append(hidden)
         return found
+
+    def _attend_self(
+        self,
+        place: tuple[str, str],
+        layer: SelfAttentionLayer,
+        hidden: Tensor,
+        rotate: Rotate | None,
+        may_attend: Tensor | None = None,
+    ) -> Tensor:
+        """The output of self-attention, whose part is kept."""
+        projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
+        return self._attend(place, layer.attention, layer.attention_sublayer, hidden, projected, may_attend)
 
     def _attend(
         self,

@@ -44,6 +44,13 @@ class Pieces(NamedTuple):
     target: Ids
 
 
+def word_ids(texts: Iterable[Iterable[str]]) -> tuple[list[Ids], dict[str, int]]:
+    """The words of each text as ids, each once and ascending, and the id of each word in order of appearance."""
+    numbers: dict[str, int] = {}
+    rows = [sorted({numbers.setdefault(word, len(numbers)) for word in words}) for words in texts]
+    return [np.array(row, dtype=np.int64) for row in rows], numbers
+
+
 class Lexicon(NamedTuple):
     """t(target | source) for all co-occurring tokens, sorted by source, then by target."""
 

@@ -115,21 +115,30 @@ def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) ->
         say(f"the vocabulary is that of {config.begin_with}: {tokenizers.target.padding}")
     else:
         _require_text(text)
-        tokens = config.tokens
         parts = (part for part in text.parts(silently) if not part.held_out)
-        learned = train_tokenizer(
-            _sentences(parts, lines=tokens.kind != "characters"),
-            kind=tokens.kind,
-            vocabulary_size=tokens.vocabulary_size,
-            languages=(),
-            byte_fallback=tokens.byte_fallback,
-            seed=config.training.seed,
-            sentences=sum(extent.characters for extent in text.extents()) // PAIR,
-            reserved=RESERVED,
-        )
-        tokenizers = Tokenizers(learned, learned)
-        say(f"learned a {tokens.kind} vocabulary of {learned.padding}")
+        sentences = _sentences(parts, lines=config.tokens.kind != "characters")
+        count = sum(extent.characters for extent in text.extents()) // PAIR
+        tokenizers = _learned(config, sentences, count, say, reserved=RESERVED)
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
+
+
+def _learned(
+    config: RunConfig, texts: Iterable[str], count: int, say: Say, *, reserved: Sequence[str] = ()
+) -> Tokenizers:
+    """A vocabulary learned from texts that have as many characters as `count` pairs; the same for both sides."""
+    tokens = config.tokens
+    learned = train_tokenizer(
+        texts,
+        kind=tokens.kind,
+        vocabulary_size=tokens.vocabulary_size,
+        languages=(),
+        byte_fallback=tokens.byte_fallback,
+        seed=config.training.seed,
+        sentences=count,
+        reserved=reserved,
+    )
+    say(f"learned a {tokens.kind} vocabulary of {learned.padding}")
+    return Tokenizers(learned, learned)
 
 
 def _require_text(text: _Text) -> None:
@@ -311,18 +320,8 @@ def _write_vocabulary(config: RunConfig, folder: Path, say: Say) -> None:
         tokenizers = _taken_over_labels(config.begin_with)
         say(f"the vocabulary is that of {config.begin_with}")
     else:
-        tokens = config.tokens
-        learned = train_tokenizer(
-            (pair.source for pair in cleaned(config.data, config.data.train, CleanReport(), silently)),
-            kind=tokens.kind,
-            vocabulary_size=tokens.vocabulary_size,
-            languages=(),
-            byte_fallback=tokens.byte_fallback,
-            seed=config.training.seed,
-            sentences=counts.total(),
-        )
-        tokenizers = Tokenizers(learned, learned)
-        say(f"learned a {tokens.kind} vocabulary of {learned.padding}")
+        pairs = cleaned(config.data, config.data.train, CleanReport(), silently)
+        tokenizers = _learned(config, (pair.source for pair in pairs), counts.total(), say)
     most = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(10))
     say(f"{len(counts):,} labels: {most}{' ...' if len(counts) > 10 else ''}")
 

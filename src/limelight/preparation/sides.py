@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.preparation.lexicon import Ids, Lexicon, Pieces, learn_lexicon
+from limelight.preparation.lexicon import Ids, Lexicon, Pieces, learn_lexicon, word_ids
 from limelight.text.doubts import of_languages
 from limelight.text.languages import contradiction, language_margin, likely_language, normal_code
 from limelight.text.pair import Pair
@@ -108,11 +108,8 @@ def words_in(sample: Sample) -> Words:
     """The words of both sides of each pair."""
     sides = []
     for name in ("source", "target"):
-        numbers: dict[str, int] = {}
-        rows = []
-        for pair in sample.pairs:
-            words = [word.lower()[:MAX_LETTERS] for word in words_of(getattr(pair, name))[:MAX_WORDS]]
-            rows.append(np.array(sorted({numbers.setdefault(word, len(numbers)) for word in words}), dtype=np.int64))
+        texts = (words_of(getattr(pair, name))[:MAX_WORDS] for pair in sample.pairs)
+        rows, numbers = word_ids([word.lower()[:MAX_LETTERS] for word in words] for words in texts)
         sides.append((rows, len(numbers)))
     (sources, source_words), (targets, target_words) = sides
     return Words(sources, targets, source_words, target_words)

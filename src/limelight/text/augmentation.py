@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -195,14 +196,14 @@ def names(pair: Sides, _languages: Languages, random: Random) -> Sides:
 def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Replace each number that occurs once on each side by another, formatted for each language."""
     for number in shared_numbers(*pair):
-        value = invented_number(random)
-        pair = Sides(
-            *(
-                re.sub(rf"(?<!\d){number}(?!\d)", number_written(value, language), side)
-                for side, language in zip(pair, languages, strict=True)
-            )
-        )
+        pair = _with_number(pair, languages, number, partial(number_written, invented_number(random)))
     return pair
+
+
+def _with_number(pair: Sides, languages: Languages, number: str, written: Callable[[str], str]) -> Sides:
+    """The pair with a number replaced by what is `written` in each language."""
+    sides = zip(pair, languages, strict=True)
+    return Sides(*(re.sub(rf"(?<!\d){number}(?!\d)", written(language), side) for side, language in sides))
 
 
 def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
@@ -210,13 +211,7 @@ def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
     numbers gets a quantity in parentheses, or becomes one."""
     shared = shared_numbers(*pair)
     for number in shared:
-        value = invented_decimal(random)
-        pair = Sides(
-            *(
-                re.sub(rf"(?<!\d){number}(?!\d)", decimal_written(value, language), side)
-                for side, language in zip(pair, languages, strict=True)
-            )
-        )
+        pair = _with_number(pair, languages, number, partial(decimal_written, invented_decimal(random)))
     if shared:
         return pair
     quantities = invented_quantity(languages, random)

@@ -9,6 +9,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.prepare import slow_precision
 from limelight.models.families import choose_device, count_parameters
+from limelight.models.interface import Model
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
@@ -164,6 +165,7 @@ def _prepared(
 
 
 def _trained(run: Run) -> Progress:
+    """Train to the end of the run, and complete its model."""
     config, folder, report = run.config, run.folder, run.report
     run.group.equalize(list(run.model.parameters()))
     reason = why_over(config.training, run.progress, epoch=run.epoch)
@@ -260,6 +262,7 @@ def _has_learned(folder: Path) -> bool:
 def _set_up(
     config: RunConfig, folder: Path, prepared: Tokenized, report: Report, stop: StopRequest, group: Group
 ) -> Run:
+    """The model on its device with optimizer and task, as the newest checkpoint left them."""
     training = config.training
     torch.manual_seed(training.seed)
     device = group.device(choose_device(training.device))
@@ -281,12 +284,7 @@ def _set_up(
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:
-        if group.is_first:
-            keep_parent_card(config.begin_with, folder)
-        borrow_weights(model, config.begin_with, report.say, folder)
-        if isinstance(prepared, Prepared):
-            for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
-                report.say(line)
+        _begin_with_parent(model, config.begin_with, prepared, folder, report, write=group.is_first)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
@@ -311,6 +309,18 @@ def _set_up(
         epoch=max(1.0, task.batches_per_epoch() / training.accumulate),
         group=group,
     )
+
+
+def _begin_with_parent(
+    model: Model, parent: str, prepared: Tokenized, folder: Path, report: Report, *, write: bool
+) -> None:
+    """Take over the weights of another model; with `write` also its card."""
+    if write:
+        keep_parent_card(parent, folder)
+    borrow_weights(model, parent, report.say, folder)
+    if isinstance(prepared, Prepared):
+        for line in vocabulary_warnings(parent, prepared.tokenizers, prepared.stores):
+            report.say(line)
 
 
 def _allow_signals(_parameter: torch.Tensor) -> None:

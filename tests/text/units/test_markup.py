@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.units.markup import check_xml, escape_xml, scan_elements, scan_tags
+from limelight.text.units.markup import check_xml, closing_tag, escape_xml, scan_elements, scan_tags
 from limelight.text.units.unit import FormatError
 
 
@@ -48,3 +48,13 @@ def test_xml_that_is_refused(data: bytes, reason: str) -> None:
 
 def test_escapes() -> None:
     assert escape_xml("a & b < c\x00\x1b") == "a &amp; b &lt; c"
+
+
+@pytest.mark.parametrize(("number", "closing"), [(0, 6), (1, 4), (2, 2), (3, 3), (5, 5), (6, 6)])
+def test_each_tag_knows_where_its_element_ends(number: int, closing: int) -> None:
+    """An empty element, a comment and an end are their own."""
+    assert closing_tag(list(scan_tags("<a><b><c/><!-- <d> --></b><e/></a>")), number) == closing
+
+
+def test_an_element_without_an_end_reaches_to_the_last_tag() -> None:
+    assert closing_tag(list(scan_tags("<a><b></b><c/>")), 0) == 3

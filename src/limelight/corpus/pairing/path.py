@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.preparation.lexicon import Ids, Pieces, in_blocks, learn_lexicon, meet
+from limelight.preparation.lexicon import Ids, Pieces, in_blocks, learn_lexicon, meet, word_ids
 from limelight.text.words import words_of
 
 MAX_LETTERS = 6
@@ -81,10 +81,7 @@ def words_in(text: str, mark: str = "") -> list[str]:
 
 def side_of(texts: Iterable[Sequence[str]]) -> Side:
     """The words of each sentence, each once."""
-    numbers: dict[str, int] = {}
-    rows = []
-    for words in texts:
-        rows.append(np.array(sorted({numbers.setdefault(word, len(numbers)) for word in words}), dtype=np.int64))
+    rows, numbers = word_ids(texts)
     counts = np.bincount(np.concatenate([*rows, np.zeros(0, dtype=np.int64)]), minlength=len(numbers))
     worth = np.log(max(len(rows), 1) / np.maximum(counts, 1))
     return Side(rows, np.where(worth < MIN_WORTH, 0.0, np.minimum(worth, MAX_WORTH)), numbers)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
-from limelight.text.units.markup import Element, Tag, escape_xml, scan_elements, scan_tags
+from limelight.text.units.markup import Element, closing_tag, escape_xml, scan_elements, scan_tags
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, parts_of, with_inner
 
 PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
@@ -152,11 +152,11 @@ def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, i
             number += 1
             if tag.kind == "open":  # its properties belong to its beginning
                 while number < len(tags) and tags[number].name.endswith("Pr") and tags[number].kind != "close":
-                    number = _closing(tags, number) + 1
+                    number = closing_tag(tags, number) + 1
                     last = begin + tags[number - 1].end
             yield _Opaque(Code(text[first:last], tag.kind, tag.name, first)), first, last  # type: ignore[arg-type]
             continue
-        closing = _closing(tags, number)
+        closing = closing_tag(tags, number)
         last = begin + tags[closing].end
         if tag.name == "r" and tag.kind == "open":
             yield from _run(text, first, last)
@@ -171,7 +171,7 @@ def _run(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, int,
     tags = list(scan_tags(raw))[1:-1]
     style, number, contents = "", 0, list[tuple[str, str, int, int]]()
     while number < len(tags):
-        tag, closing = tags[number], _closing(tags, number)
+        tag, closing = tags[number], closing_tag(tags, number)
         first, last = tag.begin, tags[closing].end
         if tag.name == "rPr":
             style = raw[first:last]
@@ -191,15 +191,3 @@ def _run(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, int,
             yield _Opaque(Code(raw, "alone", "code", begin)), *where
         else:
             yield _Opaque(Code(f"<w:r>{style}{content}</w:r>")), *where
-
-
-def _closing(tags: list[Tag], number: int) -> int:
-    """The number of the tag that ends an element."""
-    if tags[number].kind != "open":
-        return number
-    depth = 0
-    for place in range(number, len(tags)):
-        depth += (tags[place].kind == "open") - (tags[place].kind == "close")
-        if depth == 0:
-            return place
-    return len(tags) - 1

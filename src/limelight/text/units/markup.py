@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
@@ -98,6 +98,16 @@ class Element(NamedTuple):
     def is_empty_tag(self) -> bool:
         """Whether it is written as one tag."""
         return self.open.kind == "empty"
+
+
+def closing_tag(tags: Sequence[Tag], number: int) -> int:
+    """The number of the tag that closes an element of XML: its own if it opens nothing, the last if none does."""
+    depth = 0
+    for place in range(number, len(tags)):
+        depth += (tags[place].kind == "open") - (tags[place].kind == "close")
+        if depth <= 0:
+            return place
+    return len(tags) - 1
 
 
 def scan_elements(text: str) -> list[tuple[Element, tuple[Element, ...]]]:

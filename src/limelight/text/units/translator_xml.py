@@ -9,7 +9,7 @@ from html import unescape
 from limelight.text.plurals import PluralForms, forms_of_qt
 from limelight.text.readers.segments import matches
 from limelight.text.readers.xliff import CATALOG_HEADER
-from limelight.text.units.markup import Element, Tag, escape_xml, scan_elements, scan_tags
+from limelight.text.units.markup import Element, Tag, closing_tag, escape_xml, scan_elements, scan_tags
 from limelight.text.units.unit import (
     CODES,
     Code,
@@ -64,7 +64,7 @@ def inline_parts(text: str, begin: int, end: int, inline: InlineCodes) -> Iterat
             yield Code(raw[tag.begin : tag.end], tag.kind, tag.name)  # type: ignore[arg-type]
             place, number = tag.end, number + 1
             continue
-        last = _closing(tags, number)
+        last = closing_tag(tags, number)
         whole = raw[tag.begin : tags[last].end]
         if tag.name in inline.begin:
             yield Code(whole, "open", inline.pair(tag))
@@ -74,16 +74,6 @@ def inline_parts(text: str, begin: int, end: int, inline: InlineCodes) -> Iterat
             yield Code(whole)
         place, number = tags[last].end, last + 1
     yield unescape(raw[place:])
-
-
-def _closing(tags: list[Tag], number: int) -> int:
-    """The number of the tag that closes an element."""
-    depth = 0
-    for place in range(number, len(tags)):
-        depth += (tags[place].kind == "open") - (tags[place].kind == "close")
-        if depth <= 0:
-            return place
-    return len(tags) - 1
 
 
 Around = tuple[Element, ...]
