@@ -85,6 +85,7 @@ def count_batches(source_lengths: Lengths, target_lengths: Lengths, *, tokens: i
 
 
 Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
+"""Token ids of each sentence of a batch."""
 
 
 @dataclass(frozen=True, slots=True)

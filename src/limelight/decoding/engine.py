@@ -125,12 +125,15 @@ class Lane:
         return bool(slots)
 
     def partial(self, id: int, since: int) -> Hypothesis | None:
+        """See `Engine.partial`; None for a request of another lane."""
         return next((self.search.partial(slot, since) for slot in self._slots_of(id)), None)
 
     def certain(self, id: int) -> tuple[int, ...]:
+        """See `Engine.certain`; empty for a request of another lane."""
         return next(map(self.search.certain, self._slots_of(id)), ())
 
     def _slots_of(self, id: int) -> list[int]:
+        """The slot of a request; empty for one of another lane."""
         return [slot for slot, entry in enumerate(self._slots) if entry is not None and entry.id == id]
 
     def _begun(self, requests: Sequence[Request]) -> State:
@@ -140,6 +143,7 @@ class Lane:
         return self.model.start(memory, self.width)
 
     def _admit(self, joining: Sequence[Entry], fresh: State) -> None:
+        """Put requests with their `fresh` state into free slots, and into new ones if these are too few."""
         free = [slot for slot, entry in enumerate(self._slots) if entry is None][: len(joining)]
         free += range(len(self._slots), len(self._slots) + len(joining) - len(free))
         self._slots += [None] * (max(free) + 1 - len(self._slots))
@@ -155,6 +159,7 @@ class Lane:
             self._state = self._state.admit(fresh, torch.from_numpy(slots).to(self._device))
 
     def _advance(self) -> list[Outcome]:
+        """One step of all requests; the decided and the failed ones release their slots."""
         if self._state is None:
             return []
         self._state, decided, failed = take_step(self.model, self.search, self._state, self._output, self._device)
@@ -468,5 +473,6 @@ def _query(request: Request, kinds: npt.NDArray[np.uint8]) -> Query:
 
 
 def _hypothesis(path: Path, request: Request) -> Hypothesis:
+    """What the model has found, scored as by `BeamSearch`."""
     score = path.log_probability / request.settings.penalty.at(float(len(path.ids) + path.finished))
     return Hypothesis(path.ids, score, path.log_probability, path.finished, gains(path.sums))

@@ -138,6 +138,7 @@ def pack_decoder_only(model: DecoderOnly, linear: MakeLinear) -> DecoderOnly:
 
 
 def _stack(kind: type[StackT], stack: StackT, layers: Sequence[Layer]) -> StackT:
+    """A stack with other layers and without dropout, that shares everything else."""
     return kind(
         shared(stack.embedding),
         shared(stack.positions),
@@ -149,6 +150,7 @@ def _stack(kind: type[StackT], stack: StackT, layers: Sequence[Layer]) -> StackT
 
 
 def _layer(kind: type[LayerT], layer: LayerT, linear: MakeLinear) -> LayerT:
+    """A layer of self-attention and a feed-forward network, packed."""
     return kind(
         PackedSelfAttention(layer.attention, linear),
         PackedFeedForward(cast(FeedForward, layer.feed_forward), linear),

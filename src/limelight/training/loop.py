@@ -39,7 +39,8 @@ from limelight.training.optimization.update import UpdateResult, compiled_or_non
 from limelight.training.run_state import Run, score_of, validate, validate_share
 from limelight.training.tasks.task import Validation
 
-MAX_SKIPPED = 20  # maximum consecutive updates without a finite gradient
+MAX_SKIPPED = 20
+"""Maximum number of consecutive updates without a finite gradient."""
 
 
 def run_training(run: Run) -> str:
@@ -85,6 +86,7 @@ def run_training(run: Run) -> str:
 
 
 def _compile_if_asked(run: Run) -> None:
+    """Compile the passes of the model that computes: the half-precision copy, if there is one."""
     if run.config.training.compile:
         computing = run.model if run.half is None else run.half.refreshed()
         with run.interruptible():
@@ -244,6 +246,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
 
 
 def _validate(run: Run) -> None:
+    """Validate, keep a snapshot for averaging, and save the model if it is the best so far."""
     progress, began = run.progress, run.clock.seconds()
     seen = validate(run)
     score = score_of(run, seen)
@@ -294,6 +297,7 @@ def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by
 
 
 def _save(run: Run) -> None:
+    """Write a checkpoint, and delete snapshots that none refers to; the other processes write nothing."""
     if not run.group.is_first:
         return
     keep = run.config.training.keep_checkpoints

@@ -103,6 +103,7 @@ def _join_sources(
 
 
 def _permission(source: SourceView) -> Bool[Tensor, "batch 1 1 source"]:
+    """The mask of a source, made if nothing is padded."""
     if source.may_attend is not None:
         return source.may_attend
     batch, _, length, _ = source.keys.shape
@@ -239,6 +240,7 @@ class Decoder(Stack):
         return self.leave(hidden), state.past.advanced(tuple(layers), permitted)
 
     def _each(self) -> list[CrossAttentionLayer]:
+        """The layers; `nn.ModuleList` does not know their type."""
         return cast(list[CrossAttentionLayer], list(self.layers))
 
 
