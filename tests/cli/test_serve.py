@@ -17,6 +17,9 @@ import pytest
 
 from limelight.cli.serve import is_loopback, named_model
 from limelight.pipelines.load import load_translator
+from limelight.pipelines.scheduler import SWITCH
+from limelight.serving.logs import Log
+from limelight.serving.run import Plan
 from tests.cli.conftest import Limelight
 from tests.forked import Forked
 
@@ -107,6 +110,22 @@ def post(url: str, body: dict) -> Any:
         return json.load(answer)
 
 
+@pytest.mark.parametrize("words", [[], ["--in-process"]])
+def test_engines_that_are_threads_take_short_turns(
+    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    before, found = sys.getswitchinterval(), list[float]()
+
+    async def run_service(plan: Plan, log: Log) -> None:
+        found.append(sys.getswitchinterval())
+
+    monkeypatch.setattr("limelight.serving.run.run_service", run_service)
+    monkeypatch.setattr("limelight.serving.logs.log_warnings", lambda log: None)
+    assert limelight("serve", "--model", str(trained), *words).code == 0
+    assert found == [pytest.approx(SWITCH if words else before, rel=0.1)]
+    assert sys.getswitchinterval() == before
+
+
 def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
     """What was accepted before the signal is answered after it; then it ends with 0 and leaves no process."""
     expected = load_translator(trained).translate("the dog sees the cat").text
@@ -132,9 +151,11 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
 
 
 def test_each_line_of_standard_error_is_json() -> None:
-    """Without --model, from the first line to the last one, and with a warning of a library."""
+    """Without --model, from the first line to the last one, and with a warning of a library. The process ends while its
+    engine loads, as where that takes longer than engines have to end."""
     code = (
-        "import asyncio, sys, warnings; from limelight.serving import run; begin = run.listen\n"
+        "import asyncio, sys, warnings; from limelight.serving import run; begin, end = run.listen, run.end_engines\n"
+        "run.end_engines = lambda service: end(service, 0.0)\n"
         "run.listen = lambda *place: (warnings.warn('a sentence of a user'), begin(*place))[1]\n"
         "from limelight.cli.app import main; sys.argv = ['limelight', 'serve', '--port', '0', '--in-process']; main()"
     )

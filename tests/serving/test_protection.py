@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from limelight.serving import segments
 from limelight.serving.load import Loading
-from limelight.serving.segments import undivided
+from limelight.serving.segments import segmented, undivided
 from limelight.serving.tasks import Report, Task
 from limelight.serving.worker import Worker
 from limelight.storage.layout import DEFAULT, bundled_models
@@ -87,6 +88,16 @@ def test_control_without_protection_some_are_lost(bundled: Running) -> None:
 def test_text_without_tokens_is_translated_as_without_protection(bundled: Running) -> None:
     text = "A dog runs across the yard. Two children play in the snow."
     assert own(bundled, text) == own(bundled, text, protect=False)
+
+
+def test_spans_are_looked_for_only_where_a_text_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = list[str]()
+    monkeypatch.setattr(
+        segments, "find_spans", lambda text, names: (looked_at.append(text), find_spans(text, names))[1]
+    )
+    for text in ("See https://a.org now.", "", "See https://a.org now. It hums."):
+        segmented(text, "en", None, None, "sentences", protect=True)
+    assert looked_at == ["See https://a.org now. It hums."]
 
 
 def test_a_span_is_not_divided() -> None:

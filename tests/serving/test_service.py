@@ -1,13 +1,18 @@
 """What is refused before any work."""
 
+import asyncio
 import json
 import os
 import time
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from limelight.config.directions import Direction
 from limelight.serving import service as services
+from limelight.serving.catalog import Catalog
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
@@ -44,10 +49,42 @@ def test_others_are_answered_while_terms_are_looked_up(monkeypatch: pytest.Monke
     assert max(waits) < 1.0, "all of them take two seconds"
 
 
-def test_a_full_queue_refuses_before_texts_are_split_and_before_a_key_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_event_loop_splits_the_texts_of_one_request_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two requests it turns to other things, such as answers and deadlines."""
+    turns, seen, real = [0], list[int](), services.segmented
+
+    async def split(requests: int) -> None:
+        loop = asyncio.get_running_loop()
+
+        def turn() -> None:
+            turns[0] += 1
+            loop.call_soon(turn)
+
+        turn()
+        service = services.Service(Catalog([]), Limits())
+        way: Any = SimpleNamespace(
+            direction=Direction("en", "de"), model=SimpleNamespace(pool=SimpleNamespace(info={"protects": True}))
+        )
+        ask = services.Ask(["A dab. {x} is a dab."] * 3, "de")
+        found = await asyncio.gather(*(service._apart(ask, [way] * 3) for _ in range(requests)))
+        assert [[len(parts.texts) for parts in each] for each in found] == [[2] * 3] * requests
+
+    def segmented(*given: Any, **more: Any) -> Any:
+        seen.append(turns[0])
+        return real(*given, **more)
+
+    monkeypatch.setattr(services, "segmented", segmented)
+    asyncio.run(split(5))
+    assert len(set(seen)) == 5
+    assert seen == sorted(3 * list(set(seen)))
+
+
+def test_a_queue_without_room_refuses_before_texts_are_split_and_before_a_key_pays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model, split = table(1), []
     keys = Keys([Key("one", digest("secret"), "", 1000)])
-    limits = Limits(queue=8, client_queue=8)
+    limits = Limits(queue=12, client_queue=12)
     with running({"one": translator(model)}, limits=limits, keys=keys) as service:
         pool = service.service.catalog.models[0].pool
         model.gate.clear()
@@ -59,7 +96,8 @@ def test_a_full_queue_refuses_before_texts_are_split_and_before_a_key_pays(monke
                 services, "segmented", lambda *given, **more: (split.append(given), real(*given, **more))[1]
             )
             for _ in range(3):
-                answer = service.post("/api/v1/translate", {"text": "a" * 700}, authorization="Bearer secret")
+                texts = {"text": ["a" * 140] * 5}  # there is room for four
+                answer = service.post("/api/v1/translate", texts, authorization="Bearer secret")
                 assert (answer.status, answer.value["error"]["code"]) == (503, "overloaded")
             assert service.post("/api/v1/translate", {"text": []}, authorization="Bearer secret").status == 200
             assert split == []

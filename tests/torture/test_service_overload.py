@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from limelight.memory import rare_collections
+from limelight.pipelines.scheduler import SWITCH, settings_put_back
 from limelight.serving import server
 from limelight.serving.limits import Limits
 from limelight.serving.pool import Pool
@@ -82,6 +84,15 @@ def within(seconds: list[float], share: float) -> float:
     return sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))]
 
 
+@contextmanager
+def settings_of_the_command() -> Iterator[None]:
+    """What `limelight serve --in-process` sets for its process."""
+    with rare_collections(), settings_put_back():
+        sys.setswitchinterval(SWITCH)
+        yield
+
+
+@settings_of_the_command()
 def load(service: Running, seconds: float, **how: Any) -> Load:
     """Clients in a process of their own for so long: `clients=N` of them, or at `rate=N` requests a second; `flood.py`
     has further arguments."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +96,9 @@ def serve(
 def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
     """Run the service. Raises `UserError` if the packages of the extra `serve` are not installed."""
     try:
+        from limelight.pipelines.scheduler import SWITCH, settings_put_back
         from limelight.serving.limits import Limits
+        from limelight.serving.links import ENGINE
         from limelight.serving.load import Loading
         from limelight.serving.logs import Log, log_warnings
         from limelight.serving.run import Plan, run_service
@@ -104,8 +108,12 @@ def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str,
     bounds = Limits(**limits, client_queue=limits["queue"] // 2)
     log = Log(quiet=plan["quiet"])
     log_warnings(log)
-    with rare_collections():
+    with rare_collections(), settings_put_back():
+        if plan["in_process"]:
+            sys.setswitchinterval(SWITCH)
         asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
+    if any(thread.name == ENGINE for thread in threading.enumerate()):
+        os._exit(0)  # it computes; when Python ends its threads, C++ code in one of them would end in a crash
 
 
 def _named(words: list[str] | None) -> list[ServedModel]:

@@ -29,6 +29,8 @@ from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
 from limelight.serving.workers import Workers
 
+ENGINE = "engine"
+"""The name of threads that are engines."""
 ReportCallback = Callable[[Report], None]
 """Called with each report, from any thread; the last one is `closed`."""
 
@@ -66,7 +68,7 @@ class ThreadLink(Link):
     def __init__(self, make: Callable[[ReportCallback], Worker | Workers | TextWorker], heard: ReportCallback) -> None:
         self._inbox: SimpleQueue[Task | None] = SimpleQueue()
         self._heard, self._left = heard, False
-        self._thread = threading.Thread(target=self._run, args=(make,), daemon=True, name="engine")
+        self._thread = threading.Thread(target=self._run, args=(make,), daemon=True, name=ENGINE)
         self._thread.start()
 
     def send(self, task: Task) -> None:

@@ -37,7 +37,7 @@ from limelight.text.glossary import Glossary
 from limelight.text.units.unit import FormatError
 
 QUICK = 2000
-"""Characters that are split into sentences within the event loop; more are split in a thread."""
+"""Characters of a request that are split into sentences within the event loop; more are split in a thread."""
 
 DETECTED = 1000
 """Characters of a text from which its language is detected."""
@@ -167,7 +167,7 @@ class Service:
         """For bodies of clients that are known, and of those whose key may be in the body."""
         self.glossaries = glossaries or Glossaries()
         self.memories = memories or Memories(limits)
-        self._looking_up = asyncio.Lock()
+        self._looking_up, self._splitting = asyncio.Lock(), asyncio.Lock()
         self._bursts: dict[str, Burst] = {}
         """The burst of each key that was used."""
         self._waiting = 0
@@ -198,7 +198,7 @@ class Service:
         seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
         found = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
         chosen = [_way(ways, likely) for likely in found]
-        apart = [await _apart(ask, text, way) for text, way in zip(ask.texts, chosen, strict=True)]
+        apart = await self._apart(ask, chosen)
         done = await self._decoded(client, ask, chosen, apart, shown)
         answers = []
         for way, likely, parts, results in zip(chosen, found, apart, done, strict=True):
@@ -359,8 +359,8 @@ class Service:
             what = f"{characters} characters with {width} hypotheses each count as {counted} characters"
             remedy = "send less at a time, or a smaller beam_size and n_best"
             raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", remedy))
-        if any(map(len, ask.texts)):
-            _require_room(client, ways)
+        if sentences := sum(bool(text.strip()) for text in ask.texts):
+            _require_room(client, ways, 1 if ask.tags else sentences)  # tags alone have none
         return characters
 
     @asynccontextmanager
@@ -412,6 +412,19 @@ class Service:
                 for language, probability in found.items():
                     known[language] = max(probability, known.get(language, 0.0))
         return [dict(sorted(each.items(), key=lambda pair: -pair[1])) for each in likely]
+
+    async def _apart(self, ask: Ask, ways: Sequence[Way]) -> list[SegmentedText]:
+        """The texts, each divided. The event loop does it for one request at a time, and turns to other things before
+        each: many requests at once would hold up the answers and the deadlines of all."""
+
+        def apart() -> list[SegmentedText]:
+            return [_apart(ask, text, way) for text, way in zip(ask.texts, ways, strict=True)]
+
+        if sum(map(len, ask.texts)) > QUICK:
+            return await asyncio.to_thread(apart)
+        async with self._splitting:
+            await asyncio.sleep(0)
+            return apart()
 
     async def _decoded(
         self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[SegmentedText], shown: Shown | None
@@ -536,12 +549,13 @@ def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:
     return max(ways, key=lambda way: likely.get(way.direction.source, 0.0))
 
 
-def _require_room(client: Client, ways: Sequence[Way]) -> None:
-    """Raises `Refusal` where none of them has room: before the texts are split, and before a key pays for them."""
+def _require_room(client: Client, ways: Sequence[Way], sentences: int) -> None:
+    """Raises `Refusal` where none of them has room for so many: before the texts are split, and before a key pays for
+    them."""
     refusals = []
     for way in ways:
         try:
-            way.model.pool.require_room(client.id)
+            way.model.pool.require_room(client.id, sentences)
         except Refusal as refusal:
             refusals.append(refusal)
         else:
@@ -565,15 +579,14 @@ def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
     return {**own, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
 
 
-async def _apart(ask: Ask, text: str, way: Way) -> SegmentedText:
+def _apart(ask: Ask, text: str, way: Way) -> SegmentedText:
     """Raises `Refusal` for tags that cannot be read."""
     language, terms = way.direction.source or "en", ask.terms
     if isinstance(terms, Glossary) and not terms.source_lang:
         terms = Glossary(terms.terms, language)
     protect = ask.options.get("protect") is not False and bool(way.model.pool.info.get("protects"))
-    take = partial(segmented, text, language, ask.tags, terms, ask.split, protect=protect)
     try:
-        return take() if len(text) <= QUICK else await asyncio.to_thread(take)
+        return segmented(text, language, ask.tags, terms, ask.split, protect=protect)
     except FormatError as error:
         place = f" in line {error.line}" if error.line else ""
         raise bad_request(f"the tags of the text cannot be read{place}: {error.reason}", "tags") from None
