@@ -176,6 +176,17 @@ def test_what_is_no_request_is_refused(service: Running, body: dict, says: str) 
     assert says in str(answer.value)
 
 
+@pytest.mark.parametrize("pair", [{"a": "b\0"}, {"\0": "b"}])
+def test_a_segment_with_a_character_that_no_file_holds_is_refused(service: Running, pair: dict[str, str]) -> None:
+    """By its number, and without the path of the file. It was left out without a word beside another segment."""
+    for pairs, number in ((pair, 0), ({LAMP: MINE, **pair}, 1)):
+        answer = made(service, pairs)
+        assert answer.status == 400
+        message = answer.value["error"]["message"]
+        assert message == f"segments[{number}] holds a NUL character: remove it, or leave the segment out"
+    assert asked(service, "GET").value["memories"] == []
+
+
 def test_a_folder_keeps_memories_for_the_next_service(tmp_path: Path) -> None:
     async def add(memories: Memories, owner: str, name: str) -> str:
         new, _ = await memories.add(owner, stored(name, "en", "de"), Sent(pairs=[("a", "b")]))

@@ -160,9 +160,13 @@ class Memories(Kept[StoredMemory]):
             raise Refusal(413, "too_long", message)
 
     def _pairs(self, sent: Sent, memory: StoredMemory, left_out: LeftOut) -> Iterator[tuple[str, str]]:
-        """Raises `UserError` for a file that cannot be read, without its path."""
+        """Raises `UserError` for a file that cannot be read, without its path, and for a segment with a NUL character,
+        which readers of files leave out."""
         if not sent.name:
-            yield from sent.pairs
+            for number, texts in enumerate(sent.pairs):
+                if any("\0" in text for text in texts):
+                    raise UserError(f"segments[{number}] holds a NUL character: remove it, or leave the segment out")
+                yield texts
             return
         suffix = Path(sent.name).suffix.lower()
         if suffix not in BOTH_SIDES:
