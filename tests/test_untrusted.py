@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from limelight.errors import shown
-from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml
+from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml, write_yaml
 
 
 def refused(text: str) -> str:
@@ -62,6 +64,21 @@ def test_files_are_not_left_open(tmp_path: Path) -> None:
 )
 def test_plain_values_are_read_as_by_everybody(text: str) -> None:
     assert read_yaml(text) == yaml.safe_load(text)
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8"))
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), PLAIN | st.lists(PLAIN) | st.dictionaries(st.text("xy"), PLAIN)))
+def test_what_is_written_is_read(values: dict[str, object]) -> None:
+    assert list(read_yaml(write_yaml(values)).items()) == list(values.items())
+
+
+@pytest.mark.parametrize("with_libyaml", [False, True])
+def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_libyaml:
+        monkeypatch.delattr(yaml, "CSafeDumper", raising=False)
+    assert write_yaml({"b": "für", "a": [1, 0.5, None], "c": {}}) == "b: für\na:\n- 1\n- 0.5\n- null\nc: {}\n"
 
 
 @pytest.mark.parametrize(

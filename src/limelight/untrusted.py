@@ -36,6 +36,13 @@ def read_plain(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
+def write_yaml(values: dict[str, Any]) -> str:
+    """Plain values as YAML, in their order; `read_yaml` reads them back."""
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # in C where PyYAML was built with libyaml: six times faster
+    text: str = yaml.dump(values, Dumper=dumper, sort_keys=False, allow_unicode=True)
+    return text
+
+
 def read_yaml(text: str) -> Any:
     """Parse plain values: mappings, lists, text, numbers, booleans, null. Raises `ValueError` with the line."""
     try:

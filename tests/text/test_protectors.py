@@ -207,7 +207,7 @@ PIECES = [
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_long_text_does_not_hold_up_a_protector(piece: str) -> None:
     """One that took quadratic time would need minutes for some of these."""
-    text = piece * (100_000 // len(piece))
+    text = piece * (40_000 // len(piece))
     assert found(f"{text} {{x}}").count(piece) <= len(text)
 
 

@@ -11,14 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from limelight.config.models import FAMILIES, SCORES, ModelSection, plugin_of
 from limelight.config.run import RunConfig
 from limelight.errors import UserError, shown
 from limelight.plugins import load_plugins
-from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
+from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yaml
 
 FORMAT = 2
 """Format of `config.yaml`. Format 1, which had no format key, is also read."""
@@ -61,7 +60,7 @@ def dump_config(config: RunConfig) -> str:
     """The configuration as YAML with all settings, and with the plugin that they need, if any."""
     plugin = plugin_of(getattr(config.model, "score", ""))
     values = {"format": FORMAT, **({"plugin": plugin} if plugin else {}), **config.model_dump(mode="json")}
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+    return write_yaml(values)
 
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from limelight.errors import UserError, shown
 from limelight.tokens.tokenizer import MAX_PIECES, Pieces
-from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml
+from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yaml
 
 METADATA_NAME = "tokenizer.yaml"
 FORMAT = 1
@@ -89,8 +87,7 @@ def write_stored(stored: StoredTokenizer, folder: Path) -> None:
         "reserved": list(stored.reserved),
         "sha256": hashlib.sha256(stored.model).hexdigest(),
     }
-    text = yaml.safe_dump(description, sort_keys=False, allow_unicode=True)
-    (folder / METADATA_NAME).write_text(text, encoding="utf-8")
+    (folder / METADATA_NAME).write_text(write_yaml(description), encoding="utf-8")
 
 
 def read_stored(folder: Path) -> StoredTokenizer:
