@@ -43,7 +43,7 @@ def test_sorted_text_with_many_translations_of_a_sentence_is_not_accused(seed: i
     assert checked(sorted(pairs * 4)).findings == []
 
 
-@pytest.mark.parametrize("begin", [40, 300, 900])
+@pytest.mark.parametrize("begin", [40, 900])
 def test_a_missing_target_is_found_with_its_line(begin: int, seed: int) -> None:
     pairs = invented_pairs(1200, seed)
     shifted = [(source, pairs[row + (row >= begin)][1]) for row, (source, _) in enumerate(pairs[:-1])]

@@ -317,9 +317,11 @@ def test_another_text_for_what_is_unknown_is_refused(
         SentencePieceTokenizer((folder / "spm.model").read_bytes() + field(2, surface_field), kind="bpe", reserved=[])
 
 
-def test_pieces_are_counted_before_the_library_makes_them() -> None:
-    assert count_pieces(field(1, b"") * 500_000) == 500_000
-    with pytest.raises(UserError, match="500,001 pieces; a vocabulary has between 2 and 500,000"):
+def test_pieces_are_counted_before_the_library_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("sentencepiece", "tokenizer"):
+        monkeypatch.setattr(f"limelight.tokens.{module}.MAX_PIECES", 5_000)
+    assert count_pieces(field(1, b"") * 5_000) == 5_000
+    with pytest.raises(UserError, match="5,001 pieces; a vocabulary has between 2 and 5,000"):
         SentencePieceTokenizer(field(1, b"") * 3_000_000, kind="bpe", reserved=[])
 
 

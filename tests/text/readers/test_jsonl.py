@@ -69,7 +69,7 @@ def test_what_is_no_pair_is_named(line: str, reason: str, tmp_path: Path) -> Non
 SIDE = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
 
 
-@given(st.lists(st.tuples(SIDE, SIDE)), st.booleans())
+@given(st.lists(st.tuples(SIDE, SIDE), max_size=5), st.booleans())
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, sides: list[tuple[str, str]], ascii_only: bool
 ) -> None:
