@@ -94,7 +94,7 @@ def test_another_seed_is_another_run(transformer: Whole, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("model", "stops"),
-    [("transformer", [1]), ("transformer", [4, 5]), ("transformer", [2, 2, 9]), ("recurrent", [3, 6, 7, 8, 11])],
+    [("transformer", [1, 4, 5]), ("transformer", [2, 2, 9]), ("recurrent", [3, 6, 7, 8, 11])],
 )
 def test_stopping_at_a_bound_and_going_on(model: str, stops: list[int], runs: dict[str, Whole], tmp_path: Path) -> None:
     """On and beside the updates at which is saved and validated. The end of a run (a last validation, an average, the
@@ -137,9 +137,13 @@ def test_a_rate_that_fits_a_bound_of_updates_is_the_same_after_a_kill(transforme
     assert trace_of(tmp_path / "run") != trace_of(transformer[1])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(("moment", "count"), [("update", 5), ("micro-batch", 8), ("validation", 2), ("final", 1),
-                                               ("part of a checkpoint", 3), ("snapshot", 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("moment", "count", "number"),
+    [
+        ("update", 5, signal.SIGINT), ("micro-batch", 8, signal.SIGTERM), ("validation", 2, signal.SIGINT),
+        ("final", 1, signal.SIGTERM), ("part of a checkpoint", 3, signal.SIGINT), ("snapshot", 2, signal.SIGTERM),
+    ],
+)  # fmt: skip
 def test_told_to_stop_it_saves_and_goes_on(
     moment: str, count: int, number: int, transformer: Whole, tmp_path: Path
 ) -> None:
