@@ -5,13 +5,15 @@
     python -m benchmarks.guards --data DATA --most 500      (quick)
     python -m benchmarks.guards --data DATA --only tatoeba --only multi30k
     python -m benchmarks.guards --data DATA --only dates --only amounts --only placeholders --only addresses
+    python -m benchmarks.guards --data DATA --references      (false alarms: without a model)
 
 A change counts as better or worse from half a point of chrF of its text on, and belongs to each guard that found a
 fault in the first translation. `dates`, `amounts`, `placeholders` and `addresses` are sentences of Tatoeba with these
 (`benchmarks/guard_cases.py`); addresses are not protected there. Text that is in the target language already (`kept`)
 should come back as it is. The warning `negation` is measured on references, and on references of which the negation was
-removed (`planted`). With `--dev`, everything is measured on the development parts, or parts of the training text, that
-decisions are made on.
+removed (`planted`). With `--references`, the faults of references are counted: nearly all of these are false alarms.
+With `--dev`, everything is measured on the development parts, or parts of the training text, that decisions are made
+on.
 """
 
 import random
@@ -38,6 +40,7 @@ from limelight.pipelines.translator import Translator
 from limelight.storage.layout import DEFAULT
 from limelight.text.polarity import LANGUAGES, changes_polarity
 from limelight.text.readers import read_pairs
+from limelight.text.spelling import misspelled
 
 CHANGED = 0.5
 """Points of chrF from which on a change is better or worse."""
@@ -52,6 +55,9 @@ TIMED = 300
 """Captions that are timed."""
 CLITIC = re.compile(r"(?<!\w)(?:ne |n['’])", re.IGNORECASE)
 """The first part of a French negation, which is removed with the second."""
+
+UNSEEN = ("placeholder lost", "unknown script", "uncovered", "term lost", "doubtful")
+"""Faults that no reference can have, or that are found with a model."""
 
 
 class Corpus(NamedTuple):
@@ -88,9 +94,18 @@ def main(
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Size of the beam; that of the model by default.", min=1)] = None,
     show: Annotated[int, typer.Option(help="Print this number of changes.", min=0)] = 0,
+    references: Annotated[bool, typer.Option("--references", help="Only count faults of references.")] = False,
     results: Annotated[Path, typer.Option(help="Folder for guards-NAME.json.")] = RESULTS,
 ) -> None:
     """Measure, print, write down."""
+    if references:
+        both_ways = [Direction(*each) for other in ("de", "fr") for each in (("en", other), (other, "en"))]
+        rows = [_of_references(each, show) for each in _corpora(data, both_ways, dev=dev) if each.name not in CASES]
+        print(table(list(rows[0]), [list(row.values()) for row in rows]))
+        write_result(
+            f"guards-references{'-dev' * dev}", {"benchmark": "faults of references", "rows": rows}, folder=results
+        )
+        return
     translator = load_translator(model)
     translator.threads = 1
     there = [*_corpora(data, translator.directions, dev=dev)]
@@ -160,6 +175,22 @@ def _corpora(data: Path, directions: Sequence[Direction], *, dev: bool) -> Itera
                 yield Corpus(name, direction, pairs)
                 if name == "tatoeba":
                     yield from (Corpus(case, direction, [*made(pairs, direction)]) for case, made in CASES.items())
+
+
+def _of_references(corpus: Corpus, show: int = 0) -> dict[str, Any]:
+    """How many references of a corpus have each fault that is found without a model."""
+    counts = Counter[str]()
+    for source, reference in corpus.pairs:
+        found = [
+            *guards.faults(source, reference, corpus.direction),
+            *["spelling changed"] * bool(misspelled(source, reference)),
+        ]
+        counts.update(found)
+        for name in found:
+            if counts[name] <= show:
+                print(name, source, reference, sep="\n  ")
+    named = {name: counts[name] for name in guards.SEVERITY if name not in UNSEEN}
+    return {"corpus": corpus.name, "direction": "-".join(corpus.direction), "pairs": len(corpus.pairs), **named}
 
 
 def _cut(corpus: Corpus, most: int | None) -> Corpus:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.guards import Change, _corpora, _Recorded, by_guard, without_negation
+from benchmarks.guards import Change, Corpus, _corpora, _of_references, _Recorded, by_guard, without_negation
 from limelight.config import Direction
 from limelight.decoding.request import SearchSettings
 from limelight.pipelines import guards
@@ -50,6 +50,14 @@ def test_the_faults_of_the_first_translation_are_recorded() -> None:
 )
 def test_a_negation_is_removed(language: str, text: str, shorter: str) -> None:
     assert without_negation(text, language) == shorter
+
+
+def test_faults_of_references_are_counted() -> None:
+    pairs = [("3 dogs", "4 Hunde"), ("H2O", "h2o"), ("5 dogs and H2O", "H2O und 5 Hunde"), ("3 cats", "4 Katzen")]
+    row = _of_references(Corpus("a corpus", Direction("en", "de"), pairs))
+    assert {name: count for name, count in row.items() if count} == {
+        "corpus": "a corpus", "direction": "en-de", "pairs": 4, "number lost": 2, "spelling changed": 1,
+    }  # fmt: skip
 
 
 def test_pairs_have_the_sides_of_their_direction(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from limelight.pipelines import guards
 from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation, Word
-from limelight.text import checks, kept_signs, number_changes, numbers, ordinals
+from limelight.text import checks, kept_signs, number_changes, numbers, ordinals, spelling
 from limelight.text.checks import recased
 from limelight.text.marking import annotated, has_marks, show_marks
 
@@ -182,6 +182,21 @@ def test_a_date_in_the_order_of_english_is_put_in_that_of_the_target() -> None:
     assert (found.text, found.warnings, len(asked)) == ("am 5. Mai 1987", (), 1)  # not searched again
     found, _ = translated("on the 21st", lambda *_: ["am 21st"], direction=Direction("en", "de"))
     assert (found.text, found.warnings) == ("am 21.", ())
+
+
+def test_a_code_in_another_case_is_put_back_and_a_misspelled_one_warned_of() -> None:
+    found, asked = translated("he drinks H2O", lambda *_: ["er trinkt h2O"], placeholders=True)
+    assert (found.text, found.warnings, len(asked)) == ("er trinkt H2O", (), 1)
+    found, _ = translated("he needs 5 kWh", lambda *_: ["er braucht 5 kwh"])
+    assert (found.text, found.warnings) == ("er braucht 5 kWh", ())
+    found, asked = translated("he likes LaTeX", lambda *_: ["er mag LTeX"], placeholders=True)
+    assert (found.text, found.warnings, len(asked)) == ("er mag LTeX", ("spelling changed",), 1)
+
+
+def test_a_term_of_a_glossary_may_have_another_case() -> None:
+    source = f"the {annotated('iPhone', 'IPHONE')} runs"
+    found, _ = translated(source, lambda *_: ["das IPHONE rennt"])
+    assert (found.text, found.warnings) == ("das IPHONE rennt", ())
 
 
 def test_a_lost_number_word_is_warned_of_and_left() -> None:
@@ -573,6 +588,7 @@ def test_every_fault_has_a_weight() -> None:
         *faults("twenty-one", "zwanzig", ("en", "de")),
     }
     others = {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost", "term lost"}
+    others |= {"spelling changed"}
     assert set(SEVERITY) == found | others
 
 
@@ -599,7 +615,9 @@ def test_ordinary_sentences_are_not_read_by_the_costly_checks(
         ordinals: ["_ENGLISH", "_FRENCH", "_GERMAN", "_DECADE"],
         numbers: ["number_runs", "word_values", "_QUARTER_OF_HOUR", "_hours_and_half"],
         kept_signs: ["_SIGN", "_AMOUNT"],
+        spelling: ["_TOKEN"],
     }.items():
         for name in names:
             monkeypatch.setattr(module, name, None)
     assert faults(source, output, languages) == ()
+    assert spelling.misspelled(source, output) == []

@@ -16,6 +16,7 @@ translation name the faults that the returned text has:
     date order        a date is not written as its language does, or an ordinal has the form of another language
     unit lost         a unit or a currency next to a number is missing
     emphasis lost     words between asterisks are there without them
+    spelling changed  a code or abbreviation is there with letters of another case, or with another letter
     sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
@@ -59,6 +60,7 @@ from limelight.text.numbers import lost_number_words
 from limelight.text.ordinals import keeps_ordinals
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
+from limelight.text.spelling import misspelled, put_back_spellings
 
 SEVERITY = {
     "loop": 16,
@@ -71,6 +73,7 @@ SEVERITY = {
     "number word lost": 1,
     "date order": 1,
     "unit lost": 2,
+    "spelling changed": 1,
     "sign lost": 4,
     "emphasis lost": 1,
     "unknown script": 2,
@@ -90,6 +93,7 @@ NOT_SEARCHED = frozenset(
         "number added",
         "number word lost",
         "date order",
+        "spelling changed",
         "term lost",
         "emphasis lost",
         "quotation lost",
@@ -97,8 +101,9 @@ NOT_SEARCHED = frozenset(
     }
 )
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
-where a negation belongs is not known, the form of a date is repaired in the text, and other hypotheses than one that is
-too long, has a number more, lacks emphasis or a quotation mark, or may leave out a part are no better."""
+where a negation belongs is not known, the form of a date and the case of a code are repaired in the text, and other
+hypotheses than one that is too long, has a number more, lacks emphasis or a quotation mark, or may leave out a part are
+no better."""
 DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
@@ -206,6 +211,8 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
         found = (*found, "uncovered") if share >= UNCOVERED else found
     if "sign lost" not in found and lost_parts(source, sentence.unheld(source), text):
         found = (*found, "sign lost")
+    if misspelled(sentence.text, text):
+        found = (*found, "spelling changed")
     if not all(is_used(term.strip(), text) for term in TERM.findall(sentence.text)):
         found = (*found, "term lost")
     has_capitals = not source[1:].islower()  # most do not
@@ -283,6 +290,8 @@ def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:
     if {"number lost", "date order"} & set(best.faults):
         languages = names_of(sentence.prepared.direction)
         best = _changed(sentence, best, put_back_numbers(source, best.translation.text, languages))
+    if "spelling changed" in best.faults:
+        best = _changed(sentence, best, put_back_spellings(sentence.text, best.translation.text))
     if "sign lost" in best.faults:
         parts = [*sentence.unheld(source), *find_foreign_words(source, names_of(sentence.prepared.direction))]
         if not sentence.knows_placeholders:  # words are there, in a wrong spelling

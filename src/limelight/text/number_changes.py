@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
@@ -26,6 +26,7 @@ from limelight.text.numbers import (
     is_part_of_hour,
 )
 from limelight.text.ordinals import with_ordinals
+from limelight.text.words import count_common
 
 MAX_COMPARED = 100
 """With more numbers that have no counterpart of the same value, all of these are lost, and none is put back."""
@@ -171,14 +172,9 @@ def _likeness(lost: Number, added: Number) -> int:
         return 0
     if was == now:
         return 2
-    same = _common(was, now) + _common(was[::-1], now[::-1])
+    same = count_common(was, now) + count_common(was[::-1], now[::-1])
     alike = same >= max(len(was), len(now)) - 1 or sorted(was) == sorted(now)
     return int(alike and min(len(was), len(now)) >= MIN_DIGITS)
-
-
-def _common(one: str, other: str) -> int:
-    """The number of characters with which both begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def reversed_dates(source: str, output: str, languages: tuple[str, str]) -> list[WrittenDate]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 
 _HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
@@ -93,3 +94,8 @@ def words_and_signs(text: str) -> list[str]:
 def words_of(text: str) -> list[str]:
     """The words of a text."""
     return _WORD.findall(text)
+
+
+def count_common(one: str, other: str) -> int:
+    """The number of characters with which both texts begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
