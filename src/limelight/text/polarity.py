@@ -1,7 +1,8 @@
 """Check whether a translation says the opposite: a negation that only one side has, or "must not" for "need not".
 
 The tables cover English, German and French; other languages are not checked. The check only compares words, so it can
-warn, but it cannot repair: where the negation belongs is not known.
+warn, but it cannot repair: where the negation belongs is not known. French "ne doit pas" is read as "must not"; a few
+writers mean "need not".
 """
 
 import re
@@ -39,7 +40,10 @@ LANGUAGES = {
             r"un\w{3,}|inva\w+|incom\w+|ir\w{4,}|ill\w+|dis\w+|mis\w+|non\w*|\w+less",
         ),
         tags=re.compile(r",? \w+n['’]t (?:i|you|he|she|it|we|they|there)\s?\?"),
-        forbidden=_words(r"must(?: not|n['’]t)(?! necessarily)|not (?:allowed|permitted) to"),
+        forbidden=_words(
+            r"must(?: not|n['’]t)(?! necessarily)|not (?:allowed|permitted) to",
+            r"may not(?! (?:necessarily|even|always|be|have|need|seem|look|know)\b)",  # "may not be" is a doubt
+        ),
         unneeded=_words(
             r"(?:do|does|did|will|would)(?: not|n['’]t) (?:have|need) to",
             r"need(?: not|n['’]t)|(?:has|have|had) no need to",
@@ -67,7 +71,11 @@ LANGUAGES = {
             r"in\w{3,}|im\w{3,}|ir\w{4,}|dés\w+",
         ),
         tags=re.compile(r",? n['’]est[- ]ce pas|, non\s?\?|, pas vrai"),
-        forbidden=_words(r"pas le droit|interdit\w*|défendu\w*"),  # "ne doit pas" can mean both
+        forbidden=_words(
+            r"pas le droit|interdit\w*|défendu\w*",
+            r"ne d(?:oi[st]|oivent|ev(?:ons|ez|ais|ait|ions|iez|aient|ra[is]?|rons|rez|ront))(?: \w+)? (?:pas|jamais)",
+            r"ne faut(?: \w+)? (?:pas|jamais)(?! [^.!?]{0,20}(?:souci|en faire|en vouloir)\b)",
+        ),
         unneeded=_words(r"(?:n['’]|ne )\w+ (?:pas|aucun|nul) (?:besoin|obligée?s?|nécessaire|la peine)"),
     ),
 }
