@@ -16,7 +16,7 @@ from limelight.pipelines import guards
 from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation, Word
-from limelight.text import checks, kept_signs, number_changes, numbers, ordinals, spelling
+from limelight.text import checks, kept_signs, number_changes, number_order, numbers, ordinals, spelling
 from limelight.text.checks import recased
 from limelight.text.marking import annotated, has_marks, show_marks
 
@@ -586,6 +586,7 @@ def test_every_fault_has_a_weight() -> None:
         *faults("a *b*", "a b"),
         *faults("May 5", "Mai 5", ("en", "de")),
         *faults("twenty-one", "zwanzig", ("en", "de")),
+        *faults("3 to 5", "5 bis 3", ("en", "de")),
     }
     others = {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost", "term lost"}
     others |= {"spelling changed"}
@@ -616,6 +617,7 @@ def test_ordinary_sentences_are_not_read_by_the_costly_checks(
         numbers: ["number_runs", "word_values", "_QUARTER_OF_HOUR", "_hours_and_half"],
         kept_signs: ["_SIGN", "_AMOUNT"],
         spelling: ["_TOKEN"],
+        number_order: ["_joined"],
     }.items():
         for name in names:
             monkeypatch.setattr(module, name, None)

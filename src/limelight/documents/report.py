@@ -114,7 +114,15 @@ class Journal:
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
 COPIED = "not translated"
-WARNINGS = ("negation", "number word lost", "spelling changed", "sign lost", "quotation lost", "uncovered")
+WARNINGS = (
+    "negation",
+    "numbers swapped",
+    "number word lost",
+    "spelling changed",
+    "sign lost",
+    "quotation lost",
+    "uncovered",
+)
 """Warnings that are reasons; other faults are found in the whole segment."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
 WORST = 3

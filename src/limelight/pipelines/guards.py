@@ -12,6 +12,7 @@ translation name the faults that the returned text has:
     unknown script    the vocabulary has hardly any letter of the source
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
+    numbers swapped   two numbers of a list or range are in the other order
     number word lost  a number in words is neither in words nor in digits in the output
     date order        a date is not written as its language does, or an ordinal has the form of another language
     unit lost         a unit or a currency next to a number is missing
@@ -56,6 +57,7 @@ from limelight.text.kept_signs import (
 )
 from limelight.text.marking import PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers, reversed_dates
+from limelight.text.number_order import swapped_numbers
 from limelight.text.numbers import lost_number_words
 from limelight.text.ordinals import keeps_ordinals
 from limelight.text.polarity import changes_polarity
@@ -70,6 +72,7 @@ SEVERITY = {
     "address lost": 8,
     "number lost": 4,
     "number added": 2,
+    "numbers swapped": 2,
     "number word lost": 1,
     "date order": 1,
     "unit lost": 2,
@@ -91,6 +94,7 @@ NOT_SEARCHED = frozenset(
         "negation",
         "too long",
         "number added",
+        "numbers swapped",
         "number word lost",
         "date order",
         "spelling changed",
@@ -102,8 +106,8 @@ NOT_SEARCHED = frozenset(
 )
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
 where a negation belongs is not known, the form of a date and the case of a code are repaired in the text, and other
-hypotheses than one that is too long, has a number more, lacks emphasis or a quotation mark, or may leave out a part are
-no better."""
+hypotheses than one that is too long, has a number more or two in the other order, lacks emphasis or a quotation mark,
+or may leave out a part are no better."""
 DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
@@ -273,6 +277,7 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
         "address lost": bool(checks.lost_addresses(source, output)),
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
+        "numbers swapped": swapped_numbers(source, output, languages),
         "number word lost": bool(lost_number_words(source, output, languages)),
         "date order": bool(reversed_dates(source, output, languages)) or keeps_ordinals(source, output, languages),
         "unit lost": checks.has_other_units(source, output, languages),

@@ -111,6 +111,12 @@ def word_values(text: str, language: str) -> Counter[int]:
     return found
 
 
+@cache
+def small_values(language: str) -> dict[str, int]:
+    """The words of a language for the numbers from 2 to 19 that are one word, with their values."""
+    return {word: value for value, word in enumerate(_ONES[language].split()) if value > 1 and "-" not in word}
+
+
 def roman_values(text: str) -> list[int]:
     """The values of the Roman numerals of two letters or more up to 39, which are no abbreviations or words."""
     found = (match for match in _ROMAN.finditer(text) if len(match[1] + match[2]) > 1)

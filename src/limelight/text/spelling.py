@@ -15,8 +15,9 @@ from limelight.text.words import count_common
 
 _CAPITAL, _SMALL = "A-Z\u00c0-\u00de", "a-z\u00df-\u00ff"
 _TOKEN = re.compile(r"[^\W_]+(?:-\d+(?!\w))?")
-_PART_OF_CODE = re.compile(rf"[^\W_][{_CAPITAL}]|[^\W\d_]\d|\d[^\W\d_]|[{_CAPITAL}]-\d")
-"""Every code contains one of these, most texts none."""
+_PART_OF_CODE = re.compile(rf"[{_CAPITAL}\d](?:(?<=[^\W_].)|(?<=[{_CAPITAL}]-.)|(?<=\d)(?=[^\W\d_]))")
+"""A capital or digit in a word, of which every code has one and most texts none. To begin with what is rare makes the
+search ten times as fast."""
 _CODE = re.compile(
     rf"(?:[^\W\d_]+\d\w*|\d+[^\W\d_]\w*|\w*[{_SMALL}][{_CAPITAL}]\w*|[{_CAPITAL}]{{2,5}}"
     rf"|[{_CAPITAL}]{{2,}}[{_SMALL}]+)(?:-\d+)?|[{_CAPITAL}]+-\d+"
