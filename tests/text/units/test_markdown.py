@@ -129,6 +129,26 @@ def test_text_does_not_become_markup(text: str, new: str, written: str) -> None:
     assert not list(unit.limits(new))
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("> [!WARNING]\n> This is *it*.\n", ["|This is |it|."]),
+        ("> [!NOTE] This\n> is it.\n", ["|This is it."]),
+        ("::: a\n::: b\nIt runs.\n", ["||It runs."]),
+        ("A dog\n: It runs.\n: It sleeps.\n", ["A dog|It runs.|It sleeps."]),
+        ("::: tip The dog\nIt runs\nnow.\n:::\n", ["|It runs now.|"]),
+        ("- a\n\n  :::note\n  It **runs**.\n  :::\n", ["a", "|It |runs|.|"]),
+        ("It is: so\n:smile: yes :: no\n", ["It is: so :smile: yes :: no"]),
+        (":::\n", []),
+    ],
+)
+def test_lines_with_a_meaning_stay_lines(text: str, shown: list[str]) -> None:
+    """Alerts, definitions and containers of other dialects are no markup of CommonMark."""
+    assert texts(text, ".md") == shown
+    joined = text.replace("runs\nnow", "runs now").replace("so\n:smile", "so :smile").replace("This\n> is", "This is")
+    assert translated(text, ".md").lower() == joined.lower()
+
+
 def test_markup_that_a_translation_breaks_is_found() -> None:
     (unit,) = units_of("the **dog** and [x](y)", ".md")
     opened, closed, link, end = (chr(FIRST_CODE + number) for number in range(4))

@@ -181,7 +181,9 @@ def _tag(raw: str) -> tuple[Role, str]:
 
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_REFERENCE = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]")
+_REFERENCE = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
+_LINES = re.compile(r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+")
+"""What other dialects than CommonMark have on lines of their own: containers (`:::tip`) and definitions (`: text`)."""
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _TAG_OR_CELL = re.compile(r"<(?=[A-Za-z/!?])|\|")
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
@@ -272,7 +274,7 @@ class _Block:
         place, opened = head, list[int]()
         for each in find_markup(self.source, self.environment):
             if each.begin >= place:
-                yield self.source[place : each.begin].replace("\n", " ")
+                yield from self._text_parts(place, each.begin)
                 raw = self._raw(each.begin, each.end)
                 if each.kind in ("link_open", "image_open"):
                     opened.append(each.end)
@@ -284,7 +286,15 @@ class _Block:
                     opened.pop()
                 yield Code(raw, each.role, each.name)
                 place = each.end
-        yield self.source[place:].replace("\n", " ")
+        yield from self._text_parts(place, len(self.source))
+
+    def _text_parts(self, begin: int, end: int) -> Iterator[str | Code]:
+        """The text between two places, in one line but for lines that have to stay lines."""
+        for match in _LINES.finditer(self.source, begin, end):
+            yield self.source[begin : match.start()].replace("\n", " ")
+            yield Code(self._raw(*match.span()), "break", "br")
+            begin = match.end()
+        yield self.source[begin:end].replace("\n", " ")
 
     def _raw(self, begin: int, end: int) -> str:
         """The text of the file for a part of the source."""
