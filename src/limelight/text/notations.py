@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 Role = Literal["alone", "open", "close", "sequential", "break", "space"]
 """`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
-have to keep their order; `break` for the end of a line (`<br>`) or `{{else}}`, which no sentence crosses; `space` for
-white space (`&nbsp;`), which separates words; `alone` for all others."""
+have to keep their order; `break` for the end of a line (`<br>`), `{{else}}` or `|`, which no sentence crosses; `space`
+for white space (`&nbsp;`), which separates words; `alone` for all others."""
 
 
 class Found(NamedTuple):
@@ -42,11 +42,13 @@ _TEMPLATE = re.compile(
 _VARIABLE = re.compile(
     r"(?P<sequential>\{(?:[!:][^{}\s]{0,50})?\})"  # {} {:.2f}
     r"|(?:[$%#]|(?<![\w!?.])[~^@!])?\{(?:"
-    r"\s{0,9}[\w.$@\[\]-]{0,200}\s{0,9}(?:[!:|][^{}\s]{0,50})?"  # {x} {0:.2f} ${x} %{x} #{x} ~{x} { $x }
+    r"\s{0,9}(?:[\w.$@\[\]-]|\?\.){0,200}\s{0,9}(?:[!:|][^{}\s]{0,50})?"  # {x} {0:.2f} ${x} %{x} #{x} { $x } {x?.y}
     r"|\s{0,9}[$@#/:^&>=.~`\"'-](?:[^{}]|\{[^{}]{0,200}\}){0,300}+"  # {#if x} {/if} {...x} {"x"} { -term(case: "x") }
-    r"|\s{0,9}[A-Z][A-Z_]{1,30}\([^{}()]{0,200}\)\s{0,9}"  # { NUMBER($x) }
-    r"|\s{0,9}[\w.()\[\]!]{1,60} (?:\?|[=!]==?|[<>]=?|&&|\|\||=>) [^{}]{0,200}"  # {n > 1 ? "a" : "b"}
+    r"|\s{0,9}[A-Za-z_][\w.]{0,60}\([^{}()]{0,200}\)\s{0,9}"  # { NUMBER($x) } {x.f(2)}
+    r"|\s{0,9}[\w.()\[\]!]{1,60} (?:\??\?|[=!]==?|[<>]=?|&&|\|\||=>) [^{}]{0,200}"  # {n > 1 ? "a" : "b"}
+    r"|[\w.]{1,60} [-+*/%] [\w.]{1,60}"  # {total - 1}
     r")\}"
+    r"|\$\{[!#]?\w{1,60}(?:\[[^\[\]{}]{0,60}\])?(?:[:#%/^,@=?+-][^{}]{0,200})?\}"  # ${x%.txt} ${x:-$y} ${#x[@]}
 )
 _END_OF_SECTION = re.compile(r"\{\{?/\w+(?=\})")
 _KIND = re.compile(r"\{\{|\{%|<%|\{")
@@ -79,6 +81,7 @@ _MATH = re.compile(
 
 _NAME = re.compile(
     r"(?P<shell>(?<![\w$])\$[A-Za-z_]\w*+(?:(?:->|\.|::)[A-Za-z_]\w*)*(?:\(\))?(?!\w*[$^]))"  # $name $a->b
+    r"|(?<![\w$])\$\((?:[^()]|\([^()]{0,200}\)){1,200}\)"  # $(date)
     r"|(?<![\w%])%[A-Za-z_]\w*(?:[.-]\w+)*%(?!\w)|(?<![\w%])%\d+%"  # %PATH% %1%
     r"|(?<!\w)#[A-Za-z_]\w*#(?!\w)"  # #name#
     r"|(?<![\w@])@[A-Za-z_]\w*@(?!\w)"  # @PREFIX@
@@ -115,8 +118,11 @@ _PATH = re.compile(
 )
 _BRACKET = re.compile(r"\[(?P<close>/?)(?P<name>[A-Za-z][\w-]{0,30})(?:[= ][^\[\]\n]{0,300})?\]")
 _WIKI = re.compile(r"\[\[[^\[\]|\n]{1,200}\||\]\]")
-_SIGN = re.compile(r"[-&<>=!|→←↑↓↔⇒•·](?:\s|\Z)")
-_SIGNS = re.compile(r"(?<!\S)(?:&|<|>|<=|>=|==|!=|->|<-|=>|<->|→|←|↑|↓|↔|⇒|•|·|\||\|\||&&)(?!\S)")
+_SIGN = re.compile(r"[-&<>=!|→←↑↓↔⇒•·](?:\s|\Z)|\|")
+_SIGNS = re.compile(
+    r"(?<!\S)(?:&|<|>|<=|>=|==|!=|->|<-|=>|<->|→|←|↑|↓|↔|⇒|•|·|\||\|\||&&)(?!\S)"
+    r"|(?<=[\w.!?…])\|(?=[A-Z\u00c0-\u00de{\[:])"
+)
 
 
 def find_templates(text: str) -> Iterator[Found]:
@@ -261,6 +267,8 @@ def find_brackets(text: str) -> Iterator[Found]:
 
 
 def find_signs(text: str) -> Iterator[Found]:
-    """Signs between spaces: `&`, `>`, `->`, `|`, an arrow."""
+    """Signs between spaces: `&`, `>`, `->`, an arrow; `|`, which divides the forms of a plural or the parts of a title,
+    also without spaces before a capital or a bracket."""
     if _SIGN.search(text):
-        yield from (Found(*match.span()) for match in _SIGNS.finditer(text))
+        for match in _SIGNS.finditer(text):
+            yield Found(*match.span(), "break" if match[0] == "|" else "alone")

@@ -60,7 +60,7 @@ _VOID = tuple("area base br col embed hr img input link meta param source track 
 """Elements of HTML that have no end."""
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_CONVERSION = r"[-+#0]{0,5}(?:\d{1,5}|\*)?(?:\.(?:\d{1,5}|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSpnr@]"
+_CONVERSION = r"[-+#0']{0,5}(?:\d{1,5}|\*)?(?:\.(?:\d{1,5}|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSpnr@]"
 _PRINTF = re.compile(
     rf"%(?:\([\w. -]{{1,200}}\)|\d{{1,3}}\$|<\w{{1,50}}>){_CONVERSION}"  # %(x)s %1$s %<x>d
     r"|%(?:\d{1,3}\$)?#@\w{1,100}@"  # %#@dogs@
