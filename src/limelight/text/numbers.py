@@ -18,7 +18,16 @@ from unicodedata import numeric
 
 from limelight.text.languages import normal_code
 from limelight.text.measures import CURRENCIES, SYMBOL
-from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, number_runs, roman_values, scale_of, word_values
+from limelight.text.number_words import (
+    HALVES,
+    LANGUAGES,
+    QUARTERS,
+    number_runs,
+    roman_values,
+    scale_of,
+    small_values,
+    word_values,
+)
 
 Reading = int | Fraction | tuple[int, ...]
 """What a number may mean: a quantity, or the parts of a time, a date or a score."""
@@ -405,7 +414,7 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         lost |= {each for each in roman_values(source) if not _has(each, output, second)}
     if _AND_A_HALF[first].search(lower) and not (HALVES.search(output) or _HALF_IN_DIGITS.search(output)):
         lost.add(Fraction(1, 2))
-    if any(map(lower.__contains__, _PARTS[first])) and _has_number_word(lower, first):
+    if any(map(lower.__contains__, _PARTS[first])) and not _says_small_ones(lower, output, (first, second)):
         text = _HALF_PAST[first].sub(" ", source)
         if has_quarter and _has(45, output, second):  # nine is 8:45 then
             text = _QUARTER_OF_HOUR[first].sub(lambda match: " " if match["to"] else match[0], text)
@@ -417,10 +426,17 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
     return tuple(sorted(lost))
 
 
-def _has_number_word(lower: str, language: str) -> bool:
-    """Whether a lower-cased text can have a number in words that is compared."""
-    stems = any(stem in lower for stem in _STEMS[language])
-    return stems or not _SMALL_WORDS[language].isdisjoint(_ANY_WORD.findall(lower))
+def _says_small_ones(lower: str, output: str, languages: tuple[str, str]) -> bool:
+    """Whether a lower-cased text has no larger number in words, and the output the word for each smaller one: then none
+    is lost, and the text needs not be read word by word."""
+    if any(map(lower.__contains__, _STEMS[languages[0]])):
+        return False
+    wanted = _SMALL_WORDS[languages[0]].intersection(_ANY_WORD.findall(lower))
+    if not wanted:
+        return True
+    values, there = small_values(languages[0]), small_values(languages[1])
+    said = {there.get(word) for word in _ANY_WORD.findall(output.casefold())}
+    return all(values[word] in said for word in wanted)
 
 
 def _lost_half_hours(source: str, output: str, languages: tuple[str, str]) -> set[int]:
