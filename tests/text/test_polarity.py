@@ -2,6 +2,7 @@
 
 import pytest
 
+from limelight.text import polarity
 from limelight.text.polarity import LANGUAGES, changes_polarity
 
 CHANGED = [
@@ -68,7 +69,22 @@ def test_other_languages_are_not_checked() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_patterns_match_lower_case(language: str) -> None:
     """Texts are lower-cased before they are compared."""
-    assert all(pattern.pattern.replace(r"\W", "").replace(r"\S", "").islower() for pattern in LANGUAGES[language])
+    assert all(
+        pattern.pattern.replace(r"\W", "").replace(r"\S", "").islower()
+        for pattern in LANGUAGES[language]
+        if not isinstance(pattern, tuple)
+    )
+
+
+def test_each_negation_has_one_of_its_parts() -> None:
+    for language, words in {
+        "en": "not, cannot, isn't, isn’t, no, none, nobody, no one, nothing, nowhere, never, neither, nor, without",
+        "de": "nicht, nichts, nie, niemals, niemandem, nirgends, keinen, ohne, nein, nee, weder, nix",
+        "fr": "pas, jamais, rien, aucun, sans, ni, non, ne sait, n'est",
+    }.items():
+        for word in words.split(", "):
+            assert polarity._negates(f"{word} dog", LANGUAGES[language]), word
+        assert not polarity._negates("a dog", LANGUAGES[language])
 
 
 def test_the_abbreviation_of_number_is_no_negation() -> None:

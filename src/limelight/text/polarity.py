@@ -17,6 +17,8 @@ def _words(*alternatives: str) -> re.Pattern[str]:
 class Polarity(NamedTuple):
     """Words of a language."""
 
+    parts: tuple[str, ...]
+    """What a text with a negation contains: most texts have none of these. Empty if most have one."""
     negation: re.Pattern[str]
     """Words that negate."""
     hints: re.Pattern[str]
@@ -31,6 +33,7 @@ class Polarity(NamedTuple):
 
 LANGUAGES = {
     "en": Polarity(
+        parts=("no", "n't", "n’t", "never", "neither", "without"),
         negation=_words(
             r"not|cannot|\w+n['’]t|no(?!\.? ?\d)|none|nobody|no one|nothing|nowhere|never|neither|nor|without",
         ),
@@ -50,6 +53,7 @@ LANGUAGES = {
         ),
     ),
     "de": Polarity(
+        parts=("ni", "kein", "ohne", "nein", "nee", "weder"),
         negation=_words(r"nicht|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne|nein|nee|weder|nix"),
         hints=_words(
             r"kaum|selten|wenig\w*|erst|nur|lediglich|doch|sonst|außer|trotz\w*|leer\w*|nackt\w*|frei\w*|\w*frei",
@@ -61,6 +65,7 @@ LANGUAGES = {
         unneeded=_words(r"muss\w*|müss\w*|brauch\w*"),
     ),
     "fr": Polarity(
+        parts=(),
         negation=_words(
             r"(?<!un )(?<!de )(?<!ses )(?<!mes )pas|jamais|rien|aucune?s?|personne(?= n[e'’])|sans|ni|nulle part|non",
             r"(?:ne |n['’](?!importe))(?![^.!?;]{0,40}?\bqu(?:e\b|['’]))\w*",  # ne ... que is "only"
@@ -92,7 +97,7 @@ def changes_polarity(source: str, output: str, source_language: str, target_lang
     if one is None or other is None:
         return False
     source, output = source.lower(), output.lower()
-    if not (one.negation.search(source) or other.negation.search(output)):
+    if not (_negates(source, one) or _negates(output, other)):
         return False  # most texts
     source, output = one.tags.sub(" ", _CODE.sub("", source)), other.tags.sub(" ", _CODE.sub("", output))
     in_source, in_output = one.negation.search(source), other.negation.search(output)
@@ -101,6 +106,12 @@ def changes_polarity(source: str, output: str, source_language: str, target_lang
     if in_source:
         return not other.hints.search(output)
     return bool(in_output) and not one.hints.search(source)
+
+
+def _negates(text: str, language: Polarity) -> bool:
+    """Whether a text has a word that negates. To look for its parts first takes a tenth of the time."""
+    may = not language.parts or any(map(text.__contains__, language.parts))
+    return may and language.negation.search(text) is not None
 
 
 def _is_other_modal(text: str, translation: str, one: Polarity, other: Polarity) -> bool:
