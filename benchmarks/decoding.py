@@ -14,6 +14,7 @@ medians of the ratios in a round.
 
 import gc
 import json
+import shlex
 import statistics
 import subprocess
 import sys
@@ -62,18 +63,26 @@ def main(
     name: Annotated[str, typer.Option(help="Name of the result.")] = "decoding",
     alone: Annotated[str, typer.Option(hidden=True)] = "",
     folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
-    size: Annotated[str, typer.Option(hidden=True)] = "",
+    size: Annotated[list[str] | None, typer.Option(help="Only models of these sizes: bundled, small, base.")] = None,
 ) -> None:
     """Measure, print, write down; `--alone` is one process of the measurement."""
+    if unknown := set(size or ()) - set(SIZES):
+        raise typer.BadParameter(f"there is no size {', '.join(sorted(unknown))}; there are {', '.join(SIZES)}")
+    sizes = [each for each in SIZES if not size or each in size]
     if alone and folder:
-        print(json.dumps(measure(WAYS[alone](folder), alone, SIZES[size], data)))
+        print(json.dumps(measure(WAYS[alone](folder), alone, SIZES[sizes[0]], data)))
         return
     given = {"bundled": bundled_models()[DEFAULT], "small": small, "base": base}
     ways = [way for way in WAYS if not only or way.startswith(tuple(only))]
-    found = {size: compare(size, run, data, rounds, ways) for size, run in given.items() if run is not None}
+    found = {each: compare(each, run, data, rounds, ways) for each in sizes if (run := given[each]) is not None}
+    options = [
+        f"--rounds {rounds}",
+        *(f"--only {shlex.quote(way)}" for way in only or ()),
+        *(f"--size {each}" for each in size or ()),
+    ]
     result = {
         "benchmark": "decoding beside the peers",
-        "command": f"python -m benchmarks.decoding --data DATA --small RUN --base RUN --rounds {rounds}",
+        "command": " ".join(["python -m benchmarks.decoding --data DATA --small RUN --base RUN", *options]),
         "machine": describe_machine(),
         "capabilities": describe(),
         "products": {"bf16 GFLOP/s": round(product_rate(torch.bfloat16) / 1e9)},

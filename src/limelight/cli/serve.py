@@ -10,6 +10,7 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,6 +114,8 @@ def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str,
             sys.setswitchinterval(SWITCH)
         asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
     if any(thread.name == ENGINE for thread in threading.enumerate()):
+        with suppress(OSError):
+            sys.stderr.flush()
         os._exit(0)  # it computes; when Python ends its threads, C++ code in one of them would end in a crash
 
 

@@ -57,10 +57,10 @@ def text_steps(model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int]) -
 
 
 def _steps(
-    model: Seq2Seq, features: Float[Tensor, "1 positions features"], target: Tokenizer, ids: Sequence[int], count: int
+    model: Seq2Seq, features: Float[Tensor, "1 length features"], target: Tokenizer, ids: Sequence[int], count: int
 ) -> list[dict[str, Any]]:
     """The steps that predict `ids` and the end, each with its `count` most probable tokens."""
-    log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()  # (positions, vocab)
+    log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()  # (length, vocab)
     end = model.end_id
     top = log_probabilities.topk(min(count, log_probabilities.shape[-1]), dim=-1)
     steps = []
