@@ -178,19 +178,21 @@ def _corpora(data: Path, directions: Sequence[Direction], *, dev: bool) -> Itera
 
 
 def _of_references(corpus: Corpus, show: int = 0) -> dict[str, Any]:
-    """How many references of a corpus have each fault that is found without a model."""
-    counts = Counter[str]()
-    for source, reference in corpus.pairs:
-        found = [
-            *guards.faults(source, reference, corpus.direction),
-            *["spelling changed"] * bool(misspelled(source, reference)),
-        ]
+    """How many references of a corpus have each fault that is found without a model, and the processor time of it."""
+    counts, begin = Counter[str](), time.process_time()
+    faults = [
+        [*guards.faults(*pair, corpus.direction), *["spelling changed"] * bool(misspelled(*pair))]
+        for pair in corpus.pairs
+    ]
+    microseconds = round((time.process_time() - begin) / len(faults) * 1e6)
+    for (source, reference), found in zip(corpus.pairs, faults, strict=True):
         counts.update(found)
         for name in found:
             if counts[name] <= show:
                 print(name, source, reference, sep="\n  ")
     named = {name: counts[name] for name in guards.SEVERITY if name not in UNSEEN}
-    return {"corpus": corpus.name, "direction": "-".join(corpus.direction), "pairs": len(corpus.pairs), **named}
+    what = {"corpus": corpus.name, "direction": "-".join(corpus.direction), "pairs": len(faults)}
+    return {**what, "CPU microseconds a pair": microseconds, **named}
 
 
 def _cut(corpus: Corpus, most: int | None) -> Corpus:

@@ -92,6 +92,11 @@ def decode_batch(model: Seq2Seq, requests: Sequence[Request]) -> list[list[Hypot
             numbers.append(engine.submit(request))
         except UserError as error:
             raise UserError(f"request {row}: {error}") from None
+    return found_by(engine, numbers)
+
+
+def found_by(engine: Engine, numbers: Sequence[int]) -> list[list[Hypothesis]]:
+    """The hypotheses of requests of an engine, which works until it has none left."""
     found: dict[int, list[Hypothesis]] = {}
     while engine.busy:
         for outcome in engine.step():

@@ -125,11 +125,11 @@ class Lane:
         return bool(slots)
 
     def partial(self, id: int, since: int) -> Hypothesis | None:
-        """See `Engine.partial`; None for a request of another lane."""
+        """The most probable active hypothesis of a request, from `since` on; None for one of another lane."""
         return next((self.search.partial(slot, since) for slot in self._slots_of(id)), None)
 
     def certain(self, id: int) -> tuple[int, ...]:
-        """See `Engine.certain`; empty for a request of another lane."""
+        """What the result of a request will begin with; empty for one of another lane."""
         return next(map(self.search.certain, self._slots_of(id)), ())
 
     def _slots_of(self, id: int) -> list[int]:

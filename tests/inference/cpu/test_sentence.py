@@ -21,6 +21,7 @@ from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Path, Query, Seq2Seq
 from limelight.models.transformer import SSRULayer
+from tests.decoding.decode import found_by
 from tests.models.helpers import make_model, transformer
 
 pytestmark = pytest.mark.skipif(int8_kind() is not CompiledInt8Linear, reason="needs numba and avx2")
@@ -84,14 +85,8 @@ def random_request(numbers: np.random.Generator, model: Seq2Seq) -> Request:
 @torch.inference_mode()
 def decoded(model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None) -> list[list[Hypothesis]]:
     """Together: in batches, as far as the engine wants."""
-    engine, found = Engine(model, utf8=utf8), {}
-    numbers = [engine.submit(request) for request in requests]
-    while engine.busy:
-        for outcome in engine.step():
-            if outcome.error is not None:
-                raise outcome.error
-            found[outcome.id] = outcome.hypotheses
-    return [found[number] for number in numbers]
+    engine = Engine(model, utf8=utf8)
+    return found_by(engine, [engine.submit(request) for request in requests])
 
 
 def step_by_step(
