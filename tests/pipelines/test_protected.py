@@ -24,10 +24,10 @@ from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.detection import learn_detector
 from limelight.text.glossary import Glossary, Term
+from limelight.text.icu import MAX_NESTED
 from limelight.text.marking import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
 from limelight.text.notations import Found
 from limelight.text.plan import plan_text
-from limelight.text.plurals import MAX_NESTED
 from limelight.text.protectors import DEFAULT, Protector, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 

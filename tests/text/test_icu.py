@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
+from limelight.text.icu import Apostrophes, branches
 from limelight.text.marking import placeholder
-from limelight.text.plurals import Apostrophes, branches
 from limelight.text.protectors import PROTECTORS, find_spans
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 from limelight.text.languages import normal_code
 from limelight.text.number_words import word_values
@@ -157,11 +158,12 @@ def _rows(table: str) -> Iterator[tuple[str, str]]:
         yield name, others
 
 
-def _forms(name: str, others: str) -> re.Pattern[str]:
+@cache
+def _forms(name: str) -> re.Pattern[str]:
     """Matches each form of a unit: symbols as they are, of which the shortest need a digit before them; words in any
-    case."""
+    case. Compiled when a unit is first compared: to compile all of them takes longer than most imports."""
     words, symbols = [rf"{_START}(?:{_SPELLED[name]})(?!\w)"] if name in _SPELLED else [], [name]
-    for each in others.split():
+    for each in _NAMED[name].split():
         if each.startswith("*"):
             words.append(each[1:])
         elif each.endswith(".") and each.islower():
@@ -184,7 +186,7 @@ def _forms(name: str, others: str) -> re.Pattern[str]:
     return re.compile("|".join([*found, *[rf"(?i:{'|'.join(words)})"] * bool(words)]))
 
 
-_FORMS = {name: _forms(name, others) for table in (_UNITS, _OTHERS) for name, others in _rows(table)}
+_NAMED = dict([*_rows(_UNITS), *_rows(_OTHERS)])
 _SYMBOLS = "|".join(re.escape(name) for name in sorted(dict(_rows(_UNITS)), key=len, reverse=True))
 SYMBOL = rf"(?:{_SYMBOLS})(?![\w²³/'’])"
 """A regular expression for the symbols of all units."""
@@ -280,7 +282,7 @@ def lost_units(source: str, output: str, language: str) -> tuple[str, ...]:
     return tuple(
         unit
         for unit, count in wanted.items()
-        if (there := len(_FORMS[unit].findall(output))) < count - shared or not there
+        if (there := len(_forms(unit).findall(output))) < count - shared or not there
     )
 
 
@@ -291,7 +293,7 @@ def other_units(source: str, output: str, languages: tuple[str, str]) -> tuple[s
         return ()
     has_time = _HOURS_AND_MINUTES.search(source) is not None
     found = [
-        unit for unit in units_of(output) if not (_FORMS[unit].search(source) or (has_time and unit in ("hour", "min")))
+        unit for unit in units_of(output) if not (_forms(unit).search(source) or (has_time and unit in ("hour", "min")))
     ]
     dated = {int(each) for each in _DATED.findall(source)}
     added = dict[str, set[int]]()

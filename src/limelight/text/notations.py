@@ -6,7 +6,7 @@ Each function finds the spans of one kind. `text/protectors.py` has them as prot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 Role = Literal["alone", "open", "close", "sequential", "break", "space"]
@@ -25,6 +25,15 @@ class Found(NamedTuple):
     """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
 
 
+class Protector(NamedTuple):
+    """Finds spans; they may overlap those of other protectors."""
+
+    name: str
+    find: Callable[[str], Iterable[Found]]
+
+
+CODES = "codes"
+"""The name of the protector of the codes of a unit (`units/unit.py`)."""
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`, `\\textbf{`."""
 _CODE = r"(?:[^{}]|\{[^{}]{0,200}\}){0,500}+"

@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import PurePath
 from typing import NamedTuple
-from xml.sax.saxutils import escape, quoteattr
 
 from limelight import __version__
 from limelight.errors import UserError
@@ -102,8 +102,8 @@ class PairLines:
             yield '<?xml version="1.0" encoding="UTF-8"?>'
             yield '<tmx version="1.4">'
             yield (
-                f'<header creationtool="limelight" creationtoolversion={quoteattr(__version__)} segtype="sentence" '
-                f'o-tmf="limelight" adminlang="en" srclang={quoteattr(self.languages[0])} datatype="plaintext"/>'
+                f'<header creationtool="limelight" creationtoolversion="{escape(__version__)}" segtype="sentence" '
+                f'o-tmf="limelight" adminlang="en" srclang="{escape(self.languages[0])}" datatype="plaintext"/>'
             )
             yield "<body>"
 
@@ -114,10 +114,10 @@ class PairLines:
         if self.suffix == ".jsonl":
             return json.dumps({"source": source, "target": target, **(notes or {})}, ensure_ascii=False)
         props = "".join(
-            f"<prop type={quoteattr(name)}>{_xml(str(value))}</prop>" for name, value in (notes or {}).items()
+            f'<prop type="{escape(name)}">{_xml(str(value))}</prop>' for name, value in (notes or {}).items()
         )
         sides = "".join(
-            f"<tuv xml:lang={quoteattr(language)}><seg>{_xml(text)}</seg></tuv>"
+            f'<tuv xml:lang="{escape(language)}"><seg>{_xml(text)}</seg></tuv>'
             for language, text in zip(self.languages, (source, target), strict=True)
         )
         return f"<tu>{props}{sides}</tu>"
@@ -130,4 +130,4 @@ class PairLines:
 
 
 def _xml(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(_NOT_XML.sub("\ufffd", text), quote=False)

@@ -1,12 +1,7 @@
-"""Plural forms of catalogs: how many a language has, and which one is for the number one; and plurals in ICU messages.
+"""Plural forms of catalogs: how many a language has, and which one is for the number one.
 
 The header of a PO file has them as a C expression: `nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);`. The
 expression is parsed here and not executed.
-
-    {n, plural, =0 {no file} one {# file} other {# files}}
-
-Branches of an ICU message are text, which may contain further messages; everything else is syntax. An apostrophe before
-a brace begins a quotation, and two apostrophes stand for one.
 """
 
 from __future__ import annotations
@@ -17,8 +12,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
-from limelight.text.marking import PLACEHOLDER
-from limelight.text.protectors import BRACES, pattern
 
 MAX_FORMS = 10
 MAX_EXPRESSION = 1000
@@ -163,53 +156,3 @@ class _Parser:
             if self._take(")"):
                 return found
         raise ValueError("a value is missing" if not token else f"not expected: {token!r}")
-
-
-MAX_NESTED = 6
-"""Maximum nesting depth of messages whose branches are translated."""
-_HEAD = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
-_SELECTOR = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
-_TAIL = re.compile(r"\s*\}")
-_QUOTE = re.compile(rf"'(?=[{{}}#|']|{PLACEHOLDER.pattern})")
-
-IN_BRANCHES = (pattern("#"), pattern("'[{}#|][^']*'"))
-"""Additional protectors in a branch: the number and quotations."""
-
-
-def branches(message: str) -> tuple[tuple[int, int], ...]:
-    """Begin and end of the text of each branch; empty for a message without branches, or one that is not closed."""
-    head = _HEAD.match(message)
-    place, found = head.end() if head else 0, list[tuple[int, int]]()
-    while head and (selector := _SELECTOR.match(message, place)):
-        end = _closing(message, selector.end())
-        if end < 0:
-            return ()
-        found.append((selector.end(), end))
-        place = end + 1
-    tail = _TAIL.match(message, place)
-    return tuple(found) if tail and tail.end() == len(message) else ()
-
-
-def _closing(message: str, begin: int) -> int:
-    """The place of the brace that closes the branch beginning at `begin`; -1 if there is none."""
-    depth = 1
-    for match in BRACES.finditer(message, begin):
-        depth += (match[0] == "{") - (match[0] == "}")
-        if depth == 0:
-            return match.start()
-    return -1
-
-
-class Apostrophes:
-    """How a message writes an apostrophe: doubled where it would begin a quotation, or always, as in Java."""
-
-    def __init__(self, message: str) -> None:
-        self._always = "''" in message
-
-    def read(self, branch: str) -> str:
-        """The text of a branch as people write it; quotations stay."""
-        return branch.replace("''", "'")
-
-    def write(self, marked: str) -> str:
-        """A translation, with placeholders for all that is syntax, as the text of a branch."""
-        return marked.replace("'", "''") if self._always else _QUOTE.sub("''", marked)

@@ -9,25 +9,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.text import notations
 from limelight.text.checks import ADDRESS
 from limelight.text.marking import MARK
-from limelight.text.notations import Found, Role
+from limelight.text.notations import CODES, Found, Role
+from limelight.text.notations import Protector as Protector  # exported: what makes protectors is here
 from limelight.text.number_notation import number_spans
-
-CODES = "codes"
-"""The name of the protector of the codes of a unit."""
-
-
-class Protector(NamedTuple):
-    """Finds spans; they may overlap those of other protectors."""
-
-    name: str
-    find: Callable[[str], Iterable[Found]]
-
 
 _TEMPLATE = (
     r"(?:\{\{[^{}]{0,200}\}\}|\$?\{[^{}]{0,200}\}|%\(\w{1,50}\)s|%\{\w{1,50}\}|\{%[^{}]{0,200}%\}"
@@ -109,7 +98,7 @@ def _printf_spans(text: str) -> Iterator[Found]:
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/plurals.py` finds the
+    """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the
     text in them."""
     starts = [match.start() for match in _MESSAGE.finditer(text)] if "{" in text else []
     ends, opened = dict[int, int](), list[int]()

@@ -14,9 +14,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from limelight.text.notations import Found, Role
-from limelight.text.protectors import CODES as CODES_NAME
-from limelight.text.protectors import Protector
+from limelight.text.notations import CODES as CODES_NAME
+from limelight.text.notations import Found, Protector, Role
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""
