@@ -267,7 +267,7 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
     bare = without_lost_emphasis(source, output)
     found = {
         "loop": bool(checks.find_loop(source, output)),
-        "placeholder lost": sorted(PLACEHOLDER.findall(source)) != sorted(PLACEHOLDER.findall(output)),
+        "placeholder lost": _loses_placeholders(source, output),
         "too short": checks.is_too_short(source, output) or not output.strip(),
         "too long": checks.is_too_long(source, output),
         "sign lost": bool(
@@ -286,6 +286,11 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
         "negation": changes_polarity(source, output, *languages),
     }
     return tuple(name for name, holds in found.items() if holds)
+
+
+def _loses_placeholders(source: str, output: str) -> bool:
+    ours, theirs = PLACEHOLDER.findall(source), PLACEHOLDER.findall(output)
+    return ours != theirs and sorted(ours) != sorted(theirs)
 
 
 def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:

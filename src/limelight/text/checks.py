@@ -34,6 +34,9 @@ TITLED = 0.75
 
 WORD = re.compile(r"\w+")
 LETTERS = re.compile(r"[^\W\d_]+")
+_MAY_BE_CAPITAL = re.compile("[A-ZÀ-Þ\u0100-\U0010ffff]")
+_SMALL_WORD = re.compile(r"[a-z](?<![^\W\d_].)[^\W\d_]{3}")
+"""The beginning of a word of four letters or more that is not capitalized."""
 QUOTE = re.compile(r'["„“”«»]')
 """Double quotation marks."""
 SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['’‘‹›](?!\w)")
@@ -70,7 +73,8 @@ def find_loop(source: str, output: str) -> tuple[str, ...]:
             times, place = longest_run(words, size)
             if times >= max(FEWEST_TIMES + (size == 1), 1 + longest_run(of_source, size)[0]):
                 return tuple(words[place : place + size])
-    if not any(map(_may_loop, output.split())):
+    pieces = output.split()
+    if max(map(len, pieces), default=0) < MIN_LOOP_CHARACTERS or not any(map(_may_loop, pieces)):
         return ()
     repeated = CHARACTER_LOOP.search(output)
     if repeated and len(repeated[0]) >= MIN_LOOP_CHARACTERS and repeated[1] * 6 not in source:
@@ -185,6 +189,8 @@ def _count_quotes(text: str) -> tuple[int, int]:
 def is_title(text: str) -> bool:
     """Whether a text is in title case: at least three words, of which all with four letters or more are capitalized,
     and most of the others."""
+    if _SMALL_WORD.search(text) and not _PART_OF_ADDRESS.search(text):
+        return False  # most texts
     if _count_capitals(text) < TITLED * MIN_WORDS:
         return False
     words = [word for word in LETTERS.findall(_without_addresses(text)) if word.lower() != word.upper()]
@@ -209,7 +215,8 @@ def _without_addresses(text: str) -> str:
 
 
 def _count_capitals(text: str) -> int:
-    return sum(map(str.isupper, text))
+    """The number of capitals; asking only what may be one takes less time."""
+    return sum(map(str.isupper, _MAY_BE_CAPITAL.findall(text)))
 
 
 def unknown_share(text: str, alphabet: frozenset[str]) -> float:

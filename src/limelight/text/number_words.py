@@ -96,6 +96,8 @@ _KIND = re.compile(
 )
 """Endings of German words such as "zehnminütig"."""
 _ROMAN = re.compile(r"(?<!\w)(X{0,3})(IX|IV|V?I{0,3})(?:e|ème|er|re|ère)?(?!\w)")
+_OF_ROMAN = "IVX"
+"""One of these is in each Roman numeral."""
 _ROMAN_VALUES = dict(zip(("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"), range(10), strict=True))
 
 
@@ -105,7 +107,7 @@ def word_values(text: str, language: str) -> Counter[int]:
     found = Counter[int]()
     for each in (language,) if language in LANGUAGES else LANGUAGES:
         found |= _values_in(text, each)
-    for tens, ones in _ROMAN.findall(text):
+    for tens, ones in _ROMAN.findall(text) if any(map(text.__contains__, _OF_ROMAN)) else ():
         if tens or ones:
             found[10 * len(tens) + _ROMAN_VALUES[ones]] += 1
     return found

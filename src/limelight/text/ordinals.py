@@ -16,6 +16,8 @@ _WORD = rf"[{LETTERS}]+"
 _ENGLISH = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:st|nd|rd|th)(?!\w))(?P<after>(?:[ \u00a0]{_WORD})?)")
 _ROMAN = re.compile(r"(?<!\w)([XVI]{2,})e(?!\w)")
 """A French ordinal in Roman numerals, as of a century."""
+_ENDS_OF_ROMAN = ("Ie", "Ve", "Xe")
+"""One of these is in each."""
 _FRENCH = re.compile(rf"(?<![\w.,])((?P<number>\d{{1,3}})(?:er|ère|re|e|i?ème)(?!\w))(?P<after>(?:[ \u00a0]{_WORD})?)")
 _STOP = rf"(?P<number>\d{{1,3}})\.(?=[,;]|\.(?![.\d])|[ \u00a0](?P<after>{_WORD}))"
 _GERMAN = re.compile(rf"(?<![\w.,:/-])(?:(?P<before>{_WORD})[ \u00a0])?{_STOP}")
@@ -100,7 +102,7 @@ def with_ordinals(source: str, output: str, languages: tuple[str, str]) -> str:
 
 def _without_roman(source: str, output: str, language: str) -> str:
     """A text in English or German with the French ordinals in Roman numerals of its source in digits: "XXIe"."""
-    kept = {*_ROMAN.findall(source)}
+    kept = {*_ROMAN.findall(source)} if any(map(source.__contains__, _ENDS_OF_ROMAN)) else set[str]()
 
     def written(match: re.Match[str]) -> str:
         value = str(max(word_values(match[1], "fr"), default=0))
