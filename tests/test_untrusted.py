@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limelight import untrusted
 from limelight.errors import shown
 from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml, write_yaml
 
@@ -59,9 +60,24 @@ def test_files_are_not_left_open(tmp_path: Path) -> None:
 # --- YAML ---
 
 
+@pytest.fixture(params=["libyaml", "Python"])
+def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """PyYAML may be without libyaml."""
+    if request.param == "Python":
+        monkeypatch.setattr(untrusted, "_Fast", untrusted._Plain)
+    return request.param
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+def test_what_is_plain_is_read_by_libyaml_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untrusted, "_Plain", None)
+    assert read_yaml("a: [1, ! x]\nb: 'c'") == {"a": [1, "x"], "b": "c"}
+
+
 @pytest.mark.parametrize(
     "text", ["", "a: 1\nb: [x, 0.5, true, null]\nc: {d: 'e: f'}\n", "- 1\n- é\n", "a: ! x", "? b\n: c", "a: 'x*y&z!'"]
 )
+@pytest.mark.usefixtures("loader")
 def test_plain_values_are_read_as_by_everybody(text: str) -> None:
     assert read_yaml(text) == yaml.safe_load(text)
 
@@ -96,7 +112,9 @@ def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monk
         ("a:\n  yes: 1\n  true: 2", "line 3: True is given twice"),
         ("a: " + "x" * 2001, "line 1: a value of 2,001 characters; at most 2,000 are allowed"),
         ("x" * 2001 + ": a", "at most 2,000 are allowed"),
-        ("[" * 600, "nested too deeply"),
+        ("[" * 600, "line 1: nested too deeply; at most 50 levels are allowed"),
+        ("- " * 51 + "a", "nested too deeply"),
+        ("\udc80: 1", "unacceptable character #xdc80"),
         ("a: {b: c", "line 1: expected ',' or '}'"),
         ("--- 1\n--- 2", "line 2: but found another document"),
         ("a: \x00", "unacceptable character #x0000"),
@@ -104,6 +122,7 @@ def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monk
         ("2024-13-45", "month must be in 1..12"),
     ],
 )
+@pytest.mark.usefixtures("loader")
 def test_what_is_more_than_plain_is_refused_by_line(text: str, fault: str) -> None:
     assert fault in refused(text)
 

@@ -18,6 +18,7 @@ import docx
 import pytest
 import uvicorn
 
+from limelight import child
 from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
@@ -32,6 +33,7 @@ from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
 from limelight.serving.uploads import Uploads
 from limelight.text.units.registry import Options
+from tests.forked import SUBPROCESS, Forked
 from tests.serving.helpers import Answered, Running, at_work, carrying, running, wait_until
 
 ONE = carrying()
@@ -148,6 +150,20 @@ def command_line(pid: str) -> bytes:
         return b""
 
 
+@pytest.fixture
+def forked_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processes that read documents start at once; they have imported more than the bound on their memory."""
+    start = "import sys; from limelight import child; from limelight.documents import document; document.MEMORY <<= 6"
+
+    def forked(command: list[str], **options: Any) -> Forked:
+        interpreter, _, module, factory = command
+        assert module == child.__name__
+        return Forked([interpreter, "-c", f"{start}; child.main(sys.argv[1])", factory], **options)
+
+    monkeypatch.setattr(child, "subprocess", SimpleNamespace(**{**vars(SUBPROCESS), "Popen": forked}))
+
+
+@pytest.mark.usefixtures("forked_readers")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_document_comes_back_as_the_command_line_writes_it(service: Running, suffix: str, tmp_path: Path) -> None:
     content, name = sample(suffix), f"a{suffix}"
@@ -207,6 +223,7 @@ def test_the_status_of_a_document_and_its_end(service: Running, monkeypatch: pyt
     wait_until(lambda: not children())
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_the_source_may_be_left_out(service: Running) -> None:
     answer = send(service, b"the lamp hums", source_lang="")
     assert len(fetched(service, answer.value)) > 0
@@ -277,6 +294,7 @@ def test_a_fault_of_the_reading_process_is_ours(service: Running, monkeypatch: p
     assert [line["kind"] for line in service.lines()[begun:] if line["event"] == "fault"] == ["ChildFaultError"]
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_a_document_has_the_form_of_address_that_is_asked_for() -> None:
     one, asked = carrying(), list[Any]()
 
@@ -332,6 +350,7 @@ def test_what_is_no_text_is_not_translated_as_text(service: Running, content: by
     assert (answer.status, "not supported" in answer.value["message"]) == (415, True)
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_a_name_is_never_a_path(service: Running) -> None:
     for name in ("../../etc/passwd.txt", "C:\\\\windows\\\\x.txt", "/etc/x.txt", "file"):
         answer = send(service, b"the lamp", name)
@@ -417,6 +436,7 @@ def test_what_takes_too_long_is_not_computed_again_and_a_key_pays_once(
     assert caught.value.status == 413, "it never fits"
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_the_segments_of_a_document_have_a_bound() -> None:
     with running({"one": ONE}, limits=Limits(segments=3)) as started:
         assert send(started, b"the lamp\n\nhums\n\nnow", "a.txt").status == 200

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -156,8 +157,10 @@ def test_the_share_is_the_best_of_those_that_lose_little(
     figures: dict[float, tuple[float, float]],
     share: float,
 ) -> None:
-    fixed = Fixed(figures)
+    fixed, general = Fixed(figures), SimpleNamespace(measure=lambda *_, **__: None)
     monkeypatch.setattr(mixing, "_mean", fixed.mean)
+    monkeypatch.setattr(mixing, "valid_sets", lambda *_: {"": general})
+    monkeypatch.setattr(mixing, "_change", lambda *_: mixing.Change(1, *[mixing.Scores(0.0, 0.0)] * 2))
     real = mixing._best_share
 
     def best(run, task, there, trained):
