@@ -285,7 +285,7 @@ def test_faults_of_a_file_name_the_file(tmp_path: Path) -> None:
         (b"recipe: &a [*a]", r"x\.yaml: not valid YAML: line 1: anchors and aliases"),
         (b"training: {seed: 1}\ntraining: {seed: 2}", "line 2: training is given twice"),
         (b"recipe: " + b"x" * 100_000, "cannot read the configuration: 100,008 bytes, and at most 100,000"),
-        (b"recipe: " + b"[" * 50_000, "not valid YAML: nested too deeply"),
+        (b"recipe: " + b"[" * 50_000, "not valid YAML: line 1: nested too deeply"),
         (b"training: {seed: 0x" + b"f" * 1900 + b"}", r"training\.seed: .* less than or equal to 9223372036854775808"),
     ],
 )

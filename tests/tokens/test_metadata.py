@@ -70,7 +70,7 @@ def test_a_changed_description_is_refused(change: Change, message: str, tmp_path
         (b"- a\n", "damaged: not a mapping"),
         (b"a: [", "damaged: not YAML: line 1: expected the node content"),
         (b"\xff", "damaged: not in UTF-8"),
-        (b"[" * 600, "damaged: not YAML: nested too deeply"),
+        (b"[" * 600, "damaged: not YAML: line 1: nested too deeply"),
         (b"!!python/object/apply:os.system ['true']", "damaged: not YAML: line 1: tags such as .* are not allowed"),
         (b"kind: bpe\nkind: unigram\n", "damaged: not YAML: line 2: kind is given twice"),
         (b"a" * 100_001, r"cannot be read \(100,001 bytes, and at most 100,000 are expected\)"),
