@@ -12,6 +12,7 @@ from limelight.text.kept_signs import (
     held_characters,
     lost_parts,
     put_back_signs,
+    swapped_sides,
     without_lost_emphasis,
 )
 from limelight.text.marking import placeholder
@@ -175,3 +176,24 @@ def test_adjacent_signs_are_one_span() -> None:
 )
 def test_a_lost_sign_is_put_back_at_its_place(source: str, output: str, whole: str) -> None:
     assert put_back_signs(source, output, find_signs(source)) == whole
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "signs"),
+    [
+        ("if a < b then", "wenn b < a dann", ("<",)),
+        ("if a < b then", "wenn a < b dann", ()),
+        ("if a < b and b < a", "wenn b < a und a < b", ()),
+        ("if a < b then", "wenn b > a dann", ()),  # changed, which `changed_signs` finds
+        ("go x -> y -> z.", "gehe y -> x -> z.", ("->",)),
+        ("File > Save", "Datei > Sichern", ()),
+        (f"from 5 {placeholder(0)} 3 now", f"von 3 {placeholder(0)} 5 jetzt", (placeholder(0),)),
+    ],
+)
+def test_the_sides_of_a_sign_are_not_swapped(source: str, output: str, signs: tuple[str, ...]) -> None:
+    assert swapped_sides(source, output) == signs
+
+
+def test_tabs_between_words_are_signs() -> None:
+    assert changed_signs("Name:\tTom\tAge:\t42", "Name: Tom: 42") == ("\t",)
+    assert changed_signs("\tName:\tTom\n", "Nom\u00a0:\tTom") == ()

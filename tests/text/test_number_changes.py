@@ -130,6 +130,8 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("call 030 1234 5678", "030 12345678 anrufen", []),
         ("your room is 22a", "Ihr Zimmer ist die 22", ["22a"]),
         ("He finished 2nd.", "Er war 2tou.", ["2"]),
+        ("le 1er septembre", "the 1h september", ["1"]),
+        ("pendant 1 heure", "for 1h", []),
         ("30 people", "30leute", ["30"]),
         ("It is 3:50.", "Es ist zehn nach drei.", ["3:50"]),
         ("in 21 days", "in 21 000 Tagen", ["21"]),

@@ -32,7 +32,7 @@ CASES = {
         ["{x}", "{a} {b}", "{{", "}} {{", "{%", "<% x"],
     ),
     "variables": (
-        ["{x}", "{0}", "{0:.2f}", "{user.name!r}", "{}", "${x}", "%{x}", "#{x}", "~{x}", "{x!r:>10}", "{/link}",
+        ["{x}", "{0}", "{0:.2f}", "{user.name!r}", "{}", "${x}", "%{x}", "#{x}", "~{x}", "&{x}", "{x!r:>10}", "{/link}",
          "{#if x}", "{...x}", '{"x"}', "{`x`}", "{' '}", "{ $x }", "{ -term }", '{ -term(case: "x") }',
          "{ NUMBER($x) }", '{n > 1 ? "dogs" : "dog"}', "{user.name || x}", "{a === b}",
          "{ NUMBER($x, minimumFractionDigits: 2) }", "{ $n -> [one] dog *[other] dogs }", "{n}px", "v{x}", "%{x}s",

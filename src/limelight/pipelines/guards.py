@@ -8,7 +8,7 @@ translation name the faults that the returned text has:
     too short         much of the source cannot have a counterpart
     too long          it has more than three times the characters of the source
     copied            it is equal to the source
-    negation          only one side has a negation, or one says "must not" and the other "need not"
+    negation          only one side has a negation, one says "must not" and the other "need not", or an "unless" is lost
     unknown script    the vocabulary has hardly any letter of the source
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
@@ -18,7 +18,8 @@ translation name the faults that the returned text has:
     unit lost         a unit or a currency next to a number is missing
     emphasis lost     words between asterisks are there without them
     spelling changed  a code or abbreviation is there with letters of another case, or with another letter
-    sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated
+    sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated, or the
+                      words on its sides are in the other order
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
@@ -53,6 +54,7 @@ from limelight.text.kept_signs import (
     find_signs,
     lost_parts,
     put_back_signs,
+    swapped_sides,
     without_lost_emphasis,
 )
 from limelight.text.marking import PLACEHOLDER, TERM_BEGIN, TERM_END
@@ -271,7 +273,9 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
         "too short": checks.is_too_short(source, output) or not output.strip(),
         "too long": checks.is_too_long(source, output),
         "sign lost": bool(
-            changed_signs(bare, output) or lost_parts(source, find_foreign_words(source, languages), output)
+            changed_signs(bare, output)
+            or swapped_sides(source, output)
+            or lost_parts(source, find_foreign_words(source, languages), output)
         ),
         "emphasis lost": bare != source,
         "address lost": bool(checks.lost_addresses(source, output)),

@@ -16,7 +16,7 @@ from unicodedata import category, normalize
 
 from limelight.text.foreign import alphabet_of, every_alphabet
 from limelight.text.languages import script_of
-from limelight.text.marking import MARK
+from limelight.text.marking import MARK, PLACEHOLDER
 from limelight.text.measures import CURRENCIES
 from limelight.text.words import is_unspaced
 
@@ -70,13 +70,17 @@ _UNCOMMON = rf"[^A-Za-z0-9À-ÖØ-öø-ÿ \n\u00a0{_ORDINARY}]"
 _MAY_BE_SIGN = re.compile(_UNCOMMON)
 _SIGN = re.compile(
     rf"(?={_UNCOMMON})(?:[^\w\s{_ORDINARY}{_FORMAT}\U000f0000-\U000ffffd]"
-    rf"|(?<![^\W_])[_µªº]+(?![^\W_])|(?<![^\W_])_+|_+(?![^\W_])|(?<!m)[{_RAISED}])"
+    rf"|(?<=\S)\t+(?=\S)|(?<![^\W_])[_µªº]+(?![^\W_])|(?<![^\W_])_+|_+(?![^\W_])|(?<!m)[{_RAISED}])"
 )
 """What is neither a letter, a digit nor ordinary punctuation, whose use differs between languages."""
 _OF_AMOUNTS = f"#~+<>=×±−≤≥≈%‰°¢{CURRENCIES}"
 _AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?(?:[{_OF_AMOUNTS}]|[^\W\d_]{{1,11}}\.?\s?[¢{CURRENCIES}])")
 """Signs beside numbers, which are often written in words: the checks of numbers and units compare them."""
 _OF_CODE = re.compile(r"[{}<>\[\]\\|@#~^`]")
+_SIDES = re.compile(
+    rf"(?<!\S)(\w[\w.+-]*) ([<>≤≥→←⇒⇐]|[<>]=|[-=]>|<-|{PLACEHOLDER.pattern}) (?=(\w(?:[\w.+-]*\w)?)(?![\w+-]))"
+)
+"""What is on both sides of a sign that says something else from right to left."""
 _IN_WORDS = {
     "&": re.compile(r"&|\b(?:and|und|et|u)\b", re.IGNORECASE),
     "§": re.compile(r"§|section|paragra|article", re.IGNORECASE),
@@ -234,6 +238,20 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
             changed.remove(sign)
     bounds = ((sign.search(source), forms) for sign, forms in _BOUNDS)
     return tuple(sorted(changed | {each[0].strip() for each, forms in bounds if each and not forms.search(output)}))
+
+
+def swapped_sides(source: str, output: str) -> tuple[str, ...]:
+    """The signs between words or numbers that the output has in the other order: `b < a` for `a < b`."""
+    found = _SIDES.findall(source)
+    if not found:
+        return ()
+    there = set(_SIDES.findall(output))
+    ours = set(found)
+    return tuple(
+        sign
+        for left, sign, right in found
+        if (right, sign, left) in there - ours and (left, sign, right) not in there and left != right
+    )
 
 
 def without_lost_emphasis(source: str, output: str) -> str:

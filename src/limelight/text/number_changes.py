@@ -67,6 +67,12 @@ _ENDINGS = re.compile(
     r"|bit|res?|\w{3,}ig(?:e[mnrs]?)?)"
 )
 """A number with an ending that numbers have."""
+_OF_HOURS = re.compile(
+    r"hour|hr|stund|stünd|heure|uhr|clock|\d[ \u00a0\u202f]?(?:h|[ap]\.?m)(?!\w)|\d ?h ?\d|\d[:.]\d"
+    r"|(?<!\w)(?:at|um|à) ",
+    re.IGNORECASE,
+)
+"""What a source has whose translation may write 1h."""
 MIN_DIGITS = 4
 """Numbers with fewer digits are alike only if all of these are the same."""
 
@@ -217,7 +223,12 @@ def _lost_decades(source: str, output: str, there: Sequence[Number], languages: 
 
 def _with_letters(source: str, output: str, language: str) -> list[Number]:
     """Numbers of the source that have letters behind them in the output which are no ending of a number: 2tou."""
-    glued = [match for match in _GLUED.finditer(output) if not _ENDINGS.fullmatch(match[0])]
+    hours = _OF_HOURS.search(source) is not None
+    glued = [
+        match
+        for match in _GLUED.finditer(output)
+        if not _ENDINGS.fullmatch(match[0]) or (match[0].endswith("h") and not hours and match[0][:-1].isdigit())
+    ]
     kept = {match[0] for match in _GLUED.finditer(source)} if glued else set()
     digits = {match[1] for match in glued if match[0] not in kept}
     numbers = find_numbers(source, language) if digits else []

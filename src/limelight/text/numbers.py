@@ -389,6 +389,14 @@ _AND_A_HALF = {
     "fr": re.compile(r"\bet demie?\b"),
 }
 """A half beside a whole number, in lower case."""
+_MINUS = {
+    "en": re.compile(r"\bminus (\w+)"),
+    "de": re.compile(r"\bminus (\w+)"),
+    "fr": re.compile(r"\b(?:moins|minus) (\w+)(?:[- ]\w+){0,3} degrés?\b"),  # not five to ten
+}
+"""A number below zero in words, in lower case."""
+_BELOW_ZERO = re.compile(r"minus|moins|n[eé]gati|below|under|unter|sous|dessous|[-\u2212\u2013] ?\d", re.IGNORECASE)
+_WITH_MINUS = re.compile(r"[-\u2212\u2013] ?\d")
 _HALVES = ("half", "halb", "demi")
 """What such a half contains."""
 _PART_OF_ROMAN = re.compile("[XVI]{2}")
@@ -420,12 +428,10 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         lost |= _lost_quarters(source, output, (first, second))
     if _PART_OF_ROMAN.search(source):
         lost |= {each for each in roman_values(source) if not _has(each, output, second)}
-    if (
-        any(map(lower.__contains__, _HALVES))
-        and _AND_A_HALF[first].search(lower)
-        and not (HALVES.search(output) or _HALF_IN_DIGITS.search(output))
-    ):
+    if any(map(lower.__contains__, _HALVES)) and _AND_A_HALF[first].search(lower) and not _says_half(source, output):
         lost.add(Fraction(1, 2))
+    if "minus" in lower or "moins" in lower:
+        lost |= _lost_below_zero(source, output, first)
     if any(map(lower.__contains__, _PARTS[first])) and not _says_small_ones(lower, output, (first, second)):
         text = _HALF_PAST[first].sub(" ", source)
         if has_quarter and _has(45, output, second):  # nine is 8:45 then
@@ -436,6 +442,21 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
         wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
         lost |= {each for each in wanted if not _has(each, output, second)}
     return tuple(sorted(lost))
+
+
+def _says_half(source: str, output: str) -> bool:
+    """Whether an output has a half as a word, or in digits that its source does not have already."""
+    if HALVES.search(output):
+        return True
+    return len(_HALF_IN_DIGITS.findall(output)) > len(_HALF_IN_DIGITS.findall(source))
+
+
+def _lost_below_zero(source: str, output: str, language: str) -> set[int]:
+    """The values below zero that a source has in words, if too little in the output says that they are."""
+    words = _MINUS[language].findall(source.lower())
+    if not words or len(_BELOW_ZERO.findall(output)) >= len(words) + len(_WITH_MINUS.findall(source)):
+        return set()
+    return {-max(values) for word in words if (values := word_values(word, language))}
 
 
 def _says_small_ones(lower: str, output: str, languages: tuple[str, str]) -> bool:
@@ -507,7 +528,7 @@ def _has(value: int, output: str, language: str) -> bool:
             return True
     readings = [each for number in find_numbers(output, language) for each in (*number.readings, *number.weak)]
     parts = {int(part) for each in readings for part in (each if isinstance(each, tuple) else (each,))}
-    return bool(parts & {value, 1900 + value})
+    return bool(parts & {value, 1900 + value, -value})
 
 
 def is_part_of_hour(minutes: int, text: str) -> bool:

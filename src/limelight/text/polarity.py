@@ -86,17 +86,36 @@ LANGUAGES = {
 }
 """What is compared, by language code."""
 
+_UNLESS = {"en": "unless", "de": "es sei denn", "fr": "à moins qu"}
+"""Conditions under which something else holds."""
+_EXCEPTIONS = {
+    "en": _words(
+        r"unless|except\w*|otherwise|until|till|without|before|else|only|but|long as|other than|save",
+        r"(?:if|when)\b[^,.;!?]*(?:not|n['’]t|no|never|none|nothing)",
+    ),
+    "de": _words(
+        r"es sei denn|au(?:ß|ss)er|sofern|solange|ohne|sonst|bevor|ehe|bis|nur|ausgenommen|andernfalls|erst",
+        r"(?:wenn|falls)\b[^.;!?]*(?:nicht|nichts|kein\w*|nie\w*)",
+    ),
+    "fr": _words(
+        r"à moins|sauf|sinon|tant que|sans|excepté|avant|jusqu\w*|hormis|seulement|que si|uniquement|autrement",
+        r"(?:si|s['’]ils?)\b[^,.;!?]*(?:ne|n['’]\w+|pas)",
+    ),
+}
+"""What says the same."""
 _CODE = re.compile(r"(`+)[^`]+\1")
 """Names in code, such as `None`."""
 
 
 def changes_polarity(source: str, output: str, source_language: str, target_language: str) -> bool:
     """Whether exactly one of two texts has a negation and the other has no word that could stand for it, or one says
-    "must not" and the other "need not". False for languages without a table."""
+    "must not" and the other "need not", or the output lacks an "unless". False for languages without a table."""
     one, other = LANGUAGES.get(source_language), LANGUAGES.get(target_language)
     if one is None or other is None:
         return False
     source, output = source.lower(), output.lower()
+    if _loses_exception(source, output, source_language, target_language):
+        return True
     if not (_negates(source, one) or _negates(output, other)):
         return False  # most texts
     source, output = one.tags.sub(" ", _CODE.sub("", source)), other.tags.sub(" ", _CODE.sub("", output))
@@ -108,6 +127,12 @@ def changes_polarity(source: str, output: str, source_language: str, target_lang
     return bool(in_output) and not one.hints.search(source)
 
 
+def _loses_exception(source: str, output: str, source_language: str, target_language: str) -> bool:
+    """Whether a lower-cased source has a condition such as "unless" for which its translation has no word."""
+    word = _UNLESS[source_language]
+    return word in source and not _EXCEPTIONS[target_language].search(output)
+
+
 def _negates(text: str, language: Polarity) -> bool:
     """Whether a text has a word that negates. To look for its parts first takes a tenth of the time."""
     may = not language.parts or any(map(text.__contains__, language.parts))
@@ -115,7 +140,7 @@ def _negates(text: str, language: Polarity) -> bool:
 
 
 def _is_other_modal(text: str, translation: str, one: Polarity, other: Polarity) -> bool:
-    """Whether `text` says "must not" and its translation only "need not"."""
-    if not other.unneeded.search(translation) or other.forbidden.search(translation):
+    """Whether `text` says "must not" and its translation only "need not", or this more often."""
+    if other.forbidden.search(translation) or not one.forbidden.search(text):
         return False
-    return bool(one.forbidden.search(text)) and not one.unneeded.search(text)
+    return len(other.unneeded.findall(translation)) > len(one.unneeded.findall(text))

@@ -61,7 +61,8 @@ _NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
 _MESSAGE = re.compile(
     r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time|spellout|ordinal|duration)\s*[,}]"
 )
-
+FLUENT = re.compile(r"\{\s*(?:\$?[A-Za-z][\w.-]*|[A-Z][A-Z0-9_-]*\([^{}()]{0,200}\))\s*->(?=[^{}]*\[)")
+"""The beginning of a select of Fluent: `{ $count -> [one] ...`."""
 BRACES = re.compile(r"[{}]|'[{}][^']*'")
 """Braces of ICU; what is quoted has none."""
 
@@ -98,9 +99,10 @@ def _printf_spans(text: str) -> Iterator[Found]:
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the
-    text in them."""
-    starts = [match.start() for match in _MESSAGE.finditer(text)] if "{" in text else []
+    """ICU messages such as `{n, plural, one {# file} other {# files}}`, and selects of Fluent, each as a whole;
+    `text/icu.py` finds the text in them."""
+    found = (match for kind in (_MESSAGE, FLUENT) for match in kind.finditer(text)) if "{" in text else ()
+    starts = [match.start() for match in found]
     ends, opened = dict[int, int](), list[int]()
     for brace in BRACES.finditer(text) if starts else ():
         if brace[0] == "{":
