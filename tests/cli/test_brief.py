@@ -10,12 +10,18 @@ import pytest
 pytest.importorskip("numba")
 
 ROOT = Path(__file__).parents[2]
-OPENED = """
+LONG = """
 import sys
 from limelight.storage.layout import DEFAULT
 from limelight.cli.models import Machine, open_translator
-translator = open_translator([DEFAULT], Machine(), brief=sys.argv[1] == "brief")
+translator = open_translator([DEFAULT], Machine(), brief=False)
 print(sys.modules.get("numba") is not None, type(translator.searched).__name__)
+"""
+BRIEF = """
+import sys
+from limelight.cli.app import run
+run(["translate", "--from", "en", "--to", "de", "My friends live in a big house."])
+print(sys.modules.get("numba") is not None)
 """
 
 
@@ -26,13 +32,13 @@ def run(*words: str, cache: Path) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize(("kind", "imported", "model"), [("brief", "False", ""), ("long", "True", "Compiled")])
-def test_numba_is_imported_for_long_tasks_alone(kind: str, imported: str, model: str, tmp_path: Path) -> None:
-    assert run("-c", OPENED, kind, cache=tmp_path).split() == [imported, f"{model}Transformer"]
+def test_numba_is_imported_for_long_tasks(tmp_path: Path) -> None:
+    assert run("-c", LONG, cache=tmp_path).split() == ["True", "CompiledTransformer"]
 
 
 def test_a_text_on_the_command_line_is_brief(tmp_path: Path) -> None:
     """Whatever is compiled is kept in the folder."""
-    words = ("-m", "limelight", "translate", "--from", "en", "--to", "de", "My friends live in a big house.")
-    assert run(*words, cache=tmp_path).strip()
+    translated, imported = run("-c", BRIEF, cache=tmp_path).splitlines()
+    assert translated
+    assert imported == "False"
     assert list(tmp_path.rglob("*")) == []
