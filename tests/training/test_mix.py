@@ -49,10 +49,18 @@ def tuned(parent: Path, folder: Path, count: int = 60, **data: object) -> RunCon
     )
 
 
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models of runs whose texts alone are looked at get no scores."""
+    monkeypatch.setattr(mixing, "_best_share", lambda *_: 1.0)
+    monkeypatch.setattr(mixing, "_change", lambda *_: mixing.Change(1, *[mixing.Scores(0.0, 0.0)] * 2))
+
+
 def sides(path: Path) -> set[tuple[str, str]]:
     return {(pair.source, pair.target) for pair in read_pairs([path])}
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, tmp_path: Path) -> None:
     config = tuned(parent, tmp_path)
     train(config, tmp_path / "run", quiet=True)
@@ -85,6 +93,7 @@ def test_an_epoch_draws_as_many_general_pairs_as_it_should(parent: Path, tmp_pat
     assert not any(each.tag for each in plan_replay(tuned(parent, tmp_path, replay=0.0), tmp_path / "run").data.train)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_named_general_text_is_used_instead(parent: Path, tmp_path: Path) -> None:
     general = write_pairs(tmp_path / "general.tsv", 90, first=3000)
     config = tuned(parent, tmp_path, general=(Corpus(files=(general,), source="en", target="de"),))
@@ -208,6 +217,7 @@ def test_what_was_interrupted_is_done_when_the_run_is_resumed(
     assert (tmp_path / "run/best" / ALIGNMENT).stat().st_mtime_ns == aligned, "what is there is not made again"
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_a_fine_tuned_model_of_a_fine_tuned_model_keeps_its_general_text(parent: Path, tmp_path: Path) -> None:
     train(tuned(parent, tmp_path), tmp_path / "run", quiet=True)
     copied = tmp_path / "model"
