@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.serving.pool import FEWEST, RECENT, FairQueue, QueueRate
+from limelight.serving.fair_queue import FEWEST, RECENT, FairQueue, QueueRate
 
 
 def test_one_with_many_delays_one_with_few_by_one() -> None:
@@ -21,10 +21,11 @@ def test_what_is_waiting_can_be_removed() -> None:
     for number in range(100):
         queue.put("proxy", 1, f"long {number}")
     queue.put("proxy", 2, "short")
-    assert not queue.remove("proxy", 2, "long 50")
-    assert queue.remove("proxy", 1, "long 50")
-    assert queue.remove("proxy", 2, "short")
-    assert (len(queue), queue.waiting("proxy"), queue.waiting("other")) == (99, 99, 0)
+    queue.take()
+    assert queue.remove("other", 1) == 0
+    assert queue.remove("proxy", 1) == 99
+    assert (len(queue), queue.waiting("proxy"), queue.waiting("other")) == (1, 1, 0)
+    assert (queue.take(), queue.remove("proxy", 2), len(queue)) == ("short", 0, 0)
 
 
 def test_what_is_put_back_comes_first() -> None:
@@ -76,8 +77,7 @@ def test_nobody_waits() -> None:
     with pytest.raises(IndexError):
         queue.take()
     queue.put("a", 7, 1)
-    assert queue.remove("a", 7, 1)
-    assert not queue.remove("a", 7, 1)
+    assert [queue.remove("a", 7) for _ in range(2)] == [1, 0]
     assert len(queue) == 0
     with pytest.raises(IndexError):
         queue.take()
@@ -95,7 +95,8 @@ def test_every_item_comes_once_and_in_the_order_of_its_client(moves: list[tuple[
             taken = queue.take()
             assert present[taken[0]].pop(0) == taken
         elif move == "remove" and present[client]:
-            assert queue.remove(client, 0, present[client].pop())
+            assert queue.remove(client, 0) == len(present[client])
+            present[client].clear()
         assert len(queue) == sum(map(len, present.values()))
         assert {each: queue.waiting(each) for each in present} == {each: len(of) for each, of in present.items()}
 

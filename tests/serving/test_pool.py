@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from limelight.serving import pool
+from limelight.serving.fair_queue import QueueRate
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, ReportCallback
-from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, QueueRate, Sentence
+from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, Sentence
 from limelight.serving.refusal import Refusal
 from limelight.serving.tasks import Report, Task
 
@@ -97,6 +98,50 @@ def test_results_come_in_the_order_of_the_sentences() -> None:
         assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
         assert bench.links[0].canceled() == []
         assert await bench.ask("me") == []
+
+    in_loop(main)
+
+
+def test_a_request_of_many_sentences_takes_few_turns_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reports come at one time, as those of a batch do."""
+    run, turns, found = asyncio.Handle._run, list[asyncio.Handle](), list[int]()
+
+    def counted(self: asyncio.Handle) -> None:
+        turns.append(self)
+        run(self)
+
+    async def main() -> None:
+        bench = await Bench().loaded()
+        for number in (1, 40):
+            texts = [str(each) for each in range(number)]
+            work = bench.ask("me", *texts)
+            await run_pending()
+            turns.clear()
+            bench.links[0].answer(*texts)
+            assert await work == texts
+            found.append(len(turns))
+            bench.links[0].tasks.clear()
+
+    monkeypatch.setattr(asyncio.Handle, "_run", counted)
+    in_loop(main)
+    assert found[1] <= found[0] <= 5
+
+
+def test_a_report_that_cannot_be_taken_harms_no_other() -> None:
+    def fails(*_: object) -> None:
+        raise ValueError
+
+    async def main() -> None:
+        bench = await Bench().loaded()
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        shown = asyncio.ensure_future(bench.pool.run("me", [Sentence("translate", "a")], fails))
+        other = bench.ask("other", "b")
+        await run_pending()
+        first, second = bench.links[0].tasks
+        bench.links[0].heard(Report(first.id, "partial", ["A", "A"]))
+        bench.links[0].heard(Report(second.id, "done", "B"))
+        assert await other == ["B"]
+        shown.cancel()
 
     in_loop(main)
 

@@ -8,108 +8,19 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
+from limelight.serving.fair_queue import FairQueue, QueueRate
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, ReportCallback
 from limelight.serving.refusal import Refusal, beyond, overdue, too_expensive
 from limelight.serving.tasks import Report, Task
-
-Item = TypeVar("Item")
-
-RECENT = 64
-"""Number of items from which the rate is estimated."""
-
-FEWEST = 16
-"""Minimum number of items for an estimate: a batch of several may be taken at the same time."""
-
-
-class FairQueue(Generic[Item]):
-    """Items of several clients, which take turns; a client's requests are taken in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._of: OrderedDict[str, OrderedDict[int, deque[Item]]] = OrderedDict()
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def waiting(self, client: str) -> int:
-        """How many of this client wait."""
-        return sum(map(len, self._of.get(client, {}).values()))
-
-    def ahead(self, client: str, more: int) -> int:
-        """How many items are taken before the last of so many new ones of this client."""
-        mine = self.waiting(client) + more - 1
-        others = (sum(map(len, requests.values())) for name, requests in self._of.items() if name != client)
-        return mine + sum(min(waiting, mine + 1) for waiting in others)
-
-    def put(self, client: str, request: int, item: Item) -> None:
-        """Behind the request's other items."""
-        self._of.setdefault(client, OrderedDict()).setdefault(request, deque()).append(item)
-        self._size += 1
-
-    def put_back(self, client: str, request: int, item: Item) -> None:
-        """Before the request's other items, and before the client's other requests."""
-        requests = self._of.setdefault(client, OrderedDict())
-        requests.setdefault(request, deque()).appendleft(item)
-        requests.move_to_end(request, last=False)
-        self._size += 1
-
-    def take(self) -> Item:
-        """The first item of the request whose turn it is. Raises `IndexError` when there is none."""
-        if not self._of:
-            raise IndexError("the queue is empty")
-        client, requests = next(iter(self._of.items()))
-        request, items = next(iter(requests.items()))
-        item = items.popleft()
-        self._of.move_to_end(client)
-        self._shrink(client, request)
-        return item
-
-    def remove(self, client: str, request: int, item: Item) -> bool:
-        """Take an item out of the queue; returns whether it was there."""
-        items = self._of[client].get(request) if client in self._of else None
-        if items is None or item not in items:
-            return False
-        items.remove(item)
-        self._shrink(client, request)
-        return True
-
-    def _shrink(self, client: str, request: int) -> None:
-        """One item less; nothing empty is kept."""
-        self._size -= 1
-        requests = self._of[client]
-        if not requests[request]:
-            del requests[request]
-        if not requests:
-            del self._of[client]
-
-
-class QueueRate:
-    """Estimates the rate at which items are taken from a queue while it is not empty."""
-
-    def __init__(self) -> None:
-        self._times: deque[float] = deque(maxlen=RECENT)
-
-    def taken(self, now: float) -> None:
-        """Record that an item was taken at the time `now`, in seconds."""
-        self._times.append(now)
-
-    def nothing_waits(self) -> None:
-        """Discard the recorded times: the queue is empty."""
-        self._times.clear()
-
-    def seconds(self, now: float) -> float:
-        """The mean time per item up to `now`, in seconds; 0 if fewer than `FEWEST` items were taken."""
-        if len(self._times) < FEWEST:
-            return 0.0
-        return (now - self._times[0]) / len(self._times)
-
 
 WINDOW = 64
 """Sentences that one engine has at a time of short requests, and as many of long ones: enough to fill its batch. The
@@ -155,18 +66,57 @@ class Sentence(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
+class Asked:
+    """A request on its way. It has one future for all of its sentences: one for each would cost as many callbacks."""
+
+    number: int
+    client: str
+    lane: Lane
+    done: asyncio.Future[list[Any]]
+    until: float
+    """The time (`time.monotonic`) at which it is overdue."""
+    results: list[Any]
+    """By the places of its sentences."""
+    left: int
+    """How many of them are missing."""
+    partial: Partial | None = None
+    jobs: list[Job] = field(default_factory=list)
+    begun: bool = False
+    """Whether an engine was given its first sentence."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it is answered or refused."""
+        return self.done.done()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """It gets no result, unless it is over."""
+        if not self.over:
+            self.done.set_exception(refusal)
+
+    def settle(self, place: int, report: Report) -> None:
+        """Keep a result, or refuse the request because there is none."""
+        if report.kind == "done":
+            self.results[place] = report.value
+            self.left -= 1
+            if not self.left and not self.over:
+                self.done.set_result(self.results)
+        elif report.kind == "expensive":
+            self.refuse(too_expensive(report.value))
+        elif report.kind == "refused":
+            self.refuse(Refusal(400, "invalid_request", str(report.value)))
+        else:
+            self.refuse(Refusal(500, "failed", str(report.value)))
+
+
+@dataclass(eq=False, slots=True)
 class Job:
     """A sentence on its way."""
 
     task: Task
-    client: str
-    request: int
-    """The same for all sentences of a request."""
-    lane: Lane
-    done: asyncio.Future[Any]
-    until: float
-    """The time (`time.monotonic`) at which its request is overdue."""
-    partial: Callable[[str, str, bool], None] | None = None
+    place: int
+    """In its request."""
+    request: Asked
     engine: Engine | None = None
     """Where it is decoded; None while it waits."""
     lost: int = 0
@@ -190,18 +140,48 @@ class Engine:
     def add(self, job: Job) -> None:
         """It has one more."""
         self.jobs[job.task.id] = job
-        self.counts[job.lane] += 1
+        self.counts[job.request.lane] += 1
 
     def drop(self, number: int) -> Job | None:
         """It no longer has this one; returns it, if it had it."""
         job = self.jobs.pop(number, None)
         if job is not None:
-            self.counts[job.lane] -= 1
+            self.counts[job.request.lane] -= 1
         return job
 
     def silent(self, now: float) -> float:
         """For how many seconds it owes a report."""
         return 0.0 if self.pinged is None else now - self.pinged
+
+
+class _Reports:
+    """Hands reports of other threads to the event loop. Those that come before it has turned to them are handed over
+    together: a callback for each costs more than most reports do.
+
+    Args:
+        heard: takes all of them from the queue, in the event loop.
+    """
+
+    def __init__(self, heard: Callable[[deque[Report]], None]) -> None:
+        self._loop, self._heard = asyncio.get_running_loop(), heard
+        self._come, self._called = deque[Report](), False
+
+    def __call__(self, report: Report) -> None:
+        """Called in any thread."""
+        self._come.append(report)  # before the look at `_called`, which `_hand_over` changes before it takes reports
+        if self._called:
+            return
+        self._called = True
+        with suppress(RuntimeError):  # the loop has ended; so will the engine
+            self._loop.call_soon_threadsafe(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._called = False
+        try:
+            self._heard(self._come)
+        finally:
+            if self._come:  # one report could not be taken, and the others are not lost with it
+                self._loop.call_soon(self._hand_over)
 
 
 class Pool:
@@ -295,22 +275,22 @@ class Pool:
         self._require_room(client, len(sentences), lane)
         if not sentences:
             return []
-        jobs = self._jobs(client, sentences, partial, lane)
+        request = self._asked(client, sentences, partial, lane)
         loop = asyncio.get_running_loop()
-        impatient = loop.call_later(self._patience(client), self._waited, jobs[0])
-        for job in jobs:
-            self._queues[lane].put(client, job.request, job)
+        impatient = loop.call_later(self._patience(client), self._waited, request)
+        late = loop.call_later(self._limits.deadline, self._overdue, request)
+        for job in request.jobs:
+            self._queues[lane].put(client, request.number, job)
         self._dispatch()
         try:
-            async with asyncio.timeout(self._limits.deadline):
-                return list(await asyncio.gather(*(job.done for job in jobs)))
-        except TimeoutError:
-            raise overdue(self._limits.deadline) from None
+            return await request.done
         finally:
             impatient.cancel()
-            for job in jobs:
-                self._take_back(job)
-            self._dispatch()
+            late.cancel()
+            if request.left:
+                self._take_back(request)
+                self._dispatch()
+            request.jobs.clear()  # they have the request
 
     def require_room(self, client: str, sentences: int = 1) -> None:
         """Raises `Refusal` where there is no room for so many sentences of this client."""
@@ -370,28 +350,29 @@ class Pool:
         """Seconds that a sentence of this class takes, as far as that can be told."""
         return self._rates[lane].seconds(time.monotonic())
 
-    def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, lane: Lane) -> list[Job]:
-        """A job for each sentence of a request."""
-        request, loop = next(self._numbers), asyncio.get_running_loop()
-        until = time.monotonic() + self._limits.deadline
+    def _asked(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, lane: Lane) -> Asked:
+        """A request, with a job for each sentence."""
+        until, done = time.monotonic() + self._limits.deadline, asyncio.get_running_loop().create_future()
+        size = len(sentences)
+        request = Asked(next(self._numbers), client, lane, done, until, [None] * size, left=size, partial=partial)
+        seconds, long = self._limits.seconds, lane == "long"
+        for place, sentence in enumerate(sentences):
+            task = Task(next(self._numbers), *sentence, long=long, request=request.number, seconds=seconds)
+            request.jobs.append(Job(task, place, request))
+        return request
 
-        def job(place: int, sentence: Sentence) -> Job:
-            seconds = self._limits.seconds
-            task = Task(next(self._numbers), *sentence, long=lane == "long", request=request, seconds=seconds)
-            show = None if partial is None else (lambda text, stable, whole: partial(place, text, stable, whole))
-            return Job(task, client, request, lane, loop.create_future(), until, show)
-
-        return [job(place, sentence) for place, sentence in enumerate(sentences)]
-
-    def _waited(self, job: Job) -> None:
+    def _waited(self, request: Asked) -> None:
         """Its turn has not come for too long. While there is no engine, it waits until its deadline."""
-        if job.engine is None and not job.done.done() and not job.lost and self.usable:
+        if not request.begun and self.usable:
             seconds = self._limits.queue_seconds
             message = (
                 f"this waited for {seconds:g} s and its turn had not come: try again later, or ask the operator to "
                 "raise --queue-seconds or --engines"
             )
-            job.done.set_exception(Refusal(503, "queue_timeout", message, retry_after=self.retry_after()))
+            request.refuse(Refusal(503, "queue_timeout", message, retry_after=self.retry_after()))
+
+    def _overdue(self, request: Asked) -> None:
+        request.refuse(overdue(self._limits.deadline))
 
     def _dispatch(self) -> None:
         """Give waiting sentences to the engines that have room, the emptiest first."""
@@ -399,10 +380,10 @@ class Pool:
         for lane, queue in self._queues.items():
             while len(queue) and (engine := self._emptiest(lane, now)) is not None:
                 job = queue.take()
-                if job.done.done() or job.until <= now:
+                if job.request.over or job.request.until <= now:
                     continue
                 self._rates[lane].taken(now)
-                job.engine = engine
+                job.engine, job.request.begun = engine, True
                 engine.add(job)
                 assert engine.link is not None
                 engine.link.send(job.task)
@@ -418,27 +399,19 @@ class Pool:
 
         return min(able, key=load, default=None)
 
-    def _take_back(self, job: Job) -> None:
-        """Its client has left: it leaves the queue or its engine."""
-        job.done.cancel()
-        if job.engine is None:
-            self._queues[job.lane].remove(job.client, job.request, job)
-        elif job.engine.drop(job.task.id) is not None:
-            assert job.engine.link is not None
-            job.engine.link.send(Task(job.task.id, "cancel"))
+    def _take_back(self, request: Asked) -> None:
+        """Its client has left, or its time is over: it leaves the queue and its engines."""
+        request.done.cancel()
+        self._queues[request.lane].remove(request.client, request.number)
+        for job in request.jobs:
+            if job.engine is not None and job.engine.drop(job.task.id) is not None:
+                assert job.engine.link is not None
+                job.engine.link.send(Task(job.task.id, "cancel"))
 
     def _start_engine(self) -> None:
         engine = Engine(generation=self._generation)
         self._engines.append(engine)
-        loop = asyncio.get_running_loop()
-
-        def heard(report: Report) -> None:
-            try:
-                loop.call_soon_threadsafe(self._heard, engine, report)
-            except RuntimeError:  # the loop has ended; so will the engine
-                return
-
-        engine.link = self._new_link(heard)
+        engine.link = self._new_link(_Reports(partial(self._heard, engine)))
 
     def _watch(self) -> None:
         """Ask each engine for a report, and end those that do not give it: they are in a step that does not end, or in
@@ -456,7 +429,14 @@ class Pool:
                 engine.link.kill()
         self._watching = asyncio.get_running_loop().call_later(self._interval, self._watch)
 
-    def _heard(self, engine: Engine, report: Report) -> None:
+    def _heard(self, engine: Engine, reports: deque[Report]) -> None:
+        """What an engine has reported since the last time; all of it is taken from `reports`."""
+        while reports:
+            self._take(engine, reports.popleft())
+        self._retire()
+        self._dispatch()
+
+    def _take(self, engine: Engine, report: Report) -> None:
         if report.kind == "pong":
             engine.pinged = None
         elif report.kind == "loaded":
@@ -464,24 +444,21 @@ class Pool:
         elif report.kind == "closed":
             self._closed(engine, str(report.value))
         elif (job := engine.jobs.get(report.id)) is not None:
+            show = job.request.partial
             if report.kind == "partial":
-                if job.partial is not None:
+                if show is not None:
                     text, settled = report.value
-                    job.partial(text, settled, False)
+                    show(job.place, text, settled, False)
                 return
             engine.drop(report.id)
-            if not job.done.done():
-                if job.partial is not None and report.kind == "done":
-                    job.partial(report.value["text"], report.value["text"], True)
-                _settle(job.done, report)
-            self._retire()
-        self._dispatch()
+            if show is not None and report.kind == "done" and not job.request.over:
+                show(job.place, report.value["text"], report.value["text"], True)
+            job.request.settle(job.place, report)
 
     def _loaded(self, engine: Engine, info: dict[str, Any]) -> None:
         engine.ready, self.info, self.trouble, self._ended_in_a_row = True, info, "", 0
         self.settled.set()
         self._log("engine_ready", pid=engine.link.pid if engine.link else None)
-        self._retire()
 
     def _retire(self) -> None:
         """After a reload, let the former engines end when their jobs have."""
@@ -514,23 +491,21 @@ class Pool:
 
     def _lost(self, job: Job) -> None:
         """The engine that had it has ended: it waits for another one, once."""
-        job.engine, job.lost = None, job.lost + 1
-        if job.done.done():
+        job.engine, job.lost, request = None, job.lost + 1, job.request
+        if request.over:
             return
         if job.lost <= MAX_LOST and not self.closing:
-            self._queues[job.lane].put_back(job.client, job.request, job)
+            self._queues[request.lane].put_back(request.client, request.number, job)
             return
         message = "the engines that translated this have ended: try again later"
-        job.done.set_exception(Refusal(503, "engine_ended", message, retry_after=5))
+        request.refuse(Refusal(503, "engine_ended", message, retry_after=5))
 
     def _refuse_all(self) -> None:
         """Refuse all requests that wait: the model cannot be loaded."""
         for queue in self._queues.values():
             while len(queue):
-                job = queue.take()
-                if not job.done.done():
-                    message = "the model is not available at the moment"
-                    job.done.set_exception(Refusal(503, "unavailable", message, retry_after=5))
+                message = "the model is not available at the moment"
+                queue.take().request.refuse(Refusal(503, "unavailable", message, retry_after=5))
 
     def _keep_former(self, reason: str) -> None:
         """A reload has failed: the engines that were to end stay, and those that came end. They were given nothing."""
@@ -560,15 +535,3 @@ def _weight(sentence: Sentence) -> float:
     options = sentence.options
     width = max(options.get("beam_size") or 1, options.get("n_best") or 1)
     return (len(sentence.text) + len(options.get("prefix") or "")) * max(1.0, width / WIDTH)
-
-
-def _settle(done: asyncio.Future[Any], report: Report) -> None:
-    """Hand a result, or why there is none, to who waits for it."""
-    if report.kind == "done":
-        done.set_result(report.value)
-    elif report.kind == "expensive":
-        done.set_exception(too_expensive(report.value))
-    elif report.kind == "refused":
-        done.set_exception(Refusal(400, "invalid_request", str(report.value)))
-    else:
-        done.set_exception(Refusal(500, "failed", str(report.value)))

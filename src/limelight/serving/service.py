@@ -456,6 +456,9 @@ class Service:
             for (text, place), result in zip(of_model, await pools[name].run(client.id, sentences, show), strict=True):
                 done[text][place] = result
 
+        if len(places) == 1:
+            await of(*places)  # without a task of its own
+            return done
         try:
             async with asyncio.TaskGroup() as group:
                 for name in places:
@@ -555,11 +558,9 @@ def _require_room(client: Client, ways: Sequence[Way], sentences: int) -> None:
     refusals = []
     for way in ways:
         try:
-            way.model.pool.require_room(client.id, sentences)
+            return way.model.pool.require_room(client.id, sentences)
         except Refusal as refusal:
             refusals.append(refusal)
-        else:
-            return
     if refusals:
         raise refusals[0]
 
