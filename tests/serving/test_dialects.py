@@ -267,6 +267,13 @@ def test_own_draws_the_same_for_the_same_seed(service: Running) -> None:
     assert len(others) > 1
 
 
+def test_own_refuses_a_temperature_that_no_number_of_the_model_holds(service: Running) -> None:
+    body = {"text": "dab", "model": "one", "sampling": {"seed": 3, "temperature": 1e300}}
+    answer = service.post("/api/v1/translate", body)
+    assert answer.status == 400
+    assert answer.value["error"]["message"] == "sampling.temperature: input should be less than or equal to 1000000"
+
+
 def test_own_forces_a_prefix(service: Running) -> None:
     answer = service.post("/api/v1/translate", {"text": "dab", "model": "one", "prefix": "caf"})
     assert answer.value["translations"][0]["text"].startswith("caf")

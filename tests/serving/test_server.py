@@ -12,7 +12,7 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.server import ACCEPTED_AT_A_TIME, PatientProtocol
 from tests.serving import helpers
-from tests.serving.helpers import running, table, translator, wait_until
+from tests.serving.helpers import Running, running, table, translator, wait_until
 
 
 def without_delay(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -171,3 +171,42 @@ def test_too_many_connections_are_refused_in_the_words_of_the_api() -> None:
         assert answer.headers["connection"] == "close"
         assert service.get("/api/v1/health/live").status == 200
         assert (service.counts()["rejected"], service.received()) == (1, 2)
+
+
+def status_of(service: Running, target: str, host: str = "localhost") -> int:
+    """Of a request with this target, written as it is."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        return int(connection.recv(1000).split()[1])
+
+
+def test_a_target_with_the_host_is_answered_as_one_without() -> None:
+    """RFC 9112, section 3.2.2: such a target takes precedence over the header Host."""
+    with running({"one": translator(table(1))}) as service:
+        for target in ("/health", "http://localhost/health", "HTTP://127.0.0.1:8000/health?a=b"):
+            assert status_of(service, target) == 200, target
+        assert status_of(service, "http://localhost") == status_of(service, "/")
+        assert status_of(service, "http://localhost?a=/health") == status_of(service, "/?a=/health")
+        assert status_of(service, "http://localhost/languages", host="evil.example") == 200
+        assert (
+            status_of(service, "http://evil.example/languages")
+            == status_of(service, "/languages", "evil.example")
+            == 403
+        )
+        for target in ("http:///health", "http://user@localhost/health", "ftp://localhost/health"):
+            assert status_of(service, target) == 404, target
+
+
+def test_a_body_with_two_lengths_is_refused_and_the_connection_ends() -> None:
+    """A proxy in front may go by the other one (RFC 9112, section 6.1)."""
+    head = b"POST /detect HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    body = b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /health HTTP/1.1\r\n\r\n"
+    with running({"one": translator(table(1))}) as service:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+            connection.sendall(head + body)
+            answer = b""
+            with suppress(ConnectionResetError):  # it ends with bytes that were not read
+                while more := connection.recv(1000):
+                    answer += more
+        assert b" 400 " in answer.split(b"\r\n")[0]
+        assert answer.count(b"HTTP/1.1") == 1

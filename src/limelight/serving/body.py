@@ -214,9 +214,11 @@ def _object(body: bytes) -> dict[str, Any]:
         raise bad_request("the body is not UTF-8") from None
     except RecursionError:
         raise bad_request("the JSON is nested too deeply") from None
-    except ValueError as error:
-        place = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise bad_request(f"the body is not valid JSON{place}") from None
+    except json.JSONDecodeError as error:
+        raise bad_request(f"the body is not valid JSON at line {error.lineno}, column {error.colno}") from None
+    except ValueError:  # the only other one of Python's parser
+        most = sys.get_int_max_str_digits()
+        raise bad_request(f"the JSON has a number of more than {most} digits: send a smaller one") from None
     if not isinstance(value, dict):
         raise bad_request("the body must be a JSON object: {...}")
     return value

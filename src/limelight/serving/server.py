@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -29,19 +30,21 @@ BACKLOG = 1024
 ACCEPTED_AT_A_TIME = 16
 """Connections that are accepted before what else there is to do has its turn: many that come at once would keep answers
 from clients, and sentences from engines."""
+_ABSOLUTE = re.compile(rb"https?://([^/?#@]+)((?:[/?].*)?)", re.IGNORECASE)
+"""A target with the host, as clients send it that take the service for a proxy."""
 CLOSING_SECONDS = 2.0
 """How long connections may take to end when all is answered."""
 
 
 class CountingConnection(h11.Connection):
-    """Reads HTTP, and refuses a body that comes in more than `MAX_CHUNKS` parts. h11 bounds the headers only while they
-    are incomplete; here they have their bound also if they arrive in one piece."""
+    """Reads HTTP, and refuses a body that comes in more than `MAX_CHUNKS` parts, and one with two lengths. h11 bounds
+    the headers only while they are incomplete; here they have their bound also if they arrive in one piece."""
 
     _parts = 0
 
     def next_event(self) -> Any:
-        """The next event. Raises `h11.RemoteProtocolError` if the body has too many parts, or the headers too many
-        bytes."""
+        """The next event. Raises `h11.RemoteProtocolError` if the body has too many parts or two lengths, or the
+        headers too many bytes."""
         event = super().next_event()
         if isinstance(event, h11.Data):
             self._parts += 1
@@ -51,7 +54,24 @@ class CountingConnection(h11.Connection):
             self._parts = 0
             if len(event.target) + sum(len(name) + len(value) for name, value in event.headers) > HEADER_BYTES:
                 raise h11.RemoteProtocolError("the headers have too many bytes")
+            if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                # A proxy in front may go by the other one, and take the rest of a body for the next request of
+                # somebody else (RFC 9112, section 6.1).
+                raise h11.RemoteProtocolError("the body has two lengths")
+            return in_origin_form(event)
         return event
+
+
+def in_origin_form(request: h11.Request) -> h11.Request:
+    """`GET http://host/path` as `GET /path`, which an application expects. The host is that of the target, whatever
+    the header says (RFC 9112, section 3.2.2)."""
+    found = _ABSOLUTE.fullmatch(request.target)
+    if found is None:
+        return request
+    host, place = found.groups()
+    target = place if place.startswith(b"/") else b"/" + place
+    headers = [(b"host", host), *((name, value) for name, value in request.headers if name != b"host")]
+    return h11.Request(method=request.method, target=target, headers=headers, http_version=request.http_version)
 
 
 class PatientProtocol(H11Protocol):

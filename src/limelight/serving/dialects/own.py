@@ -41,7 +41,7 @@ class Sampling(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    temperature: float = 1.0
+    temperature: float = Field(1.0, le=1e6)
     top_k: int = Field(0, ge=0, le=1_000_000)
     top_p: float = 1.0
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
