@@ -21,6 +21,7 @@ from limelight.pipelines import translator as translators
 from limelight.pipelines.codec import Part, Prepared
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
+from limelight.pipelines.sentence import leaves_out
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.detection import learn_detector
 from limelight.text.glossary import Glossary, Term
@@ -196,6 +197,19 @@ def test_any_number_of_spans() -> None:
     found = translated(text, lambda text: [text])
     assert found.text == text
     assert not found.failed
+
+
+@pytest.mark.parametrize(
+    ("output", "is_lost"), [("{0} → {1} → {2}", False), ("{0} → → {2}", True), ("→ {1} → {2}", False)]
+)
+def test_what_is_lost_between_two_signs_is_noticed(output: str, is_lost: bool) -> None:
+    (sentence,) = plan_text("Settings → Privacy → Location", DEFAULT).sentences
+    assert sentence is not None
+    marked = output.format("A", "B", "C").replace("→", placeholder(0), 1).replace("→", placeholder(1), 1)
+    assert leaves_out(sentence, marked) is is_lost
+    (adjacent,) = plan_text("a → → b", DEFAULT).sentences
+    assert adjacent is not None
+    assert not leaves_out(adjacent, adjacent.text)
 
 
 def test_text_without_words_is_not_translated() -> None:

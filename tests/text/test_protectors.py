@@ -18,7 +18,7 @@ def found(text: str, *protectors: Protector) -> list[str]:
 CASES = {
     "tags": (
         ["<b>", "</b>", "<br/>", "<br />", '<a href="x>y">', "<a href='' disabled>", "<x:y z=1>", "<!-- a <b> -->",
-         "<input checked>", "<![CDATA[x]]>", "<?php x ?>", "<!DOCTYPE html>", '<p\n class="a"\n>', '<C-x (do)="go()">',
+         "<input checked>", "<?php x ?>", "<!DOCTYPE html>", '<p\n class="a"\n>', '<C-x (do)="go()">',
          "<a {x}>", "<a %(x)s>", "<a %{x}>", "<b {{x}}>", "<b {...x}>", "<a href={x}>", "<a href={{ x }}>", "<1/>",
          '<a href="{{ x }}" {{ y }}>', "<a <%= x %>>", r'<a href=\"x\">', "<a{x}>",
          "<p class=a {% if x %}b{% endif %}>"],
@@ -261,3 +261,9 @@ def test_text_without_signs_is_not_read_by_protectors(seed: int, monkeypatch: py
         "Où va-t-il ? Nulle part…",
     ):
         assert find_spans(plain, DEFAULT) == []
+
+
+def test_a_section_of_character_data_is_a_pair_of_tags() -> None:
+    spans = find_spans("<![CDATA[a <b>c</b>]]> <!-- d -->", DEFAULT)
+    assert [each.role for each in spans] == ["open", "open", "close", "close", "alone"]
+    assert not find_spans("a ]]> b", [PROTECTORS["tags"]])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from limelight.config import Direction
@@ -20,7 +21,8 @@ from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
 from limelight.pipelines.translation import Translation, Word, joined, token_weights
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
-from limelight.text.marking import MARK, mark_number
+from limelight.text.marking import MARK, mark_number, placeholder
+from limelight.text.notations import is_sign
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.protect import Span
 from limelight.text.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory, fuzzy_match
@@ -87,6 +89,8 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
     if not (part.marked or source.spans or source.terms):
         return Found(source, tuple(Rank(Repaired(one.text, is_whole=True), one) for one in each))
     warnings = tuple(name for name in translation.warnings if name not in OF_MARKS)
+    if "uncovered" not in warnings and leaves_out(source, translation.text):
+        warnings = (*warnings, "uncovered")
     ranks = [
         Rank(
             repair(codec, source.text, source.spans, one.text, part.direction),
@@ -97,6 +101,15 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
     first = next((place for place, rank in enumerate(ranks) if rank.repaired.is_whole), 0)
     ranks.insert(0, ranks.pop(first))
     return Found(source, tuple(ranks), unused_terms(source.terms, ranks[0].repaired.text))
+
+
+def leaves_out(source: MarkedSentence, output: str) -> bool:
+    """Whether nothing is left of the words between two signs of a source: `A → → C`."""
+    signs = [placeholder(number) for number, span in enumerate(source.spans) if is_sign(span.text)]
+    return any(
+        re.search(rf"{one}\s*{other}", output) and not re.search(rf"{one}\s*{other}", source.text)
+        for one, other in pairwise(signs)
+    )
 
 
 def _with_spans(words: Sequence[Word], spans: Sequence[Span]) -> tuple[Word, ...]:

@@ -275,6 +275,11 @@ def find_brackets(text: str) -> Iterator[Found]:
         opened += 1 if opens else -1 if opened else 0
 
 
+def is_sign(text: str) -> bool:
+    """Whether a span is a sign between words, such as an arrow."""
+    return _SIGNS.fullmatch(text) is not None
+
+
 def find_signs(text: str) -> Iterator[Found]:
     """Signs between spaces: `&`, `>`, `->`, an arrow; `|`, which divides the forms of a plural or the parts of a title,
     also without spaces before a capital or a bracket."""

@@ -44,7 +44,8 @@ _CLOSING = re.compile(r"</([\w.:-]+)>")
 _NUMBERED = re.compile(r"<(?P<close>/?)(?P<name>\d{1,3})\s*(?P<empty>/?)>")
 """Tags of react-i18next."""
 _DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
-_BLOCKS = (("<!--", "-->"), ("<![CDATA[", "]]>"))
+_CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
+"""Around text of applications, which is translated."""
 _VOID = tuple("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """Elements of HTML that have no end."""
 
@@ -77,11 +78,13 @@ def _tags(text: str) -> Iterator[Found]:
     for expression in (_ANY_FLAG, _NUMBERED):
         yield from (_tag(each) for each in expression.finditer(text) if each["empty"] or each["name"] in closed)
     yield from (Found(*match.span(), name=match[0][:2]) for match in _DECLARATION.finditer(text))
-    for opening, closing in _BLOCKS:
-        begin = text.find(opening)
-        while begin >= 0 and (end := text.find(closing, begin + len(opening))) >= 0:
-            yield Found(begin, end + len(closing), name=opening)
-            begin = text.find(opening, end)
+    begin = text.find("<!--")
+    while begin >= 0 and (end := text.find("-->", begin + 4)) >= 0:
+        yield Found(begin, end + 3, name="<!--")
+        begin = text.find("<!--", end)
+    if "<![CDATA[" in text:
+        for match in _CDATA.finditer(text):
+            yield Found(*match.span(), "close" if match[0] == "]]>" else "open", "<![CDATA[")
 
 
 def _tag(match: re.Match[str]) -> Found:
