@@ -137,8 +137,8 @@ def test_any_number_of_engines_finds_the_same(
     assert searched(given, model, threads, each) == alone
 
 
-def test_the_next_search_joins_before_those_that_wait() -> None:
-    """It does not wait until all others are done."""
+def test_the_next_search_of_a_sentence_joins_after_those_that_wait_and_before_those_of_a_service() -> None:
+    """So that those of several sentences are decoded together, and so that a text of a service is complete soon."""
     seen: list[int] = []
 
     class Watching(Engine):
@@ -151,10 +151,19 @@ def test_the_next_search_joins_before_those_that_wait() -> None:
             yield Request([request.source[0] + 10 * number, 0], 3)
         return len(seen)
 
+    def working() -> list[Job]:
+        return [*jobs(given[1:]), Job([twice(given[0])], list)]
+
     given = [Request([place, 0], 3) for place in range(1, 5)]
-    working = [*jobs(given[1:]), Job([twice(given[0])], list)]
     model = random_model(7, 11)
-    run(working, lambda: Watching(model, batch_tokens=2), threads=None)
+    run(working(), lambda: Watching(model, batch_tokens=2), threads=None)
+    assert seen == [2, 3, 4, 1, 11, 21]
+    seen.clear()
+    service = Scheduler(Watching(model, batch_tokens=2))
+    for number, job in enumerate(working()):
+        service.submit(number, job)
+    while service.busy:
+        service.step()
     assert seen == [2, 3, 4, 1, -11, -21]
     engine = Engine(model, batch_tokens=2)
     numbers = [engine.submit(given[0]), engine.submit(given[1]), engine.submit(given[2], first=True)]

@@ -286,9 +286,9 @@ class Engine:
         self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
         self._device = next((weight.device.type for weight in model.parameters()), "cpu")
         self._longest = longest_sequence(model)
-        self._kinds = np.zeros(model.target_padding + 1, dtype=np.uint8)
+        self._bytes = np.full(model.target_padding + 1, -1, dtype=np.int16)
         if utf8 is not None:
-            self._kinds[: len(utf8.kinds)] = utf8.kinds
+            self._bytes[: len(utf8.values)] = utf8.values
         self._numbers = count()
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
@@ -411,7 +411,7 @@ class Engine:
             return []
         entries = [waiting.entry for waiting in taken]
         try:
-            found = self.model.search([_query(entry.request, self._kinds) for entry in entries])
+            found = self.model.search([_query(entry.request, self._bytes) for entry in entries])
         except Exception:  # the steps have the same for each that it is about
             return []
         outcomes = [
@@ -463,12 +463,12 @@ class Engine:
         return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])
 
 
-def _query(request: Request, kinds: npt.NDArray[np.uint8]) -> Query:
+def _query(request: Request, values: npt.NDArray[np.int16]) -> Query:
     """A plain request as the model takes it."""
     how = request.settings
     return Query(
         request.source, how.beam_size, how.n_best, request.limit, how.length_penalty, how.length_offset, how.patience,
-        how.prune, kinds,
+        how.prune, dict(how.rules).get("no_repeat_ngram", 0), values,
     )  # fmt: skip
 
 

@@ -240,9 +240,11 @@ class Request:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a search without rules, forced tokens, phrases, lists and samples, as compiled code does it."""
+        """Whether it is a search without forced tokens, phrases, lists, samples, and rules other than
+        `no_repeat_ngram`, as compiled code does it."""
         settings = self.settings
-        if settings.sampling is not None or settings.rules or any(self.constraints):
+        rules = {name for name, _ in settings.rules}
+        if settings.sampling is not None or rules - {"no_repeat_ngram"} or any(self.constraints):
             return False
         return not self.prefix and self.first is None and self.shortlist is None
 

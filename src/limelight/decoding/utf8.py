@@ -7,7 +7,6 @@ continue the character may follow, until it is complete; elsewhere a byte that c
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from limelight.decoding.host import Integers, Truths
 from limelight.tokens.tokenizer import Tokenizer, byte_of
@@ -28,8 +27,6 @@ class Utf8:
         """(ids,): bytes that cannot begin a character."""
         self.is_high: Truths = values >= 0x80
         """(ids,): bytes of characters with several bytes."""
-        self.kinds: npt.NDArray[np.uint8] = self.is_stray + 2 * self.is_high.astype(np.uint8)
-        """(ids,): what a compiled search knows of each id, see `Query.kinds`."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Utf8 | None":

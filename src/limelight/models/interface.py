@@ -182,8 +182,7 @@ class Ranking(ABC):
 
 
 class Query(NamedTuple):
-    """A search without constraints, forced tokens or sampling: greedy if `width` is 1, else beam. See
-    `SearchSettings`."""
+    """A search without phrases, forced tokens or sampling: greedy if `width` is 1, else beam. See `SearchSettings`."""
 
     source: Sequence[int]
     width: int
@@ -193,9 +192,10 @@ class Query(NamedTuple):
     offset: float
     patience: float
     prune: float
-    kinds: npt.NDArray[np.uint8]
-    """(target ids,): 1 for a byte that cannot begin a character, 2 for a byte of a multi-byte character, 3 for both, 0
-    for other tokens. If such bytes occur, `search` returns None."""
+    ngram: int
+    """No n-gram of so many tokens occurs twice, see `decoding/rules.py`; 0 for no such rule."""
+    bytes: npt.NDArray[np.int16]
+    """(target ids,): the byte of each token, which form valid UTF-8; -1 for other tokens."""
 
 
 class Path(NamedTuple):

@@ -1,8 +1,9 @@
 """The owner of engines: hands them the requests of jobs, and the jobs what was found.
 
 `run` works on given jobs to their end, the longest requests first. A `Scheduler` is for a service, whose jobs come and
-go: each has a budget of CPU time. In both, the next search of a sentence joins the running batch before all requests
-that wait.
+go: each has a budget of CPU time. In both, the next search of a sentence joins the running batch: of a service before
+all requests that wait, so that its text is complete soon; in `run` after them, so that those of several sentences are
+decoded together.
 
 With several engines each works in a thread of its own. Two engines with one thread each are up to 1.5 times as fast as
 one with two threads: the matrix products of a step are too small to be divided. More than a few engines wait for one
@@ -177,7 +178,7 @@ def _work(engine: Engine, shelf: Shelf, number: int, stop: Event) -> None:
                 requests.submit(job, ask)
         if not engine.busy:
             return
-        for step in requests.step():
+        for step in requests.step(first=False):
             if step.outcome.error is not None:
                 raise step.outcome.error
 
@@ -212,8 +213,9 @@ class Requests:
         if self._asked.pop(number, None) is not None:
             self._engine.cancel(number)
 
-    def step(self) -> Iterator[Step]:
-        """A step of the engine. Jobs receive what was found, and their next requests are submitted."""
+    def step(self, *, first: bool) -> Iterator[Step]:
+        """A step of the engine. Jobs receive what was found, and their next requests are submitted, `first` before
+        those that wait."""
         for outcome in self._engine.step():
             if outcome.id not in self._asked:
                 continue
@@ -223,7 +225,7 @@ class Requests:
                 if outcome.error is not None:
                     job.fail(outcome.error)
                 elif (asked := job.receive(ask, outcome.hypotheses)) is not None:
-                    following, draft = self.submit(job, asked, first=True, followed=followed), asked.request.is_draft
+                    following, draft = self.submit(job, asked, first=first, followed=followed), asked.request.is_draft
             except Exception as error:
                 job.fail(error)
             yield Step(outcome, following, draft)
@@ -316,7 +318,7 @@ class Scheduler:
         """One step of the engine."""
         began, changes, ended = self._clock(), list[Change](), dict[int, int]()
         advanced = dict[int, Running]()
-        for step in self._requests.step():
+        for step in self._requests.step(first=True):
             number = ended[step.outcome.id] = self._of.pop(step.outcome.id)
             running = advanced[number] = self._running[number]
             running.asked.remove(step.outcome.id)

@@ -4,7 +4,7 @@ A search in steps makes hundreds of calls of compiled functions, of numpy and of
 alone, and much of that of a batch, is lost between them. Here Python is entered once, and its lock is released.
 
 Each sentence is encoded when its turn comes. The decoder takes a step for all that have a slot, and the slot of one
-that is decided goes to the next one. The layers are those of `int8_layers.py`. `decoding/greedy.py` and
+that is decided goes to the next one. The layers are in `forward.py`. `decoding/greedy.py` and
 `decoding/beam.py` say what is done here, and why; results have the same bits, whatever is searched for beside them.
 What is rare is left to those searches: see `UNDECIDED`.
 """
@@ -17,24 +17,26 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.inference.cpu.attention import SHORT, attend_past, attend_places, follow_parents, rotate
+from limelight.inference.cpu.attention import SHORT, follow_parents
 from limelight.inference.cpu.best_tokens import Surveyed, find_best, find_most_probable, survey
-from limelight.inference.cpu.int8 import feed_forward, multiply, normalize, project_in, project_out, to_bytes
+from limelight.inference.cpu.forward import Past, Rows, begin, step
+from limelight.inference.cpu.int8 import Int8Rows, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
+from limelight.inference.cpu.rules import Bytes, is_forbidden
 from limelight.inference.cpu.simd import TILE, apart
-from limelight.inference.cpu.ssru import recur
-from limelight.inference.cpu.stacks import MAX_TOKENS, Network, Side, norm_at, weights_at
+from limelight.inference.cpu.stacks import MAX_TOKENS, Network
 from limelight.models.interface import Path, Query
 
 UNDECIDED = -1
-"""In place of a length: predictions are NaN, equal sums make the order ambiguous, or bytes may form invalid UTF-8."""
-STRAY, HIGH = 1, 2
-"""Kinds of bytes: see `decoding/utf8.py`."""
+"""In place of a length: predictions are NaN, equal sums make the order ambiguous, or too many of the best tokens
+are forbidden."""
 
 MAX_WIDTH = 16
 """Of a beam: with more hypotheses little of the time is lost between the calls."""
 MAX_ROWS = 64
 """So many hypotheses have slots: more do not use the products better."""
+MORE = 16
+"""So many continuations more are found for each hypothesis if too many of the best are forbidden."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -49,6 +51,8 @@ class Search(NamedTuple):
     prune: float
     at_limit: float
     n_best: int
+    ngram: int
+    """No n-gram of so many tokens occurs twice; 0 for no such rule."""
 
 
 class Tasks(NamedTuple):
@@ -64,8 +68,7 @@ class Tasks(NamedTuple):
     """1 is greedy search."""
     start: int
     end: int
-    kinds: npt.NDArray[np.uint8]
-    """(ids,): of the bytes of each token."""
+    bytes: Bytes
 
 
 class Paths(NamedTuple):
@@ -84,36 +87,6 @@ class Paths(NamedTuple):
     """(sentences, n_best): by which those that have finished are ranked."""
     totals: Doubles
     """(sentences, n_best): the log-probability of each."""
-
-
-class Past(NamedTuple):
-    """What the decoder carries from step to step: see `state.py`."""
-
-    keys: Numbers
-    """(layers, slots, width, room, heads, head_size); of a recurrent decoder its cells, as keys of one head"""
-    values: Numbers
-    ancestors: Integers
-    """(slots, width, room)"""
-    ages: Integers
-    """(slots,)"""
-    memory: Numbers
-    """(layers, slots * longest, keys and values of all heads)"""
-    places: Integers
-    """(slots, longest): where the positions of each source stand in `memory`."""
-    lengths: Integers
-    """(slots,): of the sources."""
-
-
-class Rows(NamedTuple):
-    """The active hypotheses of all slots, one after the other."""
-
-    slots: Integers
-    ids: Integers
-    """The last token of each."""
-    before: Numbers
-    """The log-probability of each."""
-    firsts: Integers
-    """(slots + 1,): where those of each slot begin."""
 
 
 class Beam(NamedTuple):
@@ -135,98 +108,6 @@ Found = tuple[Numbers, Numbers, Integers]
 """The results of `find_best`: (slots, rank) each."""
 Candidates = tuple[Doubles, Integers, Integers]
 """What hypotheses may be continued with, best first: log-probability, parent, token."""
-
-
-@compiled
-def _embed(side: Side, token: int, place: int, row: Numbers) -> None:
-    """What the first layer reads of a token."""
-    embedded, scale = side.embedding[token], np.float32(side.scale)
-    if len(side.positions):
-        position = side.positions[place]
-        for index in range(len(row)):
-            row[index] = embedded[index] * scale + position[index]
-    else:
-        for index in range(len(row)):
-            row[index] = embedded[index] * scale
-
-
-@expanded
-def _encode(network: Network, source: Integers, places: Integers) -> Numbers:
-    """The output of the encoder: (source, model)."""
-    heads, head_size, value_size, activation, _ = network.sizes
-    hidden = np.empty((len(source), network.source.embedding.shape[1]), dtype=np.float32)
-    for row in range(len(source)):
-        _embed(network.source, source[row], row, hidden[row])
-    inner, outer = heads * head_size, heads * value_size
-    stride = 2 * inner + outer
-    joint, context = np.empty((len(source), stride), np.float32), np.empty((len(source), outer), np.float32)
-    sizes = heads, head_size, value_size, stride, stride, inner, 2 * inner
-    attention, feed = network.encoder_attention, network.encoder_network
-    for layer in range(len(attention.first.values)):
-        norm = norm_at(attention.norm, layer)
-        project_in(hidden, norm, weights_at(attention.first, layer), joint)
-        if len(network.source.turns):
-            rotate(joint, network.source.turns[: len(source)], heads)
-        for row in range(len(source)):
-            attend_places(joint, row * stride, joint, joint, places, sizes, context, row * outer)
-        project_out(context, weights_at(attention.last, layer), norm, hidden)
-        first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
-        feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)
-    if network.source.norm.first:
-        normalize(hidden, network.source.norm, hidden)
-    return hidden
-
-
-@partial(compiled, apart=True)
-def _begin(network: Network, source: Integers, slot: int, past: Past) -> None:
-    """Read a source into a slot."""
-    apart()
-    count, first = len(source), past.places[slot, 0]
-    features = _encode(network, source, np.arange(count))
-    for layer in range(len(past.memory)):
-        multiply(features, weights_at(network.memory, layer), past.memory[layer, first : first + count])
-    past.lengths[slot], past.ages[slot] = count, 0
-
-
-@expanded
-def _step(network: Network, rows: Rows, past: Past) -> Numbers:
-    """The output of the decoder for one more position of these hypotheses: (rows, model)."""
-    heads, head_size, value_size, activation, cell = network.sizes
-    count, inner, outer = len(rows.ids), heads * head_size, heads * value_size
-    hidden = np.empty((count, network.target.embedding.shape[1]), np.float32)
-    for row in range(count):
-        _embed(network.target, rows.ids[row], past.ages[rows.slots[row]], hidden[row])
-    joint, queries = np.empty((count, 2 * inner + outer), np.float32), np.empty((count, inner), np.float32)
-    context = np.empty((count, outer), np.float32)
-    sizes = heads, head_size, value_size, inner + outer, inner + outer, 0, inner
-    attention, cross, feed = network.decoder_attention, network.cross_attention, network.decoder_network
-    for layer in range(len(attention.first.values)):
-        norm, first = norm_at(attention.norm, layer), weights_at(attention.first, layer)
-        if cell > 0:
-            recur(hidden, norm, first, rows.firsts, past.keys[layer], past.ancestors, past.ages)
-        else:
-            project_in(hidden, norm, first, joint)
-            if len(network.target.turns):
-                for row in range(count):
-                    age = past.ages[rows.slots[row]]
-                    rotate(joint[row : row + 1], network.target.turns[age : age + 1], heads)
-            attend_past(joint, rows.firsts, past.keys[layer], past.values[layer], past.ancestors, past.ages, context)
-            project_out(context, weights_at(attention.last, layer), norm, hidden)
-        norm = norm_at(cross.norm, layer)
-        project_in(hidden, norm, weights_at(cross.first, layer), queries)
-        memory = past.memory[layer]
-        for row in range(count):
-            slot = rows.slots[row]
-            places = past.places[slot, : past.lengths[slot]]
-            attend_places(queries, row * inner, memory, memory, places, sizes, context, row * outer)
-        project_out(context, weights_at(cross.last, layer), norm, hidden)
-        first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
-        feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)
-    if network.target.norm.first:
-        normalize(hidden, network.target.norm, hidden)
-    for slot in range(len(past.ages)):
-        past.ages[slot] += 1
-    return hidden
 
 
 @compiled
@@ -349,10 +230,11 @@ def _gather(beam: Beam, taken: Integers) -> Rows:
 
 
 @expanded
-def _rank(network: Network, rows: Rows, past: Past, surveyed: Surveyed, best: Found) -> bool:
-    """What the hypotheses of each slot are continued with, best first; returns False if predictions are NaN."""
+def _rank(network: Network, rows: Rows, past: Past, surveyed: Surveyed, best: Found) -> tuple[Int8Rows, bool]:
+    """What the hypotheses of each slot are continued with, best first. Returns the features of all rows, and whether no
+    prediction is NaN."""
     output, count, sound = network.output, len(rows.ids), True
-    given, surveyed = to_bytes(_step(network, rows, past), output), (surveyed[0][:count], surveyed[1][:count])
+    given, surveyed = to_bytes(step(network, rows, past), output), (surveyed[0][:count], surveyed[1][:count])
     survey(given, output, surveyed)
     for row in range(count):
         sound &= not math.isnan(surveyed[1][row])
@@ -360,32 +242,55 @@ def _rank(network: Network, rows: Rows, past: Past, surveyed: Surveyed, best: Fo
     if sound and sums.shape[1] == 1:
         find_most_probable(given, output, surveyed, rows.ids, rows.before)
         for row in range(count):
-            indices[rows.slots[row], 0], gained[rows.slots[row], 0] = rows.ids[row], rows.before[row]
+            slot = rows.slots[row]
+            indices[slot, 0], sums[slot, 0], gained[slot, 0] = rows.ids[row], rows.before[row], rows.before[row]
     elif sound:
         for slot in range(sums.shape[0]):
             for number in range(sums.shape[1]):
                 sums[slot, number] = gained[slot, number] = -np.inf
                 indices[slot, number] = 0
         find_best(given, output, surveyed, rows.before, rows.firsts, best)
-    return sound
+    return given, sound
+
+
+@compiled
+def _rank_more(network: Network, given: Int8Rows, rows: Rows, surveyed: Surveyed, slot: int, width: int) -> Found:
+    """The same for one slot, with more continuations."""
+    most = 2 * width + 1 + MORE * width
+    best = (
+        np.full((1, most), -np.inf, np.float32),
+        np.full((1, most), -np.inf, np.float32),
+        np.zeros((1, most), np.int64),
+    )
+    before = rows.before if width > 1 else np.zeros_like(rows.before)  # greedy search has the latest there
+    find_best(given, network.output, surveyed, before, rows.firsts[slot : slot + 2], best)
+    return best[0][0], best[1][0], best[2][0]
 
 
 @expanded
 def _choose(
-    tasks: Tasks, beam: Beam, sums: Numbers, gained: Numbers, indices: Integers, classes: int, found: Candidates
+    tasks: Tasks, beam: Beam, before: Integers, position: int, ngram: int, best: Found, classes: int, found: Candidates
 ) -> bool:
-    """(1) and (2): what the hypotheses of a slot are continued with, best first; returns whether that is certain."""
+    """(1) and (2): what the hypotheses of a slot are continued with, best first; returns whether that is certain.
+    `before` are their tokens so far, (width, limit + 1), of which no n-gram occurs again."""
+    sums, gained, indices = best
     scores, parents, ids = found
-    certain = True
-    for number in range(len(ids)):
-        parents[number], ids[number] = indices[number] // classes, indices[number] % classes
-        scores[number] = np.float64(gained[number]) + beam.log_probabilities[parents[number]]
-        if tasks.width > 1 and sums[number] > -np.inf:
-            certain &= sums[number] != sums[number + 1]
-        certain &= tasks.kinds[ids[number]] & STRAY == 0
-    for token in beam.ids:
-        certain &= tasks.kinds[token] & HIGH == 0
-    return certain
+    certain, number, forbidden = True, 0, 0
+    for rank in range(len(sums)):
+        parent, token = indices[rank] // classes, indices[rank] % classes
+        if number == len(ids):
+            break
+        is_possible = sums[rank] > -np.inf
+        if is_possible and len(sums) > len(ids):
+            certain &= rank + 1 < len(sums) and sums[rank] != sums[rank + 1]
+        if is_possible and is_forbidden(before[parent], position, token, ngram, tasks.bytes):
+            forbidden += 1
+        else:
+            certain &= is_possible or forbidden == 0
+            parents[number], ids[number] = parent, token
+            scores[number] = np.float64(gained[rank]) + beam.log_probabilities[parent]
+            number += 1
+    return certain and number == len(ids)
 
 
 @expanded
@@ -438,7 +343,7 @@ def _leave(search: Search, beam: Beam, paths: Paths) -> None:
 def _search_of(tasks: Tasks, sentence: int) -> Search:
     """The settings of a sentence."""
     given = tasks.searches[sentence]
-    return Search(int(given[0]), given[1], given[2], given[3], given[4], given[5], int(given[6]))
+    return Search(int(given[0]), given[1], given[2], given[3], given[4], given[5], int(given[6]), int(given[7]))
 
 
 @compiled
@@ -459,7 +364,7 @@ def _paths_of(paths: Paths, sentence: int) -> Paths:
 @expanded
 def _enter(network: Network, tasks: Tasks, past: Past, beam: Beam, slot: int, sentence: int) -> None:
     """Begin the search of a sentence in a slot."""
-    _begin(network, tasks.sources[tasks.firsts[sentence] : tasks.firsts[sentence + 1]], slot, past)
+    begin(network, tasks.sources[tasks.firsts[sentence] : tasks.firsts[sentence + 1]], slot, past)
     for number in range(tasks.width):
         beam.log_probabilities[slot, number], beam.ids[slot, number] = -np.inf if number else 0.0, tasks.start
     beam.ended[slot, 0] = beam.ended[slot, 1] = 0
@@ -497,11 +402,11 @@ def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -
     apart()
     past, beam = _room(network, tasks, slots, paths.tokens.shape[2])
     width, coming, sound = tasks.width, 0, True
-    # One more than are used: if it equals the one before it, the choice is not certain.
-    rank, most = 2 * width + 1 if width > 1 else 1, slots * width
+    count, most = 2 * width if width > 1 else 1, slots * width
+    # One more than are used: if it equals the one before it, the choice is not certain. The most probable token is.
+    rank = count + 1 if width > 1 else 1
     surveyed = np.empty((most, -(-len(network.output.values) // TILE)), np.float32), np.empty(most, np.float32)
     best = np.empty((slots, rank), np.float32), np.empty((slots, rank), np.float32), np.empty((slots, rank), np.int64)
-    count = 2 * width if width > 1 else 1
     found = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
     taken, left = np.full(slots, -1), len(tasks.searches)
     while left > 0 and sound:
@@ -509,14 +414,20 @@ def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -
             if taken[slot] < 0 and coming < len(tasks.searches):
                 _enter(network, tasks, past, beam, slot, coming)
                 taken[slot], coming = coming, coming + 1
-        sound = _rank(network, _gather(beam, taken), past, surveyed, best)
+        rows = _gather(beam, taken)
+        given, sound = _rank(network, rows, past, surveyed, best)
         for slot in range(slots):
             sentence = taken[slot]
             if sentence < 0 or not sound:
                 continue
             search, own, position = _search_of(tasks, sentence), _slot_of(beam, slot), past.ages[slot] - 1
-            certain = _choose(tasks, own, best[0][slot], best[1][slot], best[2][slot], network.output.outputs, found)
             results, decided = _paths_of(paths, sentence), True
+            before = own.tokens[position % 2] if width > 1 else results.tokens
+            ranked = best[0][slot], best[1][slot], best[2][slot]
+            certain = _choose(tasks, own, before, position, search.ngram, ranked, network.output.outputs, found)
+            if not certain:
+                ranked = _rank_more(network, given, rows, surveyed, slot, width)
+                certain = _choose(tasks, own, before, position, search.ngram, ranked, network.output.outputs, found)
             if certain and width > 1:
                 ancestors, ages = past.ancestors[slot : slot + 1], past.ages[slot : slot + 1]
                 decided = _advance(search, own, position, found, tasks.end, ancestors, ages, results)
@@ -552,7 +463,7 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
     firsts = np.cumsum([0, *(len(each.source) for each in given)])
     sources = np.array([token for each in given for token in each.source], dtype=np.int64)
     searches = np.array([_settings(each) for each in given])
-    tasks = Tasks(sources, firsts, searches, width, start, end, given[0].kinds)
+    tasks = Tasks(sources, firsts, searches, width, start, end, given[0].bytes)
     paths = Paths(
         np.zeros((*kept, room), np.int64), np.zeros((*kept, room)), np.full(kept, UNDECIDED),
         np.zeros(kept, np.bool_), np.zeros(kept), np.zeros(kept),
@@ -566,7 +477,8 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
 def _settings(query: Query) -> tuple[float, ...]:
     """The fields of `Search`."""
     at_limit = ((query.offset + query.limit + 1) / (query.offset + 1)) ** query.alpha
-    return query.limit, query.alpha, query.offset, query.patience * query.width, query.prune, at_limit, query.n_best
+    enough = query.patience * query.width
+    return query.limit, query.alpha, query.offset, enough, query.prune, at_limit, query.n_best, query.ngram
 
 
 def _answer(paths: Paths, row: int) -> tuple[Path, ...] | None:

@@ -1,0 +1,138 @@
+"""The layers of a Transformer in compiled code: all of the encoder for a source, a step of the decoder for hypotheses.
+
+They are those of `int8_layers.py`, without Python between them.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from limelight.inference.cpu.attention import attend_past, attend_places, rotate
+from limelight.inference.cpu.int8 import feed_forward, multiply, normalize, project_in, project_out
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
+from limelight.inference.cpu.simd import apart
+from limelight.inference.cpu.ssru import recur
+from limelight.inference.cpu.stacks import Network, Side, norm_at, weights_at
+
+
+class Past(NamedTuple):
+    """What the decoder carries from step to step: see `state.py`."""
+
+    keys: Numbers
+    """(layers, slots, width, room, heads, head_size); of a recurrent decoder its cells, as keys of one head"""
+    values: Numbers
+    ancestors: Integers
+    """(slots, width, room)"""
+    ages: Integers
+    """(slots,)"""
+    memory: Numbers
+    """(layers, slots * longest, keys and values of all heads)"""
+    places: Integers
+    """(slots, longest): where the positions of each source stand in `memory`."""
+    lengths: Integers
+    """(slots,): of the sources."""
+
+
+class Rows(NamedTuple):
+    """The active hypotheses of all slots, one after the other."""
+
+    slots: Integers
+    ids: Integers
+    """The last token of each."""
+    before: Numbers
+    """The log-probability of each."""
+    firsts: Integers
+    """(slots + 1,): where those of each slot begin."""
+
+
+@compiled
+def _embed(side: Side, token: int, place: int, row: Numbers) -> None:
+    """What the first layer reads of a token."""
+    embedded, scale = side.embedding[token], np.float32(side.scale)
+    if len(side.positions):
+        position = side.positions[place]
+        for index in range(len(row)):
+            row[index] = embedded[index] * scale + position[index]
+    else:
+        for index in range(len(row)):
+            row[index] = embedded[index] * scale
+
+
+@expanded
+def encode(network: Network, source: Integers, places: Integers) -> Numbers:
+    """The output of the encoder: (source, model)."""
+    heads, head_size, value_size, activation, _ = network.sizes
+    hidden = np.empty((len(source), network.source.embedding.shape[1]), dtype=np.float32)
+    for row in range(len(source)):
+        _embed(network.source, source[row], row, hidden[row])
+    inner, outer = heads * head_size, heads * value_size
+    stride = 2 * inner + outer
+    joint, context = np.empty((len(source), stride), np.float32), np.empty((len(source), outer), np.float32)
+    sizes = heads, head_size, value_size, stride, stride, inner, 2 * inner
+    attention, feed = network.encoder_attention, network.encoder_network
+    for layer in range(len(attention.first.values)):
+        norm = norm_at(attention.norm, layer)
+        project_in(hidden, norm, weights_at(attention.first, layer), joint)
+        if len(network.source.turns):
+            rotate(joint, network.source.turns[: len(source)], heads)
+        for row in range(len(source)):
+            attend_places(joint, row * stride, joint, joint, places, sizes, context, row * outer)
+        project_out(context, weights_at(attention.last, layer), norm, hidden)
+        first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
+        feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)
+    if network.source.norm.first:
+        normalize(hidden, network.source.norm, hidden)
+    return hidden
+
+
+@partial(compiled, apart=True)
+def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
+    """Read a source into a slot."""
+    apart()
+    count, first = len(source), past.places[slot, 0]
+    features = encode(network, source, np.arange(count))
+    for layer in range(len(past.memory)):
+        multiply(features, weights_at(network.memory, layer), past.memory[layer, first : first + count])
+    past.lengths[slot], past.ages[slot] = count, 0
+
+
+@expanded
+def step(network: Network, rows: Rows, past: Past) -> Numbers:
+    """The output of the decoder for one more position of these hypotheses: (rows, model)."""
+    heads, head_size, value_size, activation, cell = network.sizes
+    count, inner, outer = len(rows.ids), heads * head_size, heads * value_size
+    hidden = np.empty((count, network.target.embedding.shape[1]), np.float32)
+    for row in range(count):
+        _embed(network.target, rows.ids[row], past.ages[rows.slots[row]], hidden[row])
+    joint, queries = np.empty((count, 2 * inner + outer), np.float32), np.empty((count, inner), np.float32)
+    context = np.empty((count, outer), np.float32)
+    sizes = heads, head_size, value_size, inner + outer, inner + outer, 0, inner
+    attention, cross, feed = network.decoder_attention, network.cross_attention, network.decoder_network
+    for layer in range(len(attention.first.values)):
+        norm, first = norm_at(attention.norm, layer), weights_at(attention.first, layer)
+        if cell > 0:
+            recur(hidden, norm, first, rows.firsts, past.keys[layer], past.ancestors, past.ages)
+        else:
+            project_in(hidden, norm, first, joint)
+            if len(network.target.turns):
+                for row in range(count):
+                    age = past.ages[rows.slots[row]]
+                    rotate(joint[row : row + 1], network.target.turns[age : age + 1], heads)
+            attend_past(joint, rows.firsts, past.keys[layer], past.values[layer], past.ancestors, past.ages, context)
+            project_out(context, weights_at(attention.last, layer), norm, hidden)
+        norm = norm_at(cross.norm, layer)
+        project_in(hidden, norm, weights_at(cross.first, layer), queries)
+        memory = past.memory[layer]
+        for row in range(count):
+            slot = rows.slots[row]
+            places = past.places[slot, : past.lengths[slot]]
+            attend_places(queries, row * inner, memory, memory, places, sizes, context, row * outer)
+        project_out(context, weights_at(cross.last, layer), norm, hidden)
+        first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
+        feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)
+    if network.target.norm.first:
+        normalize(hidden, network.target.norm, hidden)
+    for slot in range(len(past.ages)):
+        past.ages[slot] += 1
+    return hidden
