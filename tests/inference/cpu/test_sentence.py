@@ -226,11 +226,11 @@ def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, see
     numbers, model = np.random.default_rng(seed), model_of("post", sharp=2.0)
     values = np.full(model.target_padding + 1, -1)
     values[3:20] = np.resize([0x80, 0xC3, 0xE2, 0x41], 17)
-    model.packed.output.packed.biases[3:20] += 2  # type: ignore[union-attr]
+    model.packed.output.packed.biases[model.end_id] -= 3  # type: ignore[union-attr]
     requests = [random_request(numbers, model) for _ in range(40)]
     expected = step_by_step(monkeypatch, model, requests, Utf8(values))
     assert_same([decoded(model, [request], Utf8(values))[0] for request in requests], expected)
-    assert calls.count(None) < 5  # by equal sums
+    assert calls.count(None) < 15  # where even more would be needed
     whole = [paths[0].ids for paths in calls if paths is not None and any(values[id] > 0x41 for id in paths[0].ids)]
     assert whole
 
