@@ -72,7 +72,11 @@ def _read(text: str, loader: Any) -> Any:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             _refuse(f"nested too deeply; at most {MAX_DEPTH} levels are allowed", event)
-    return yaml.load(text, Loader=loader)
+    reading = loader(text)  # what yaml.load does with it
+    try:
+        return reading.get_single_data()
+    finally:
+        reading.dispose()
 
 
 class _UniqueKeys:
