@@ -94,7 +94,7 @@ class Asked:
         if not self.over:
             self.done.set_exception(refusal)
 
-    def settle(self, place: int, report: Report) -> None:
+    def receive(self, place: int, report: Report) -> None:
         """Keep a result, or refuse the request because there is none."""
         if report.kind == "done":
             self.results[place] = report.value
@@ -453,7 +453,7 @@ class Pool:
             engine.drop(report.id)
             if show is not None and report.kind == "done" and not job.request.over:
                 show(job.place, report.value["text"], report.value["text"], True)
-            job.request.settle(job.place, report)
+            job.request.receive(job.place, report)
 
     def _loaded(self, engine: Engine, info: dict[str, Any]) -> None:
         engine.ready, self.info, self.trouble, self._ended_in_a_row = True, info, "", 0
