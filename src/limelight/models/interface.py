@@ -195,7 +195,7 @@ class Query(NamedTuple):
     ngram: int
     """No n-gram of so many tokens occurs twice, see `decoding/rules.py`; 0 for no such rule."""
     bytes: npt.NDArray[np.int16]
-    """(target ids,): the byte of each token, which form valid UTF-8; -1 for other tokens."""
+    """(target ids,): the byte that each token stands for, or -1. The bytes of a result are valid UTF-8."""
 
 
 class Path(NamedTuple):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from limelight.inference.cpu.jit import Integers, compiled
 
 Bytes = npt.NDArray[np.int16]
-"""(ids,): the byte of each token, -1 for a token that is none."""
+"""(ids,): the byte that each token stands for, or -1."""
 
 
 @compiled
