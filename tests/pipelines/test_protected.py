@@ -27,9 +27,9 @@ from limelight.text.detection import learn_detector
 from limelight.text.glossary import Glossary, Term
 from limelight.text.icu import MAX_NESTED
 from limelight.text.marking import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
-from limelight.text.notations import Found
+from limelight.text.notations import Found, Protector
 from limelight.text.plan import plan_text
-from limelight.text.protectors import DEFAULT, Protector, find_spans
+from limelight.text.protectors import DEFAULT, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
 TEXTS = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]

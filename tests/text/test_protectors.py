@@ -7,7 +7,8 @@ import pytest
 from limelight.errors import UserError
 from limelight.text import protectors
 from limelight.text.marking import TERM_BEGIN, placeholder
-from limelight.text.protectors import DEFAULT, PROTECTORS, Protector, elements, find_spans, pattern
+from limelight.text.notations import Protector
+from limelight.text.protectors import DEFAULT, PROTECTORS, elements, find_spans, pattern
 from limelight.text.units.unit import FIRST_CODE, Code, code_protector, make_unit
 
 

@@ -39,10 +39,11 @@ from limelight.text.foreign import IN_TARGET_LANGUAGE, foreign_language
 from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, has_marks, without_marks
+from limelight.text.notations import Protector
 from limelight.text.number_notation import localized_numbers
 from limelight.text.numbers import has_digits
 from limelight.text.protect import Protected, protect_within, restore
-from limelight.text.protectors import Protector, numbers, spans_by
+from limelight.text.protectors import numbers, spans_by
 from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch

@@ -13,8 +13,9 @@ from limelight.decoding.request import FREE, SearchOptions, SearchSettings, sear
 from limelight.errors import UserError
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
+from limelight.text.notations import Protector
 from limelight.text.plan import has_spans
-from limelight.text.protectors import DEFAULT, Protector, pattern
+from limelight.text.protectors import DEFAULT, pattern
 from limelight.text.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory
 
 

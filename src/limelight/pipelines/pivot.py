@@ -22,11 +22,12 @@ from limelight.pipelines.phrases import NO_PHRASES
 from limelight.pipelines.sentence import Found, Rank, translated
 from limelight.text.glossary import Glossary, Match, Term, find_terms, with_terms
 from limelight.text.marking import PLACEHOLDER, has_marks, mark_number
+from limelight.text.notations import Protector
 from limelight.text.number_changes import put_back_numbers
 from limelight.text.number_notation import localized_numbers
 from limelight.text.plan import MarkedSentence, model_input
 from limelight.text.protect import Protected, protect_within, restore
-from limelight.text.protectors import Protector, numbers, spans_by
+from limelight.text.protectors import numbers, spans_by
 
 COMPARED = OF_NUMBERS | {"quotation lost"}
 """Faults that only the two ends decide: what one direction has changed, the other one may have changed back."""

@@ -16,8 +16,9 @@ from typing import NamedTuple
 from limelight.text.glossary import Glossary, Match, find_terms
 from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
 from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.notations import Protector
 from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
-from limelight.text.protectors import Protector, find_spans
+from limelight.text.protectors import find_spans
 from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_short
 from limelight.text.units.unit import is_code
 

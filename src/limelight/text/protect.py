@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.text.marking import ANNOTATION, MARK, MAX_PLACEHOLDERS, PLACEHOLDER, has_marks, mark_number, placeholder
-from limelight.text.notations import SECTION, Found, Role
-from limelight.text.protectors import Protector, find_spans
+from limelight.text.notations import SECTION, Found, Protector, Role
+from limelight.text.protectors import find_spans
 from limelight.text.words import is_unspaced
 
 VALUE = "value"

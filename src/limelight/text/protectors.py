@@ -14,8 +14,7 @@ from limelight.errors import UserError
 from limelight.text import notations
 from limelight.text.checks import ADDRESS
 from limelight.text.marking import MARK
-from limelight.text.notations import CODES, Found, Role
-from limelight.text.notations import Protector as Protector  # exported: what makes protectors is here
+from limelight.text.notations import CODES, Found, Protector, Role
 from limelight.text.number_notation import number_spans
 
 _TEMPLATE = (
