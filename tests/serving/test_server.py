@@ -3,6 +3,7 @@
 import socket
 import time
 from contextlib import ExitStack, suppress
+from http.client import HTTPResponse
 from typing import Any
 
 import pytest
@@ -210,3 +211,79 @@ def test_a_body_with_two_lengths_is_refused_and_the_connection_ends() -> None:
                     answer += more
         assert b" 400 " in answer.split(b"\r\n")[0]
         assert answer.count(b"HTTP/1.1") == 1
+
+
+BODY = b'{"q": "dab", "source": "en", "target": "de"}'
+
+
+def post(more: bytes = b"") -> bytes:
+    """A request, with more headers."""
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+    return head % len(BODY) + more + b"\r\n" + BODY
+
+
+def status_on(connection: socket.socket) -> int:
+    """That of the next answer, which is read to its end."""
+    answer = HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
+
+
+@pytest.mark.parametrize("empty", [b"\r\n", b"\n", b"\r\n" * 100])
+def test_empty_lines_before_a_request_are_ignored(empty: bytes) -> None:
+    """RFC 9112, section 2.2: clients send such lines after a body."""
+    with (
+        running({"one": translator(table(1))}) as service,
+        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+    ):
+        connection.sendall(empty + post() + empty)
+        for more in (b"", b"Connection: close\r\n"):
+            assert status_on(connection) == 200
+            for byte in empty[:20]:  # also one that arrives in parts
+                connection.sendall(bytes([byte]))
+                time.sleep(0.001)
+            connection.sendall(post(more) + empty)
+        assert status_on(connection) == 200
+
+
+@pytest.mark.parametrize("first", [b"", post()])
+def test_a_client_that_sends_only_empty_lines_is_disconnected(first: bytes) -> None:
+    limits = Limits(header_seconds=0.4)
+    with (
+        running({"one": translator(table(1))}, limits=limits) as service,
+        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+    ):
+        connection.sendall(first)
+        assert not first or status_on(connection) == 200
+        with suppress(ConnectionError):
+            for _ in range(3000):
+                connection.sendall(b"\r\n")
+                time.sleep(0.01)
+            pytest.fail("it was not disconnected")
+
+
+def test_empty_lines_have_the_bound_of_headers() -> None:
+    with (
+        running({"one": translator(table(1))}) as service,
+        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+    ):
+        for size, status in ((server.HEADER_BYTES, 200), (server.HEADER_BYTES + 2, 400)):
+            connection.sendall(b"\r\n" * (size // 2) + post())
+            assert status_on(connection) == status
+
+
+@pytest.mark.parametrize("empty", [b"", b"\r\n"])
+def test_a_client_that_leaves_after_an_empty_line_cancels_its_work(empty: bytes) -> None:
+    model = table(1)
+    model.gate.clear()
+    with running({"one": translator(model)}) as service:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+            connection.sendall(post())
+            wait_until(lambda: service.counts()["in_progress"] == 1)
+            connection.sendall(empty)
+            time.sleep(0.05)
+        try:
+            wait_until(lambda: service.counts()["canceled"] == 1, 10)
+        finally:
+            model.gate.set()

@@ -32,26 +32,32 @@ ACCEPTED_AT_A_TIME = 16
 from clients, and sentences from engines."""
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)((?:[/?].*)?)", re.IGNORECASE)
 """A target with the host, as clients send it that take the service for a proxy."""
+_EMPTY_LINES = re.compile(rb"(?:\r?\n)*")
 CLOSING_SECONDS = 2.0
 """How long connections may take to end when all is answered."""
 
 
 class CountingConnection(h11.Connection):
     """Reads HTTP, and refuses a body that comes in more than `MAX_CHUNKS` parts, and one with two lengths. h11 bounds
-    the headers only while they are incomplete; here they have their bound also if they arrive in one piece."""
+    the headers only while they are incomplete; here they have their bound also if they arrive in one piece. Empty lines
+    before a request are ignored; they have the bound of headers."""
 
     _parts = 0
+    _ignored = 0
+    """Bytes of empty lines since the last request."""
 
     def next_event(self) -> Any:
         """The next event. Raises `h11.RemoteProtocolError` if the body has too many parts or two lengths, or the
-        headers too many bytes."""
+        headers or the empty lines before them too many bytes."""
+        if self.their_state in (h11.IDLE, h11.DONE, h11.MUST_CLOSE) and self._ignore_empty_lines():
+            return h11.NEED_DATA
         event = super().next_event()
         if isinstance(event, h11.Data):
             self._parts += 1
             if self._parts > MAX_CHUNKS:
                 raise h11.RemoteProtocolError("the body has too many chunks")
         elif isinstance(event, h11.Request):
-            self._parts = 0
+            self._parts = self._ignored = 0
             if len(event.target) + sum(len(name) + len(value) for name, value in event.headers) > HEADER_BYTES:
                 raise h11.RemoteProtocolError("the headers have too many bytes")
             if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
@@ -60,6 +66,20 @@ class CountingConnection(h11.Connection):
                 raise h11.RemoteProtocolError("the body has two lengths")
             return in_origin_form(event)
         return event
+
+    def _ignore_empty_lines(self) -> bool:
+        """Remove empty lines that have arrived after a request, as RFC 9112, section 2.2 asks for. Returns whether half
+        of one is left. Those that arrive while a request is answered are removed at once: for what is left to read,
+        uvicorn stops reading, and would not see that the client leaves."""
+        begun, _ = self.trailing_data
+        if begun[:1] not in (b"\r", b"\n"):
+            return False
+        size = _EMPTY_LINES.match(begun).end()
+        self._receive_buffer.maybe_extract_at_most(size)
+        self._ignored += size
+        if self._ignored > HEADER_BYTES:
+            raise h11.RemoteProtocolError("there are too many empty lines")
+        return begun[size:] == b"\r"
 
 
 def in_origin_form(request: h11.Request) -> h11.Request:
