@@ -287,3 +287,21 @@ def test_a_client_that_leaves_after_an_empty_line_cancels_its_work(empty: bytes)
             wait_until(lambda: service.counts()["canceled"] == 1, 10)
         finally:
             model.gate.set()
+
+
+def test_a_client_that_closes_its_sending_half_has_left() -> None:
+    """The service cannot tell it from one that closes its connection."""
+    model = table(1)
+    model.gate.clear()
+    with (
+        running({"one": translator(model)}) as service,
+        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+    ):
+        connection.sendall(post())
+        wait_until(lambda: service.counts()["in_progress"] == 1)
+        connection.shutdown(socket.SHUT_WR)
+        try:
+            assert connection.recv(1) == b""
+            wait_until(lambda: service.counts() == {**dict.fromkeys(service.counts(), 0), "canceled": 1})
+        finally:
+            model.gate.set()
