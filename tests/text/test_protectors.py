@@ -145,6 +145,32 @@ def test_a_flag_of_one_letter_is_between_spaces() -> None:
     assert found("use -v now, or (-x)", PROTECTORS["names"]) == ["-v", "-x"]
 
 
+@pytest.mark.parametrize(
+    "flag",
+    [
+        *("\u2011\u2011flag", "\u2013\u2011output=x", "\u2212\u2212help", "-\u2011dry\u2011run"),
+        *("--dry\u2011run", "\u2010\u2010x", "\u2011v", "\u2013v", "\u2212r", "\u2015\u2015all"),
+    ],
+)
+def test_a_flag_may_have_dashes_that_a_typesetter_made_of_its_hyphens(flag: str) -> None:
+    assert found(f"Use {flag} here.") == [flag]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a house \u2013a dog lives there\u2013 is old",
+        "he came \u2014y no se fue",
+        "a \u2013 b \u2014 c \u2011 d",
+        "well\u2014\u2014then",
+        "pages 3\u20135",
+        "e\u2011mail",
+    ],
+)
+def test_a_dash_beside_a_word_is_no_flag(text: str) -> None:
+    assert found(text) == []
+
+
 def test_characters_of_marks_are_always_spans() -> None:
     assert found(f"a{placeholder(3)}b{TERM_BEGIN}", pattern("b")) == [placeholder(3), "b", TERM_BEGIN]
 
