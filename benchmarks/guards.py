@@ -11,7 +11,8 @@ A change counts as better or worse from half a point of chrF of its text on, and
 fault in the first translation. `dates`, `amounts`, `placeholders` and `addresses` are sentences of Tatoeba with these
 (`benchmarks/guard_cases.py`); addresses are not protected there. Text that is in the target language already (`kept`)
 should come back as it is. The warning `negation` is measured on references, and on references of which the negation was
-removed (`planted`). With `--references`, the faults of references are counted: nearly all of these are false alarms.
+removed, or the last of several (`planted`). With `--references`, the faults of references are counted: nearly all of
+these are false alarms.
 With `--dev`, everything is measured on the development parts, or parts of the training text, that decisions are made
 on.
 """
@@ -38,7 +39,7 @@ from limelight.pipelines.load import load_translator
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import DEFAULT
-from limelight.text.polarity import LANGUAGES, changes_polarity
+from limelight.text.polarity import LANGUAGES, changes_polarity, count_negations
 from limelight.text.readers import read_pairs
 from limelight.text.spelling import misspelled
 
@@ -100,11 +101,14 @@ def main(
     """Measure, print, write down."""
     if references:
         both_ways = [Direction(*each) for other in ("de", "fr") for each in (("en", other), (other, "en"))]
-        rows = [_of_references(each, show) for each in _corpora(data, both_ways, dev=dev) if each.name not in CASES]
-        print(table(list(rows[0]), [list(row.values()) for row in rows]))
-        write_result(
-            f"guards-references{'-dev' * dev}", {"benchmark": "faults of references", "rows": rows}, folder=results
-        )
+        corpora = [each for each in _corpora(data, both_ways, dev=dev) if each.name not in CASES]
+        found = {
+            "rows": [_of_references(each, show) for each in corpora],
+            "negation": [_negation(each) for each in corpora],
+        }
+        for rows in found.values():
+            print(table(list(rows[0]), [list(row.values()) for row in rows]))
+        write_result(f"guards-references{'-dev' * dev}", {"benchmark": "faults of references", **found}, folder=results)
         return
     translator = load_translator(model)
     translator.threads = 1
@@ -280,35 +284,43 @@ def _kept(translator: Translator, corpus: Corpus) -> dict[str, Any]:
 
 
 def _negation(corpus: Corpus) -> dict[str, Any]:
-    """References that are reported, and those whose only negation was removed."""
+    """References that are reported, and those whose only negation was removed, or the last of several."""
     source, target = corpus.direction
     reported = [changes_polarity(*pair, source, target) for pair in corpus.pairs]
-    planted = [
-        (text, changed)
-        for (text, reference), is_reported in zip(corpus.pairs, reported, strict=True)
-        if not is_reported and LANGUAGES[source].negation.search(text.lower())
-        if (changed := without_negation(reference, target))
-    ]
-    return {
+    right = [pair for pair, is_reported in zip(corpus.pairs, reported, strict=True) if not is_reported]
+    row = {
         "corpus": corpus.name,
         "direction": f"{source}-{target}",
         "pairs": len(reported),
         "reported": sum(reported),
-        "planted": len(planted),
-        "found": sum(changes_polarity(*pair, source, target) for pair in planted),
     }
+    for name, several in (("", False), (" of several", True)):
+        planted = [
+            (text, changed)
+            for text, reference in right
+            if LANGUAGES[source].negation.search(text.lower())
+            and (not several or count_negations(text.lower(), source) > 1)
+            if (changed := without_negation(reference, target, several=several))
+        ]
+        found = sum(changes_polarity(*pair, source, target) for pair in planted)
+        row |= {f"planted{name}": len(planted), f"found{name}": found}
+    return row
 
 
-def without_negation(text: str, language: str) -> str:
-    """The text without its negation; empty if it has none, or several. A French one has two parts."""
+def without_negation(text: str, language: str, *, several: bool = False) -> str:
+    """The text without its negation, or the last of `several`; empty if it has not as many. A French one has two
+    parts."""
     spans = [match.span() for match in LANGUAGES[language].negation.finditer(text.lower())]
     if language == "fr":
         spans = [span for span in spans if not CLITIC.match(text, *span)]
-    if len(spans) != 1:
+    if not spans or (len(spans) > 1) != several or (several and count_negations(text.lower(), language) != len(spans)):
         return ""
-    [(begin, end)] = spans
-    shorter = text[:begin] + text[end:]
-    return CLITIC.sub("", shorter) if language == "fr" else shorter
+    begin, end = spans[-1]
+    before, after = text[:begin], text[end:]
+    if language == "fr":
+        clitics = [*CLITIC.finditer(before)]
+        before = before[: clitics[-1].start()] + before[clitics[-1].end() :] if clitics else before
+    return before + after
 
 
 def _seconds(translator: Translator, corpus: Corpus) -> list[dict[str, Any]]:

@@ -52,6 +52,19 @@ def test_a_negation_is_removed(language: str, text: str, shorter: str) -> None:
     assert without_negation(text, language) == shorter
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "shorter"),
+    [
+        ("en", "I do not know and do not ask.", "I do not know and do  ask."),
+        ("fr", "Je ne sais pas et ne demande pas.", "Je ne sais pas et demande ."),
+        ("de", "Ich weiß nicht.", ""),
+        ("fr", "Je ne sais rien, rien du tout.", ""),
+    ],
+)
+def test_the_last_of_several_negations_is_removed(language: str, text: str, shorter: str) -> None:
+    assert without_negation(text, language, several=True) == shorter
+
+
 def test_faults_of_references_are_counted() -> None:
     pairs = [("3 dogs", "4 Hunde"), ("H2O", "h2o"), ("5 dogs and H2O", "H2O und 5 Hunde"), ("3 cats", "4 Katzen")]
     row = _of_references(Corpus("a corpus", Direction("en", "de"), pairs))

@@ -35,6 +35,18 @@ CHANGED = [
     ("fr", "Les enfants ne doivent jamais jouer ici.", "de", "Kinder müssen hier nicht spielen."),
     ("fr", "Il ne faut pas toucher ce bouton.", "en", "You don't have to touch this button."),
     ("de", "Du musst mir nicht helfen.", "fr", "Tu ne dois pas m'aider."),
+    ("en", "He did not come and did not call.", "de", "Er kam nicht und hat angerufen."),
+    ("en", "He did not come and did not call.", "fr", "Il n'est pas venu et a appelé."),
+    (
+        "de",
+        "Er hat kein Auto und keine Wohnung, aber er klagt nicht.",
+        "en",
+        "He has no car and no flat, but he complains.",
+    ),
+    ("fr", "Ne fermez pas la porte et n'ouvrez pas la fenêtre.", "de", "Öffnen Sie die Fenster und die Tür nicht."),
+    ("fr", "On ne demande pas et on n'attend pas.", "en", "We ask and do not wait."),
+    ("fr", "Je demande pas.", "en", "I ask."),
+    ("en", "Never smoke here without a window.", "fr", "Ne fumez jamais ici avec une fenêtre."),
 ]
 KEPT = [
     ("en", "Do not open the door.", "de", "Öffne die Tür nicht."),
@@ -59,6 +71,16 @@ KEPT = [
     ("en", "It returns `None`.", "de", "Es gibt `None` zurück."),
     ("en", "NOTHING HAPPENED", "de", "NICHTS GESCHAH"),
     ("en", "Another note.", "de", "Eine andere Notiz."),
+    ("en", "He did not come and did not call.", "fr", "Il n'est pas venu et n'a pas appelé."),
+    ("en", "He has neither a car nor a bicycle.", "de", "Er hat weder Auto noch Rad."),
+    ("en", "It is not only cold, it does not stop.", "de", "Es ist nicht nur kalt, es hört nicht auf."),
+    ("en", "No matter what happens, I won't come.", "fr", "Quoi qu'il arrive, je ne viendrai pas."),
+    ("de", "Wir kommen ohne Radio aus, nicht wahr.", "en", "We can do without a radio, can't we?"),
+    ("fr", "Ce n'est ni le moment ni l'endroit.", "en", "This isn't the time or the place."),
+    ("fr", "Je sais pas et je veux pas savoir.", "en", "I don't know and don't want to know."),
+    ("fr", "Il n'y a personne et il n'y a rien.", "en", "There is nobody, and there is nothing."),
+    ("fr", "Personne ne dit jamais rien.", "en", "Nobody ever says anything."),
+    ("en", "It is not good and not cheap.", "de", "Es ist unbrauchbar und nicht billig."),
 ]
 
 

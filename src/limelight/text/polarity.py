@@ -1,4 +1,5 @@
-"""Check whether a translation says the opposite: a negation that only one side has, or "must not" for "need not".
+"""Check whether a translation says the opposite: a negation that only one side has, one of several that is lost, or
+"must not" for "need not".
 
 The tables cover English, German and French; other languages are not checked. The check only compares words, so it can
 warn, but it cannot repair: where the negation belongs is not known. French "ne doit pas" is read as "must not"; a few
@@ -21,6 +22,9 @@ class Polarity(NamedTuple):
     """What a text with a negation contains: most texts have none of these. Empty if most have one."""
     negation: re.Pattern[str]
     """Words that negate."""
+    counted: tuple[re.Pattern[str], ...]
+    """What counts negations of which a text has several: the pattern with most matches. Words that belong together,
+    such as "ne" and "pas", are one negation."""
     hints: re.Pattern[str]
     """Words that can translate a negation, or be translated by one: a side with such a word does not lack one."""
     tags: re.Pattern[str]
@@ -31,11 +35,23 @@ class Polarity(NamedTuple):
     """The same for "need not"."""
 
 
+_NE = r"(?:ne |n['’](?!importe))(?![^.!?;]{0,40}?\bqu(?:e\b|['’]))\w*"
+"""The first part of a French negation; "ne ... que" is "only"."""
+
+_PAS = r"(?<!\bun )(?<!\bde )(?<!\bses )(?<!\bmes )pas"
+"""The second part, not a step."""
+
 LANGUAGES = {
     "en": Polarity(
         parts=("no", "n't", "n’t", "never", "neither", "without"),
         negation=_words(
             r"not|cannot|\w+n['’]t|no(?!\.? ?\d)|none|nobody|no one|nothing|nowhere|never|neither|nor|without",
+        ),
+        counted=(
+            _words(
+                r"not(?! only)|cannot|\w+n['’]t|no(?!\.? ?\d| matter)|none|nobody|no one|(?<!for )nothing|nowhere",
+                r"never|neither|without",
+            ),
         ),
         hints=_words(
             r"hardly|scarcely|barely|seldom|rarely|ever|unless|otherwise|few|little|free|most|out|\w+out",
@@ -55,6 +71,12 @@ LANGUAGES = {
     "de": Polarity(
         parts=("ni", "kein", "ohne", "nein", "nee", "weder"),
         negation=_words(r"nicht|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne|nein|nee|weder|nix"),
+        counted=(
+            _words(
+                r"(?<!selbst )(?<!auch )nicht(?! nur| wahr)|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne|nein",
+                r"nee|weder|nix",
+            ),
+        ),
         hints=_words(
             r"kaum|selten|wenig\w*|erst|nur|lediglich|doch|sonst|außer|trotz\w*|leer\w*|nackt\w*|frei\w*|\w*frei",
             r"egal|gleichgültig|invalid\w*|ignor\w*|un\w{3,}|miss\w*|fehl\w*|\w*los(?:e[rnms]?)?|verbot\w*|verbiet\w*",
@@ -67,8 +89,12 @@ LANGUAGES = {
     "fr": Polarity(
         parts=(),
         negation=_words(
-            r"(?<!un )(?<!de )(?<!ses )(?<!mes )pas|jamais|rien|aucune?s?|personne(?= n[e'’])|sans|ni|nulle part|non",
-            r"(?:ne |n['’](?!importe))(?![^.!?;]{0,40}?\bqu(?:e\b|['’]))\w*",  # ne ... que is "only"
+            rf"{_PAS}|jamais|rien|aucune?s?|personne(?= n[e'’])|sans|ni|nulle part|non",
+            _NE,
+        ),
+        counted=(
+            _words(_NE, r"sans(?! cesse| doute)|non(?! plus| pas| seulement)"),
+            _words(rf"(?<!pas à ){_PAS}"),  # "ne" is often not spoken
         ),
         hints=_words(
             r"ne|n['’]\w+|pas|personne|guère|peu|moins|seul\w*|rare\w*|sinon|autrement|hors|nue?s?|faux|gratis",
@@ -108,8 +134,9 @@ _CODE = re.compile(r"(`+)[^`]+\1")
 
 
 def changes_polarity(source: str, output: str, source_language: str, target_language: str) -> bool:
-    """Whether exactly one of two texts has a negation and the other has no word that could stand for it, or one says
-    "must not" and the other "need not", or the output lacks an "unless". False for languages without a table."""
+    """Whether exactly one of two texts has a negation, or the output has fewer than its source, and the other has no
+    word that could stand for it, or one says "must not" and the other "need not", or the output lacks an "unless".
+    False for languages without a table."""
     one, other = LANGUAGES.get(source_language), LANGUAGES.get(target_language)
     if one is None or other is None:
         return False
@@ -121,10 +148,19 @@ def changes_polarity(source: str, output: str, source_language: str, target_lang
     source, output = one.tags.sub(" ", _CODE.sub("", source)), other.tags.sub(" ", _CODE.sub("", output))
     in_source, in_output = one.negation.search(source), other.negation.search(output)
     if in_source and in_output:
-        return _is_other_modal(source, output, one, other) or _is_other_modal(output, source, other, one)
+        return (
+            _is_other_modal(source, output, one, other)
+            or _is_other_modal(output, source, other, one)
+            or _loses_one(source, output, one, other)
+        )
     if in_source:
         return not other.hints.search(output)
     return bool(in_output) and not one.hints.search(source)
+
+
+def count_negations(text: str, language: str) -> int:
+    """The number of negations of a lower-cased text in a language with a table."""
+    return _count(text, LANGUAGES[language])
 
 
 def _loses_exception(source: str, output: str, source_language: str, target_language: str) -> bool:
@@ -137,6 +173,19 @@ def _negates(text: str, language: Polarity) -> bool:
     """Whether a text has a word that negates. To look for its parts first takes a tenth of the time."""
     may = not language.parts or any(map(text.__contains__, language.parts))
     return may and language.negation.search(text) is not None
+
+
+def _loses_one(source: str, output: str, one: Polarity, other: Polarity) -> bool:
+    """Whether an output, which has a negation, has fewer than its source, and no word that could stand for one. One
+    more is not compared: "no water or food" may be "kein Wasser und kein Essen"."""
+    if _count(source, one) <= max(1, _count(output, other)):
+        return False
+    return not other.hints.search(other.negation.sub(" ", output))
+
+
+def _count(text: str, language: Polarity) -> int:
+    """The number of negations of a lower-cased text."""
+    return max(len(each.findall(text)) for each in language.counted)
 
 
 def _is_other_modal(text: str, translation: str, one: Polarity, other: Polarity) -> bool:
