@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from limelight.child import LENGTHS, MAX_HEADER, Child, ChildEndedError, Frame, Handler, Header, read_frame, write_frame
+from limelight.child import (
+    LENGTHS,
+    MAX_HEADER,
+    Child,
+    ChildEndedError,
+    ChildKilledError,
+    Frame,
+    Handler,
+    Header,
+    how_it_ended,
+    read_frame,
+    write_frame,
+)
 from limelight.errors import RunError, UserError
 
 ROOT = Path(__file__).parents[1]
@@ -31,6 +44,8 @@ def echo() -> Handler:
             raise ValueError("seven")
         if "die" in header:
             os._exit(7)
+        if "signal" in header:
+            os.kill(os.getpid(), header["signal"])
         print("printed text is no answer")
         return {"calls": len(calls)}, payload[::-1]
 
@@ -74,12 +89,44 @@ def test_a_child_that_ends_is_told_with_its_exit_code(child: Child) -> None:
         child.call({"die": 1})
 
 
+def test_a_child_that_a_signal_ends_is_told_with_its_name(child: Child) -> None:
+    """From within, as by a bound on its time or by a library that aborts."""
+    with pytest.raises(ChildEndedError, match=r"^ended by SIGXCPU$") as raised:
+        child.call({"signal": signal.SIGXCPU})
+    assert not isinstance(raised.value, ChildKilledError)
+
+
+def test_a_child_that_is_killed_from_outside_is_told_with_the_usual_cause(child: Child) -> None:
+    child.call({})
+    child.process.kill()
+    with pytest.raises(ChildKilledError, match=r"^ended from outside by SIGKILL, usually because memory ran out$"):
+        child.call({})
+
+
+def test_an_ending_is_described() -> None:
+    assert how_it_ended(3) == "exit code 3"
+    assert how_it_ended(-signal.SIGABRT) == "ended by SIGABRT"
+    assert how_it_ended(-40) == "ended by signal 40"
+
+
+def test_a_child_whose_answer_is_no_frame_is_killed(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.child.ENDING_SECONDS", 0.1)
+    child.close()
+    code = "import time; print('x' * 100, flush=True); time.sleep(600)"
+    child.process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with pytest.raises(ChildEndedError, match=r"^its answer is damaged$") as raised:
+        child.call({})
+    assert not isinstance(raised.value, ChildKilledError)
+    assert child.process.wait(WITHIN) < 0
+
+
 def test_a_silent_child_is_killed(child: Child) -> None:
     child.call({})
     child.silence = 0.5
     began = time.monotonic()
-    with pytest.raises(ChildEndedError, match=r"no answer after 0\.5 s"):
+    with pytest.raises(ChildEndedError, match=r"no answer after 0\.5 s") as raised:
         child.call({"sleep": 600})
+    assert not isinstance(raised.value, ChildKilledError)
     assert time.monotonic() - began < WITHIN
     assert child.process.wait(WITHIN) < 0
 

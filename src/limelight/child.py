@@ -28,6 +28,9 @@ from typing import IO, Any
 from limelight.errors import RunError, UserError
 
 LENGTHS = struct.Struct(">IQ")
+ENDING_SECONDS = 5.0
+"""Seconds that a process may take to end after its last output."""
+KILLED = "ended from outside by SIGKILL, usually because memory ran out"
 MAX_HEADER = 1 << 24
 MAX_PAYLOAD = 1 << 32
 """Maximum bytes of a header and of a payload; larger lengths are not a frame of this module."""
@@ -68,8 +71,20 @@ class ChildEndedError(RunError):
     """The child ended, or was killed because it did not answer; the message says which."""
 
 
+class ChildKilledError(ChildEndedError):
+    """The child was ended from outside, as a system does that runs out of memory."""
+
+
 class ChildFaultError(RunError):
     """The function failed with an error that is not the user's; its message may have names of modules."""
+
+
+def how_it_ended(code: int) -> str:
+    """How a process ended that this one has not killed, from its exit code."""
+    if code >= 0:
+        return f"exit code {code}"
+    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+    return KILLED if name == "SIGKILL" else f"ended by {name}"
 
 
 class Child:
@@ -95,7 +110,7 @@ class Child:
         """Send a frame and wait for its answer.
 
         Raises `RunError` with the error of the function, `ChildFaultError` if that is no `UserError`, and
-        `ChildEndedError` if the child ended or was killed.
+        `ChildEndedError` if the child ended: `ChildKilledError` if it was killed, and not by this process.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -131,8 +146,12 @@ class Child:
     def _ended(self) -> ChildEndedError:
         if self._is_silent:
             return ChildEndedError(f"no answer after {self.silence:g} s")
-        self.process.kill()  # it may still run after an invalid frame
-        return ChildEndedError(f"exit code {self.process.wait()}")
+        try:
+            ending = how_it_ended(self.process.wait(ENDING_SECONDS))
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return ChildEndedError("its answer is damaged")
+        return (ChildKilledError if ending == KILLED else ChildEndedError)(ending)
 
 
 # --- in the child ---

@@ -1,13 +1,16 @@
 """Texts through workers that end: in order, none lost, none twice."""
 
+import subprocess
 import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from limelight.corpus import pool
-from limelight.corpus.pool import Chunk, Pool, WorkerEnded
-from limelight.corpus.worker import Outcome
+from limelight.corpus.pool import Chunk, Pool, Processes, WorkerEnded
+from limelight.corpus.worker import Outcome, WorkerSettings
 from limelight.errors import RunError, UserError
 
 
@@ -68,8 +71,23 @@ def test_without_division_a_chunk_would_be_lost(monkeypatch: pytest.MonkeyPatch)
 def test_workers_that_all_end_stop_the_work() -> None:
     always = frozenset(text for chunk in chunks(300) for text in chunk.texts)
     running = Pool(lambda number: Fake(always), 2, timeout=60.0)
-    with pytest.raises(RunError, match=r"workers ended one after the other.* its worker ended\. Finished work is kept"):
+    with pytest.raises(
+        RunError,
+        match=r"workers ended one after the other.* its worker ended\. .*fewer --workers\. Finished work is kept",
+    ):
         list(running.translated(chunks(300)))
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_process_that_is_killed_while_it_loads_is_told(forks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen([command[0], "-c", "import os; os.kill(os.getpid(), 9)"], **options)
+
+    monkeypatch.setattr(pool, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": killed}))
+    processes = Processes(WorkerSettings([], {}), forks=forks)
+    with pytest.raises(RunError, match=r"ended 3 times before it was there \(.*SIGKILL.*\); .* fewer --workers"):
+        processes.start(0)
+    processes.close()
 
 
 @pytest.mark.parametrize("kind", [UserError, RunError])

@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 
 from limelight import child
+from limelight.child import Child
 from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
@@ -278,6 +279,58 @@ def test_what_never_ends_to_be_read_is_ended(service: Running, monkeypatch: pyte
     answer = send(service, b"the lamp")
     assert (answer.status, "CPU time" in answer.value["message"]) == (413, True)
     wait_until(lambda: not children())
+
+
+def test_what_takes_too_much_time_to_be_read_is_ended(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the system, and with another signal than the one that is sent for lack of memory."""
+    with reading(monkeypatch, "while True: pass", before="document.CPU_SECONDS = 1"):
+        answer = send(service, b"the lamp")
+    assert (answer.status, "CPU time" in answer.value["message"]) == (413, True)
+
+
+def test_a_reading_process_that_is_killed_is_no_fault_of_the_document(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with reading(monkeypatch, "os.kill(os.getpid(), 9)"):
+        answer = send(service, b"the lamp")
+    assert answer.status == 503
+    assert int(answer.headers["retry-after"]) >= 1
+    for part in ("SIGKILL", "memory ran out", "try again later", "--max-documents"):
+        assert part in answer.value["message"]
+    assert len(service.service.uploads) == 0
+    assert send(service, b"the lamp", "a.txt", "/translate_file").status == 200
+
+
+@pytest.mark.usefixtures("forked_readers")
+def test_the_status_says_that_the_process_of_a_document_was_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, call = list[Child](), Child.call
+    monkeypatch.setattr(Child, "call", lambda self, *given: (made.append(self), call(self, *given))[1])
+    with running({"one": carrying()}) as service:
+        pool = service.service.catalog.models[0].pool
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "_dispatch", lambda: None)  # translated later
+            handle = send(service, b"the lamp").value
+            made[0].process.kill()
+        service.loop.call_soon_threadsafe(pool._dispatch)
+        path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
+        wait_until(lambda: service.post(path, key).value["status"] == "error")
+        assert "SIGKILL" in service.post(path, key).value["error_message"]
+        answer = service.post(f"{path}/result", key)
+        assert (answer.status, "SIGKILL" in answer.value["message"]) == (503, True)
+
+
+@contextmanager
+def reading(monkeypatch: pytest.MonkeyPatch, code: str, before: str = "") -> Iterator[None]:
+    """The process that reads a document runs this instead."""
+    begin = f"import os, sys; from limelight import child; from limelight.documents import document; {before or 'pass'}"
+    script = f"{begin}; document.MEMORY <<= 6\ndef read(*_):\n  {code}\ndocument._read = read\nchild.main(sys.argv[1])"
+
+    def forked(command: list[str], **options: Any) -> Forked:
+        return Forked([command[0], "-c", script, command[3]], **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(child, "subprocess", SimpleNamespace(**{**vars(SUBPROCESS), "Popen": forked}))
+        yield
 
 
 def test_a_fault_of_the_reading_process_is_ours(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:

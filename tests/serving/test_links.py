@@ -11,9 +11,10 @@ from queue import SimpleQueue
 
 import pytest
 
+from limelight.child import KILLED
 from limelight.pipelines.load import load_translator
 from limelight.serving import links
-from limelight.serving.links import ProcessLink, ThreadLink, thread_link
+from limelight.serving.links import SILENT, ProcessLink, ThreadLink, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.tasks import Report, Task
 from limelight.serving.worker import plain
@@ -67,7 +68,16 @@ def test_an_engine_that_is_killed_is_noticed_and_leaves_nothing(model: str, monk
     link.send(Task(1, "translate", "the dog"))
     assert reports.get(timeout=60).kind == "done"
     os.kill(link.pid, signal.SIGKILL)
-    assert reports.get(timeout=60) == Report(0, "closed", "the engine ended with code -9")
+    assert reports.get(timeout=60) == Report(0, "closed", KILLED)
+
+
+def test_an_engine_that_the_service_kills_was_not_ended_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = subprocess.Popen
+    code = "import time; time.sleep(600)"
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **more: start([sys.executable, "-c", code], **more))
+    reports: Reports = SimpleQueue()
+    ProcessLink(Loading("none"), reports.put).kill()
+    assert reports.get(timeout=10) == Report(0, "closed", SILENT)
 
 
 def test_an_engine_ends_when_its_service_is_gone(model: str) -> None:
@@ -109,7 +119,7 @@ os.kill(os.getpid(), 9)
     reports: Reports = SimpleQueue()
     ProcessLink(Loading("none"), reports.put)
     assert reports.get(timeout=60).kind == "loaded"
-    assert reports.get(timeout=10) == Report(0, "closed", "the engine ended with code -9")
+    assert reports.get(timeout=10) == Report(0, "closed", KILLED)
 
 
 def test_a_thread_that_raises_tells_it() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from limelight.child import KILLED
 from limelight.serving import pool
 from limelight.serving.fair_queue import QueueRate
 from limelight.serving.limits import Limits
@@ -335,19 +336,28 @@ def test_what_the_only_engine_had_waits_for_the_next_one_in_its_order() -> None:
     in_loop(main)
 
 
-def test_a_sentence_that_ends_two_engines_ends_no_third() -> None:
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("ValueError: /home", "the engines that translated this have ended: try again later"),
+        (KILLED, f"the engines that translated this were {KILLED}: try again later, or ask the operator for more "
+                 "memory or fewer --engines"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_ends_two_engines_ends_no_third(reason: str, message: str) -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", "poison")
         for number in range(2):
             await run_pending()
             assert bench.links[number].texts() == ["poison"]
-            bench.links[number].heard(Report(0, "closed", "killed"))
+            bench.links[number].heard(Report(0, "closed", reason))
             await asyncio.sleep(0.05)
             bench.links[number + 1].heard(Report(0, "loaded", {}))
         refusal = await refused(work)
         assert (refusal.status, refusal.code, refusal.retry_after) == (503, "engine_ended", 5)
         assert bench.links[2].texts() == []
+        assert refusal.message == message
 
     in_loop(main)
 

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any, Protocol, runtime_checkable
 
-from limelight.child import environment, read_frame, write_frame
+from limelight.child import environment, how_it_ended, read_frame, write_frame
 from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Outcome, WorkerSettings
 from limelight.errors import RunError, UserError
 
@@ -64,18 +64,23 @@ class Processes:
 
     def start(self, number: int) -> Worker:
         """A new worker. Raises `UserError` for an unavailable model, `RunError` if the process ends while loading."""
+        last = ""
         mine, theirs = socket.socketpair()
         with self._lock if self._forks else nullcontext(), theirs:
             for _ in range(STARTS):
                 try:
                     return _Process(mine, self._hand_over(theirs, number))
-                except (OSError, EOFError):
+                except (OSError, EOFError) as error:
+                    last = f" ({error})" if str(error) else ""
                     self._drop_loader()
                 except BaseException:
                     mine.close()
                     raise
         mine.close()
-        raise RunError(f"the process that loads the model ended {STARTS} times before it was there")
+        raise RunError(
+            f"the process that loads the model ended {STARTS} times before it was there{last}; if memory ran out, give "
+            "fewer --workers or end other programs"
+        )
 
     def close(self) -> None:
         """End what is left of the processes."""
@@ -124,7 +129,7 @@ class Processes:
             frame = read_frame(told)
         if frame is None or "error" in frame[0]:
             mine.close()
-            raise EOFError if frame is None else UserError(frame[0]["error"])
+            raise EOFError(how_it_ended(loader.wait())) if frame is None else UserError(frame[0]["error"])
         return mine, loader.pid
 
 
@@ -278,7 +283,7 @@ class Pool:
         if self._in_a_row > IN_A_ROW:
             raise RunError(
                 f"{self._in_a_row} workers ended one after the other, with nothing translated in between; the last: "
-                f"{reason}. Finished work is kept"
+                f"{reason}. If memory ran out, give fewer --workers. Finished work is kept"
             )
         size = task.end - task.begin
         if size > 1:

@@ -203,6 +203,12 @@ def _bound() -> None:
         import resource
     except ImportError:
         return
-    for kind, most in ((resource.RLIMIT_CPU, CPU_SECONDS), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
+    # Only at the second of two bounds of time is the signal SIGKILL, which then would not say what ended the process.
+    bounds = {
+        resource.RLIMIT_CPU: (CPU_SECONDS, CPU_SECONDS + 5),
+        resource.RLIMIT_AS: (MEMORY, MEMORY),
+        resource.RLIMIT_CORE: (0, 0),
+    }
+    for kind, bound in bounds.items():
         with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, bound)

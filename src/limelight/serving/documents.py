@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeVar
 
-from limelight.child import Child, ChildEndedError, ChildFaultError, Header
+from limelight.child import KILLED, Child, ChildEndedError, ChildFaultError, ChildKilledError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
 from limelight.serving.catalog import Way
@@ -105,6 +105,12 @@ class OpenDocument:
         loop = asyncio.get_running_loop()
         try:
             _, content = await loop.run_in_executor(self._thread, self._child.call, header, data)
+        except ChildKilledError:
+            message = (
+                f"the process that reads this document was {KILLED}: try again later, or ask the operator for more "
+                "memory or a lower --max-documents"
+            )
+            raise Refusal(503, "reader_killed", message, retry_after=10) from None
         except ChildEndedError:
             what = "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read"
             raise Refusal(413, "document", f"{what}: divide it") from None

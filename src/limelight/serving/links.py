@@ -18,6 +18,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import BinaryIO
 
+from limelight.child import ENDING_SECONDS, how_it_ended
 from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
 from limelight.memory import hold_memory_for_work, rare_collections
@@ -29,6 +30,8 @@ from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
 from limelight.serving.workers import Workers
 
+SILENT = "the engine did not report"
+"""Why one has ended that was killed by the service."""
 ENGINE = "engine"
 """The name of threads that are engines."""
 ReportCallback = Callable[[Report], None]
@@ -79,7 +82,7 @@ class ThreadLink(Link):
 
     def kill(self) -> None:
         """Report `closed` and abandon the thread, which cannot be ended by force."""
-        self._report(Report(0, "closed", "the engine did not report"))
+        self._report(Report(0, "closed", SILENT))
         self._left = True
         self._inbox.put(None)
 
@@ -111,7 +114,7 @@ class ProcessLink(Link):
     def __init__(self, loading: Loading, heard: ReportCallback) -> None:
         command = [sys.executable, "-m", "limelight.serving.links", json.dumps(loading.to_dict())]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.pid = self._process.pid
+        self.pid, self._reason = self._process.pid, ""
         self._outbox: SimpleQueue[Task | None] = SimpleQueue()
         threading.Thread(target=self._write, daemon=True, name="tasks").start()
         threading.Thread(target=self._read, args=(heard,), daemon=True, name="reports").start()
@@ -124,13 +127,14 @@ class ProcessLink(Link):
 
     def kill(self) -> None:
         """End the process; the thread that reads from it reports `closed`."""
+        self._reason = SILENT
         self._process.kill()
 
     def join(self, seconds: float) -> None:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
             self._process.wait()
 
     def _write(self) -> None:
@@ -149,21 +153,20 @@ class ProcessLink(Link):
         """Until the process has ended, or has written an invalid report: it died in the middle of one."""
         stdout = self._process.stdout
         assert stdout is not None
-        reason = ""
         try:
             with stdout:
                 for line in stdout:
                     report = decode_report(line)
                     if report.kind == "closed":
-                        reason = str(report.value)
+                        self._reason = str(report.value)
                     else:
                         heard(report)
         except (ValueError, TypeError):
-            self._process.kill()
+            self.join(ENDING_SECONDS)
         finally:
             code = self._process.wait()
             self._outbox.put(None)
-            heard(Report(0, "closed", reason or (f"the engine ended with code {code}" if code else "")))
+            heard(Report(0, "closed", self._reason or (how_it_ended(code) if code else "")))
 
 
 def thread_link(loading: Loading, heard: ReportCallback) -> Link:

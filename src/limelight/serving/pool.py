@@ -16,6 +16,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
+from limelight.child import KILLED
 from limelight.serving.fair_queue import FairQueue, QueueRate
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, ReportCallback
@@ -474,7 +475,7 @@ class Pool:
         self._engines.remove(engine)
         for number in reversed(list(engine.jobs)):
             if (job := engine.drop(number)) is not None:
-                self._lost(job)
+                self._lost(job, reason)
         if self.closing or engine.generation != self._generation:
             return
         self._log("engine_ended", reason=reason)
@@ -489,7 +490,7 @@ class Pool:
         self._ended_in_a_row += 1
         asyncio.get_running_loop().call_later(wait, self._replace)
 
-    def _lost(self, job: Job) -> None:
+    def _lost(self, job: Job, reason: str) -> None:
         """The engine that had it has ended: it waits for another one, once."""
         job.engine, job.lost, request = None, job.lost + 1, job.request
         if request.over:
@@ -498,6 +499,9 @@ class Pool:
             self._queues[request.lane].put_back(request.client, request.number, job)
             return
         message = "the engines that translated this have ended: try again later"
+        if reason == KILLED:  # other reasons may have paths in them
+            remedy = "try again later, or ask the operator for more memory or fewer --engines"
+            message = f"the engines that translated this were {KILLED}: {remedy}"
         request.refuse(Refusal(503, "engine_ended", message, retry_after=5))
 
     def _refuse_all(self) -> None:

@@ -74,7 +74,8 @@ class CountingConnection(h11.Connection):
         begun, _ = self.trailing_data
         if begun[:1] not in (b"\r", b"\n"):
             return False
-        size = _EMPTY_LINES.match(begun).end()
+        found = _EMPTY_LINES.match(begun)
+        size = found.end() if found else 0
         self._receive_buffer.maybe_extract_at_most(size)
         self._ignored += size
         if self._ignored > HEADER_BYTES:
