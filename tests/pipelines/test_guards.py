@@ -162,6 +162,18 @@ def test_signs_that_a_translation_has_changed_are_searched_again_as_placeholders
     assert (found.text, found.warnings) == ("der Hund läuft", ("sign lost",))
 
 
+def test_a_letter_that_names_something_is_searched_again_as_a_placeholder() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["Vitamin <ph0> ist gut"] if "<ph0>" in text else ["Vitamin ist gut"]
+
+    direction = Direction("en", "de")
+    found, asked = translated("the vitamin C runs", say, placeholders=True, direction=direction)
+    assert asked == ["the vitamin C runs", "the vitamin <ph0> runs"]
+    assert (found.text, found.warnings) == ("Vitamin C ist gut", ())
+    found, _ = translated("the vitamin C runs", lambda *_: ["Vitamin ist gut"], direction=direction)
+    assert found.warnings == ("sign lost",)
+
+
 def test_lost_emphasis_is_warned_of_and_left() -> None:
     found, asked = translated("the *dog* runs", lambda *_: ["der dog läuft"], placeholders=True)
     assert (found.text, found.warnings, len(asked)) == ("der dog läuft", ("emphasis lost",), 1)

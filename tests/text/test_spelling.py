@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.spelling import misspelled, put_back_spellings
+from limelight.text.spelling import lost_letters, misspelled, put_back_spellings
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,35 @@ def test_what_may_be_another_word_is_reported_and_left() -> None:
     assert put_back_spellings("5 mV and 3 MV", "5 mV und 3 mV") == "5 mV und 3 mV"
     assert put_back_spellings("the CAN bus", "der can, can") == "der can, can"
     assert put_back_spellings("an mV_x", "ein MV_x und MVa") == "ein mV_x und MVa"
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "languages", "lost"),
+    [
+        ("Vitamin C is good.", "Vitamin ist gut.", ("en", "de"), ("C",)),
+        ("Vitamin C is good.", "Vitamin-C ist gut.", ("en", "de"), ()),
+        ("King George V died.", "King George starb.", ("en", "de"), ("V",)),
+        ("King George V died.", "Georg der Fünfte starb.", ("en", "de"), ()),
+        ("König Georg V. starb.", "King George died.", ("de", "en"), ("V",)),
+        ("World War I began in 1914.", "Der Weltkrieg begann ich in 1914.", ("en", "de"), ("I",)),
+        ("World War I began in 1914.", "Der Erste Weltkrieg begann 1914.", ("en", "de"), ()),
+        ("King Charles I was tall.", "Le roi Charles Ier était grand.", ("en", "fr"), ()),
+        ("King Charles I was tall.", "Le roi Charles, je suis grand.", ("en", "fr"), ("I",)),
+        ("Karl I. wurde gekrönt.", "Carl J'ai été aligné.", ("de", "fr"), ("I",)),
+        ("Take vitamin A.", "Nimm Vitamine.", ("en", "de"), ("A",)),
+        ("La vitamine A est bonne.", "The vitamin is good.", ("fr", "en"), ("A",)),
+        ("Yesterday I saw Tom and I. Should I?", "Gestern sah er Tom.", ("en", "de"), ()),
+        ("Build A House", "Ein Haus bauen", ("en", "de"), ()),
+        ("B is here; the T-shirt of Mr. X's, U.S. C&A, in C = 5", "da", ("en", "de"), ()),
+        ("un K.-o. en C", "a knockout", ("fr", "en"), ()),
+        ("VITAMIN C", "VITAMINE", ("en", "de"), ()),
+    ],
+)
+def test_a_letter_that_names_something_is_kept(
+    source: str, output: str, languages: tuple[str, str], lost: tuple[str, ...]
+) -> None:
+    assert lost_letters(source, output, languages) == lost
+
+
+def test_letters_of_other_languages_are_not_compared() -> None:
+    assert not lost_letters("la vitamina C", "Vitamin", ("es", "de"))

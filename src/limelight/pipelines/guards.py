@@ -19,7 +19,7 @@ translation name the faults that the returned text has:
     emphasis lost     words between asterisks are there without them
     spelling changed  a code or abbreviation is there with letters of another case, or with another letter
     sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated, or the
-                      words on its sides are in the other order
+                      words on its sides are in the other order, or a letter such as that of "plan B" is missing
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
@@ -57,6 +57,7 @@ from limelight.text.kept_signs import (
     swapped_sides,
     without_lost_emphasis,
 )
+from limelight.text.languages import normal_code
 from limelight.text.marking import PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers, reversed_dates
 from limelight.text.number_order import swapped_numbers
@@ -64,7 +65,7 @@ from limelight.text.numbers import lost_number_words
 from limelight.text.ordinals import keeps_ordinals
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
-from limelight.text.spelling import misspelled, put_back_spellings
+from limelight.text.spelling import find_letters, lost_letters, misspelled, put_back_spellings
 
 SEVERITY = {
     "loop": 16,
@@ -276,6 +277,7 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
             changed_signs(bare, output)
             or swapped_sides(source, output)
             or lost_parts(source, find_foreign_words(source, languages), output)
+            or lost_letters(source, output, languages)
         ),
         "emphasis lost": bare != source,
         "address lost": bool(checks.lost_addresses(source, output)),
@@ -370,6 +372,7 @@ def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translati
     languages, protectors = names_of(sentence.prepared.direction), [PROTECTORS["addresses"]]
     if "sign lost" in best.faults:
         protectors += [*CODE, spans_by(find_signs), spans_by(partial(find_foreign_words, languages=languages))]
+        protectors.append(spans_by(partial(find_letters, language=normal_code(languages[0]))))
     if OF_NUMBERS & set(best.faults):
         protectors.append(numbers(languages[0], every=True))
     found = yield from sentence.search(protectors=protectors)

@@ -96,6 +96,12 @@ _KIND = re.compile(
 )
 """Endings of German words such as "zehnminütig"."""
 _ROMAN = re.compile(r"(?<!\w)(X{0,3})(IX|IV|V?I{0,3})(?:e|ème|er|re|ère)?(?!\w)")
+_LARGE_ROMAN = re.compile(
+    r"(?<![\w-])(?=[MDC]\w{3}|[XL]\w{2})(?!X*(?:IX|IV|V?I*)(?!\w))"
+    r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?!\w)"
+)
+"""Those from 40 on, of four letters or more, or of three with tens at the beginning."""
+_ROMAN_LETTERS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _OF_ROMAN = "IVX"
 """One of these is in each Roman numeral."""
 _ROMAN_VALUES = dict(zip(("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"), range(10), strict=True))
@@ -120,9 +126,16 @@ def small_values(language: str) -> dict[str, int]:
 
 
 def roman_values(text: str) -> list[int]:
-    """The values of the Roman numerals of two letters or more up to 39, which are no abbreviations or words."""
-    found = (match for match in _ROMAN.finditer(text) if len(match[1] + match[2]) > 1)
-    return [10 * len(match[1]) + _ROMAN_VALUES[match[2]] for match in found]
+    """The values of the Roman numerals of two letters or more up to 39, and of larger ones, which are no abbreviations
+    or words, such as CLI or MIX."""
+    small = (match for match in _ROMAN.finditer(text) if len(match[1] + match[2]) > 1)
+    large = (_roman_value(match[0]) for match in _LARGE_ROMAN.finditer(text))
+    return [*(10 * len(match[1]) + _ROMAN_VALUES[match[2]] for match in small), *large]
+
+
+def _roman_value(numeral: str) -> int:
+    values = [_ROMAN_LETTERS[letter] for letter in numeral]
+    return sum(one if one >= after else -one for one, after in zip(values, [*values[1:], 0], strict=True))
 
 
 def number_runs(text: str, language: str) -> list[tuple[int, int]]:

@@ -399,7 +399,7 @@ _BELOW_ZERO = re.compile(r"minus|moins|n[eé]gati|below|under|unter|sous|dessous
 _WITH_MINUS = re.compile(r"[-\u2212\u2013] ?\d")
 _HALVES = ("half", "halb", "demi")
 """What such a half contains."""
-_PART_OF_ROMAN = re.compile("[XVI]{2}")
+_PART_OF_ROMAN = re.compile("[XVI]{2}|[MDCLXVI]{3}")
 """What a Roman numeral contains that is compared."""
 _HALF_IN_DIGITS = re.compile(r"\d[.,]5|[39]0|½|1/2|(?<!\w)(?:thirty|dreißig|trente)", re.IGNORECASE)
 _QUARTER_OF_HOUR = {
@@ -427,7 +427,8 @@ def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> t
     if has_quarter:
         lost |= _lost_quarters(source, output, (first, second))
     if _PART_OF_ROMAN.search(source):
-        lost |= {each for each in roman_values(source) if not _has(each, output, second)}
+        there = {*roman_values(output)}
+        lost |= {each for each in roman_values(source) if each not in there and not _has(each, output, second)}
     if any(map(lower.__contains__, _HALVES)) and _AND_A_HALF[first].search(lower) and not _says_half(source, output):
         lost.add(Fraction(1, 2))
     if "minus" in lower or "moins" in lower:

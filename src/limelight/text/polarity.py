@@ -22,9 +22,9 @@ class Polarity(NamedTuple):
     """What a text with a negation contains: most texts have none of these. Empty if most have one."""
     negation: re.Pattern[str]
     """Words that negate."""
-    counted: tuple[re.Pattern[str], ...]
-    """What counts negations of which a text has several: the pattern with most matches. Words that belong together,
-    such as "ne" and "pas", are one negation."""
+    counted: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]
+    """What counts the negations of a text that has several: the pattern with most matches, each with what its matches
+    contain. Words that belong together, such as "ne" and "pas", are one negation."""
     hints: re.Pattern[str]
     """Words that can translate a negation, or be translated by one: a side with such a word does not lack one."""
     tags: re.Pattern[str]
@@ -35,6 +35,10 @@ class Polarity(NamedTuple):
     """The same for "need not"."""
 
 
+_PARTS = {
+    "en": ("no", "n't", "n’t", "never", "neither", "without"),
+    "de": ("ni", "kein", "ohne", "nein", "nee", "weder"),
+}
 _NE = r"(?:ne |n['’](?!importe))(?![^.!?;]{0,40}?\bqu(?:e\b|['’]))\w*"
 """The first part of a French negation; "ne ... que" is "only"."""
 
@@ -43,14 +47,17 @@ _PAS = r"(?<!\bun )(?<!\bde )(?<!\bses )(?<!\bmes )pas"
 
 LANGUAGES = {
     "en": Polarity(
-        parts=("no", "n't", "n’t", "never", "neither", "without"),
+        parts=_PARTS["en"],
         negation=_words(
             r"not|cannot|\w+n['’]t|no(?!\.? ?\d)|none|nobody|no one|nothing|nowhere|never|neither|nor|without",
         ),
         counted=(
-            _words(
-                r"not(?! only)|cannot|\w+n['’]t|no(?!\.? ?\d| matter)|none|nobody|no one|(?<!for )nothing|nowhere",
-                r"never|neither|without",
+            (
+                _PARTS["en"],
+                _words(
+                    r"not(?! only)|cannot|\w+n['’]t|no(?!\.? ?\d| matter)|none|nobody|no one|(?<!for )nothing|nowhere",
+                    r"never|neither|without",
+                ),
             ),
         ),
         hints=_words(
@@ -69,12 +76,15 @@ LANGUAGES = {
         ),
     ),
     "de": Polarity(
-        parts=("ni", "kein", "ohne", "nein", "nee", "weder"),
+        parts=_PARTS["de"],
         negation=_words(r"nicht|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne|nein|nee|weder|nix"),
         counted=(
-            _words(
-                r"(?<!selbst )(?<!auch )nicht(?! nur| wahr)|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne|nein",
-                r"nee|weder|nix",
+            (
+                _PARTS["de"],
+                _words(
+                    r"(?<!selbst )(?<!auch )nicht(?! nur| wahr)|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne",
+                    r"nein|nee|weder|nix",
+                ),
             ),
         ),
         hints=_words(
@@ -93,8 +103,8 @@ LANGUAGES = {
             _NE,
         ),
         counted=(
-            _words(_NE, r"sans(?! cesse| doute)|non(?! plus| pas| seulement)"),
-            _words(rf"(?<!pas à ){_PAS}"),  # "ne" is often not spoken
+            (("ne ", "n'", "n’", "sans", "non"), _words(_NE, r"sans(?! cesse| doute)|non(?! plus| pas| seulement)")),
+            (("pas",), _words(rf"(?<!pas à ){_PAS}")),  # "ne" is often not spoken
         ),
         hints=_words(
             r"ne|n['’]\w+|pas|personne|guère|peu|moins|seul\w*|rare\w*|sinon|autrement|hors|nue?s?|faux|gratis",
@@ -159,7 +169,7 @@ def changes_polarity(source: str, output: str, source_language: str, target_lang
 
 
 def count_negations(text: str, language: str) -> int:
-    """The number of negations of a lower-cased text in a language with a table."""
+    """The number of negations of a lower-cased text in a language with a table, if it has several; else 0 or 1."""
     return _count(text, LANGUAGES[language])
 
 
@@ -178,14 +188,15 @@ def _negates(text: str, language: Polarity) -> bool:
 def _loses_one(source: str, output: str, one: Polarity, other: Polarity) -> bool:
     """Whether an output, which has a negation, has fewer than its source, and no word that could stand for one. One
     more is not compared: "no water or food" may be "kein Wasser und kein Essen"."""
-    if _count(source, one) <= max(1, _count(output, other)):
+    count = _count(source, one)
+    if count < 2 or count <= _count(output, other):
         return False
     return not other.hints.search(other.negation.sub(" ", output))
 
 
 def _count(text: str, language: Polarity) -> int:
-    """The number of negations of a lower-cased text."""
-    return max(len(each.findall(text)) for each in language.counted)
+    """The number of negations of a lower-cased text if it has several; else 0 or 1."""
+    return max(len(each.findall(text)) if sum(map(text.count, parts)) > 1 else 0 for parts, each in language.counted)
 
 
 def _is_other_modal(text: str, translation: str, one: Polarity, other: Polarity) -> bool:

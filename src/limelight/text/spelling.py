@@ -2,6 +2,9 @@
 
 A code has letters and digits, capitals within a word, or is a word of two to five capitals. It is misspelled if a
 translation lacks it and has the same letters in another case instead, or the same ones but for one letter.
+
+A single capital after a word names something, too: vitamin C, plan B, George V. In English, German and French it has to
+be in the translation as a letter or, as a Roman numeral, as a number.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from limelight.text.checks import is_capitals
+from limelight.text.languages import normal_code
+from limelight.text.number_words import LANGUAGES, word_values
 from limelight.text.words import count_common
 
 _CAPITAL, _SMALL = "A-Z\u00c0-\u00de", "a-z\u00df-\u00ff"
@@ -37,6 +42,16 @@ _WORDS = frozenset(
 )
 """Words that stand for no abbreviation in capitals, such as `US`, and abbreviations that are written in either case."""
 _SAME_UNIT = {"mL": "ml", "cL": "cl", "dL": "dl", "KB": "kB", "Min": "min"}
+_LETTER = re.compile(r"[A-Z](?![\w'’°&/-])(?<=[a-zß-ÿ] .)(?<=[^\W\d_]. .)(?!\.[\w-]| =)(?<!\ben C)")
+"""A capital after a word that is neither a variable nor a part of an abbreviation; "en C" is a language of programs."""
+_AFTER_A = re.compile(r"[.,;:!?)]|$| (?:is|was|and|or|to)\b")
+"""What follows an English "A" that is no article."""
+_BEFORE_ONE = re.compile(
+    r"World War |(?<!\w)(?:King|Queen|Pope|Emperor|Empress|Tsar|Kaiser) (?:[A-Z][a-z]+ ){1,2}", re.ASCII
+)
+"""What precedes an English "I" that is no pronoun."""
+_FIRST = re.compile(r"(?<!\w)(?:1|1st|Ier|Ière|premi\w+|erste\w*|first)(?!\w)", re.IGNORECASE)
+_ROMAN = {"V": 5, "X": 10}
 MIN_ALIKE = 4
 """Minimum number of characters of a code of which one may be another one."""
 
@@ -105,3 +120,38 @@ def _is_like(code: str, found: str) -> bool:
     one, other = code.casefold(), found.casefold()
     same = count_common(one, other) + count_common(one[::-1], other[::-1])
     return same >= max(len(one), len(other)) - 1 and _DIGITS.findall(one) == _DIGITS.findall(other)
+
+
+def find_letters(text: str, language: str) -> list[tuple[int, int]]:
+    """The single capitals that name something, in English, German and French."""
+    if language not in LANGUAGES:
+        return []
+    found = (match.span() for match in _LETTER.finditer(text))
+    return [span for span in found if language != "en" or _is_name(text, *span)]
+
+
+def _is_name(text: str, begin: int, end: int) -> bool:
+    """Whether a single capital of an English text is neither an article nor a pronoun nor an exclamation."""
+    if text[begin] == "I":
+        before = text[max(0, begin - 40) : begin]
+        return any(match.end() == len(before) for match in _BEFORE_ONE.finditer(before))
+    return text[begin] != "O" and (text[begin] != "A" or _AFTER_A.match(text, end) is not None)
+
+
+def lost_letters(source: str, output: str, languages: tuple[str, str]) -> tuple[str, ...]:
+    """The single capitals of a source that its translation has neither as letters nor, if they may be Roman numerals,
+    as numbers."""
+    if not _LETTER.search(source):
+        return ()  # most texts
+    first, second = map(normal_code, languages)
+    wanted = {source[begin] for begin, _ in find_letters(source, first)} if second in LANGUAGES else set[str]()
+    return tuple(sorted(each for each in wanted if not _has_letter(output, each, second)))
+
+
+def _has_letter(output: str, letter: str, language: str) -> bool:
+    if re.search(rf"(?<![^\W_]){letter}(?![^\W_])", output):
+        return True
+    if letter == "I":
+        return _FIRST.search(output) is not None
+    value = _ROMAN.get(letter)
+    return value is not None and (str(value) in output or word_values(output, language)[value] > 0)
