@@ -1,6 +1,8 @@
 """Documents over HTTP: each format, hostile files, and nothing left of them."""
 
 import asyncio
+import gc
+import http.client
 import io
 import json
 import os
@@ -8,7 +10,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,14 +26,16 @@ from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
 from limelight.serving.dialects import documents as dialect
-from limelight.serving.documents import CHUNK, SUFFIXES, Order, chunks
+from limelight.serving.documents import CHUNK, SUFFIXES, OpenDocument, Order, chunks
 from limelight.serving.documents import translate_document as send_document
 from limelight.serving.keys import Key, Keys
 from limelight.serving.limits import Limits
+from limelight.serving.links import ThreadLink
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Segment
 from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
+from limelight.serving.tasks import Task
 from limelight.serving.uploads import Uploads
 from limelight.text.units.registry import Options
 from tests.forked import SUBPROCESS, Forked
@@ -420,6 +424,36 @@ def test_who_leaves_leaves_nothing(service: Running) -> None:
         other.loop.call_soon_threadsafe(other.service.uploads.close)
         wait_until(lambda: not children())
         assert len(other.service.uploads) == 0
+
+
+@pytest.mark.usefixtures("forked_readers")
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_document_that_is_given_up_leaves_its_place(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the queue, and in an engine, which is told: the time of one is over, and the client of the other has left."""
+    tasks, kept = list[Task](), lambda: [each for each in gc.get_objects() if isinstance(each, OpenDocument)]
+    with running({"one": carrying()}) as service, monkeypatch.context() as held:
+        pool = service.service.catalog.models[0].pool
+        if begun:
+            held.setattr(ThreadLink, "send", lambda self, task: tasks.append(task))
+        else:
+            held.setattr(pool, "_emptiest", lambda *_: None)
+        identity = send(service, b"the lamp\n\nit hums\n").value["document_id"]
+        body, boundary = multipart(b"the lamp\n", "a.txt", {"source": "en", "target": "de"})
+        header = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        with closing(http.client.HTTPConnection("127.0.0.1", service.port)) as leaving:
+            leaving.request("POST", "/translate_file", body, header)
+            wait_until(lambda: (pool.waiting, pool.decoding) == ((0, 3) if begun else (3, 0)))
+            assert len(service.service.uploads) == 2
+        service.loop.call_soon_threadsafe(service.service.uploads.forget, identity)
+        wait_until(lambda: len(service.service.uploads) == pool.waiting == pool.decoding == 0)
+        wait_until(
+            lambda: service.counts() == {"accepted": 1, "rejected": 0, "canceled": 1, "failed": 0, "in_progress": 0}
+        )
+        wait_until(lambda: not children() and not kept())
+        begun_ones = [task.id for task in tasks if task.kind not in ("cancel", "ping")]
+        assert sorted(task.id for task in tasks if task.kind == "cancel") == sorted(begun_ones)
+        held.undo()
+        assert len(fetched(service, send(service, b"the lamp").value)) > 0
 
 
 def test_segments_are_sent_some_at_a_time() -> None:

@@ -6,13 +6,13 @@ import asyncio
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.config.directions import same_language
 from limelight.errors import UserError
-from limelight.serving.kept import Kept, now
+from limelight.serving.kept import Kept
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.text.glossary import Glossary, Term, glossary_of
 
@@ -58,7 +58,8 @@ class StoredGlossary:
     """The name of a key; empty without keys."""
     name: str
     dictionaries: tuple[Dictionary, ...]
-    created: str = field(default_factory=now)
+    created: str = ""
+    """The time; empty for one that is not kept yet."""
 
     @property
     def size(self) -> int:
@@ -148,6 +149,7 @@ class Glossaries(Kept[StoredGlossary]):
                 count, bound = (f"{mine} glossaries of yours", MAX_OWN) if mine >= MAX_OWN else ("all", MAX_GLOSSARIES)
                 message = f"there are {count} already, of at most {bound}: delete one"
                 raise bad_request(message, "too_many_glossaries")  # what clients do not repeat
+            new = replace(new, created=self._now())
             await self._put(new)
         return new
 

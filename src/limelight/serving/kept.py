@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -36,11 +36,6 @@ class Owned(Protocol):
 
 
 Item = TypeVar("Item", bound=Owned)
-
-
-def now() -> str:
-    """The time of creation."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Kept(Generic[Item]):
@@ -92,6 +87,14 @@ class Kept(Generic[Item]):
                 await asyncio.to_thread(remove, self.folder / f"{identity}.json")
             self._all.pop(identity, None)
 
+    def _now(self) -> str:
+        """The time of creation of a new item: after that of the newest one, also where the clock was set back. Items
+        have the order of these times."""
+        time = datetime.now(UTC)
+        if newest := max((each.created for each in self._all.values()), default=""):
+            time = max(time, datetime.fromisoformat(newest) + timedelta(microseconds=1))
+        return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
     async def _write(self, item: Item) -> None:
         if self.folder is not None:
             assert is_dataclass(item)
@@ -105,7 +108,9 @@ class Kept(Generic[Item]):
             stored = json.loads(path.read_text(encoding="utf-8"))
             if stored.pop("format") != FORMAT:
                 raise UserError(f"{path}: a {self._name} of another format than {FORMAT}")
-            return read(stored)
+            item = read(stored)
+            datetime.fromisoformat(item.created)
+            return item
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, UserError):
                 raise

@@ -13,14 +13,14 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from limelight.config.directions import same_language
 from limelight.errors import UserError
 from limelight.files import fill_file, remove
-from limelight.serving.kept import Kept, now
+from limelight.serving.kept import Kept
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal, bad_request, beyond
 from limelight.text.open_text import BOTH_SIDES
@@ -45,7 +45,8 @@ class StoredMemory:
     source: str
     target: str
     segments: int = 0
-    created: str = field(default_factory=now)
+    created: str = ""
+    """The time; empty for one that is not kept yet."""
 
 
 class Sent(NamedTuple):
@@ -96,7 +97,7 @@ class Memories(Kept[StoredMemory]):
             path = self._file(memory)
             try:
                 count, left_out = await asyncio.to_thread(self._fill, path, memory, sent, min(room, everyone))
-                new = replace(memory, owner=owner, segments=count)
+                new = replace(memory, owner=owner, segments=count, created=self._now())
                 await self._write(new)
             except BaseException:
                 self._remove(path)
