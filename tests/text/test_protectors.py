@@ -8,6 +8,7 @@ from limelight.errors import UserError
 from limelight.text import protectors
 from limelight.text.marking import TERM_BEGIN, placeholder
 from limelight.text.notations import Protector
+from limelight.text.protect import protect
 from limelight.text.protectors import DEFAULT, PROTECTORS, elements, find_spans, pattern
 from limelight.text.units.unit import FIRST_CODE, Code, code_protector, make_unit
 
@@ -169,6 +170,20 @@ def test_a_flag_may_have_dashes_that_a_typesetter_made_of_its_hyphens(flag: str)
 )
 def test_a_dash_beside_a_word_is_no_flag(text: str) -> None:
     assert found(text) == []
+
+
+def test_textile_keeps_its_marks() -> None:
+    assert found("Open !a/logo.png! and !x.svg(Logo)!:https://a.org/b, use @rake db:migrate@.") == [
+        "!a/logo.png!", "!x.svg(Logo)!:https://a.org/b", "@rake db:migrate@",
+    ]  # fmt: skip
+    spans = find_spans('See "the manual":http://a.org/b. And "this":/wiki/x, "that":#top', DEFAULT)
+    assert [(span.role, span.end - span.begin) for span in spans] == [
+        ("open", 1), ("close", 16), ("open", 1), ("close", 9), ("open", 1), ("close", 6),
+    ]  # fmt: skip
+    for text in ("h1. Title", "bq. Words", "h3(#id). Title", "p{color:red}. Words"):
+        assert protect(text, DEFAULT).prefix == text[: text.index(". ") + 2]
+    for text in ('{"a":"b"}', "No! Yes!", "mail @tom and @ann", "p. 5 of the book", "he said: h1. then", 'a "b": c'):
+        assert found(text, PROTECTORS["brackets"], PROTECTORS["names"]) == []
 
 
 def test_characters_of_marks_are_always_spans() -> None:

@@ -108,8 +108,10 @@ _NAME = re.compile(
     r"|(?<![\w.])(?:[a-z_]\w{0,60}\.){0,8}[a-z_]\w{0,60}\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # t('x')
     r"|(?<=[\"'“„`])[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,8}(?=[\"'”“`])"  # "theme.inherit"
     r"|@[a-z]+\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # @lang('x')
+    r"|(?<![\w@])@(?=[^\s@])[^@\n]{1,200}(?<=\S)@(?![\w@])"  # @x y@
+    r"|(?<![\w!])![\w./:%-]{1,200}\.(?:gif|jpe?g|png|svg|webp)(?:\([^()\n]{0,200}\))?!(?::[^\s,;\"']*[\w/])?"  # !x.png!
 )
-_PART_OF_NAME = re.compile(rf"[$%#@|\[`_(]|:\w|[{DASHES}][{DASHES}a-z]|!!\w|\w\.[a-z_]")
+_PART_OF_NAME = re.compile(rf"[$%#@|\[`_(]|:\w|!\w|[{DASHES}][{DASHES}a-z]|\w\.[a-z_]")
 _ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)")
 
 _SUFFIX = (
@@ -129,6 +131,9 @@ _PATH = re.compile(
 )
 _BRACKET = re.compile(r"\[(?P<close>/?)(?P<name>[A-Za-z][\w-]{0,30})(?:[= ][^\[\]\n]{0,300})?\]")
 _WIKI = re.compile(r"\[\[[^\[\]|\n]{1,200}\||\]\]")
+_LINK = re.compile(r'(?<![\w"])"(?=\S)[^"\n]{1,300}(?P<to>":(?:https?://|mailto:|[/#])(?:[^\s<>"]*[\w/])?)')
+_BLOCK = re.compile(r"\s*(?:(?:h[1-6]|bq|fn\d)(?=[.({<>=])|p(?=[({]))(?:\([^()]*\)|\{[^{}]*\}|[<>=])*\.\.? (?=\S)")
+"""The beginning of a heading, a quotation or a paragraph of Textile."""
 _SIGN = re.compile(r"[-&<>=!|→←↑↓↔⇒•·](?:\s|\Z)|\|")
 _SIGNS = re.compile(
     r"(?<!\S)(?:&|<|>|<=|>=|==|!=|->|<-|=>|<->|→|←|↑|↓|↔|⇒|•|·|\||\|\||&&)(?!\S)"
@@ -261,7 +266,13 @@ def find_paths(text: str) -> Iterator[Found]:
 
 
 def find_brackets(text: str) -> Iterator[Found]:
-    """Markup in brackets: `[b]` and `[/b]` where both are there, `[[page|` and `]]`."""
+    """Markup in brackets: `[b]` and `[/b]` where both are there, `[[page|` and `]]`; links and beginnings of blocks of
+    Textile: `"text":https://a.org`, `h1. `."""
+    for match in _LINK.finditer(text) if '":' in text else ():
+        yield Found(match.start(), match.start() + 1, "open", f'{SECTION}"')
+        yield Found(*match.span("to"), "close", f'{SECTION}"')
+    if ". " in text and (match := _BLOCK.match(text)):
+        yield Found(*match.span(), name="textile")
     if "[" not in text:
         return
     found = list(_BRACKET.finditer(text)) if "[/" in text else []

@@ -163,11 +163,12 @@ PROTECTORS: dict[str, Protector] = {
 """`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
 `${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select);
 `addresses` (URLs, e-mail, names of hosts); `escapes` (`\\n`) and commands of LaTeX; `math` (`$x^2$`); `names` (`$x`,
-`%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`); `signs` between spaces (`&`)."""
+`%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`, links and
+headings of Textile); `signs` between spaces (`&`)."""
 
 DEFAULT = tuple(PROTECTORS.values())
 _PART_OF_SPAN = re.compile(
-    rf"[<>&{{}}%$@\\|\[`_(#/=→←↑↓↔⇒•·]|\.\S|:\w|(?<!\w)[{DASHES}][{DASHES}a-z]|!!\w|{MARK.pattern}"
+    rf"[<>&{{}}%$@\\|\[`_(#/=→←↑↓↔⇒•·]|\.\S|:\w|(?<!\w)[{DASHES}][{DASHES}a-z]|(?<!\w)!\w|\A\s*(?:h\d|bq|fn\d|p[({{])|{MARK.pattern}"
 )
 """Every span of `DEFAULT` contains one of these, most sentences none: looking for them first takes a tenth of the time
 of asking all protectors."""
