@@ -172,23 +172,27 @@ def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
     if other := _other_script(text, own):
         return other, 1.0
     alphabets = _alphabets()
-    if not own <= alphabets.keys():
+    if not own < alphabets.keys():
         return "", 0.0
-    scores = dict.fromkeys(alphabets, 0.0)
-    words = WORD.findall(normalize("NFC", text).lower())
+    plain = normalize("NFC", text).lower()
+    words = WORD.findall(plain)
+    scores, common = dict.fromkeys(alphabets, 0.0), _common_words()
     for word in words:
-        for code, gain in _common_words().get(word, ()):
+        for code, gain in common.get(word, ()):
             scores[code] += gain
-    special = _special(text)
-    for code, alphabet in alphabets.items():
-        scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
-    best = max(sorted(alphabets.keys() - own), key=lambda code: scores[code])
-    ratio = scores[best] - max(scores[code] for code in own)
+    if special := _special(plain):
+        for code, alphabet in alphabets.items():
+            scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
+    ours = max(scores.pop(code) for code in own)
+    best = max(scores, key=scores.__getitem__)
+    ratio = scores[best] - ours
     needed = THRESHOLD_OF_FEW if len(words) <= FEW_WORDS else THRESHOLD
     return (best, 1 / (1 + math.exp(-ratio))) if ratio >= needed else ("", 0.0)
 
 
 def _other_script(text: str, own: set[str]) -> str:
+    if text.isascii():  # no other script has these letters
+        return ""
     counts = Counter(script_of(letter) for letter in text if letter.isalpha())
     used = set().union(*(scripts_of(code) for code in own))
     if not counts or not all(scripts_of(code) for code in own):
@@ -200,7 +204,10 @@ def _other_script(text: str, own: set[str]) -> str:
 
 
 def _special(text: str) -> set[str]:
-    found = (letter for letter in normalize("NFC", text).lower() if letter > "\x7f")
+    """The letters and marks of a text in lower case beside those of English."""
+    if text.isascii():
+        return set()
+    found = {letter for letter in text if letter > "\x7f"}
     return {letter for letter in found if letter in "¿¡" or (script_of(letter) == "latin" and letter.isalpha())}
 
 

@@ -221,6 +221,19 @@ def test_equal_sums_are_left_to_the_readable_search(monkeypatch: pytest.MonkeyPa
     assert None not in calls[40:]  # greedy search takes the first of equal tokens
 
 
+def test_equal_sums_of_a_forbidden_and_an_allowed_token_are_certain(
+    monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
+) -> None:
+    """Each token has a twin: after the first token, which must not come again, the second one is as
+    probable, and is the next choice."""
+    numbers, model = np.random.default_rng(seed), model_of("pre", twins=True)
+    model.packed.output.packed.biases[model.end_id] -= 99  # type: ignore[union-attr]
+    settings = SearchSettings(rules=(("no_repeat_ngram", 1),))
+    requests = [Request(random_request(numbers, model).source, 1, settings) for _ in range(20)]
+    assert_same([decoded(model, [request])[0] for request in requests], step_by_step(monkeypatch, model, requests))
+    assert None not in calls[:20]
+
+
 def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
     """Where many of the best tokens are invalid bytes, the call finds others, unless these are too far behind."""
     numbers, whole = np.random.default_rng(seed), 0

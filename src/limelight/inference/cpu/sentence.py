@@ -275,21 +275,25 @@ def _choose(
     `before` are their tokens so far, (width, limit + 1), of which no n-gram occurs again."""
     sums, gained, indices = best
     scores, parents, ids = found
-    certain, number, forbidden = True, 0, 0
+    certain, number, forbidden, latest = True, 0, 0, np.float32(np.inf)
     for rank in range(len(sums)):
         parent, token = indices[rank] // classes, indices[rank] % classes
-        if number == len(ids):
-            break
         is_possible = sums[rank] > -np.inf
-        if is_possible and len(sums) > len(ids):
-            certain &= rank + 1 < len(sums) and sums[rank] != sums[rank + 1]
+        if number == len(ids) and not (is_possible and sums[rank] == latest):
+            latest = np.float32(np.inf)
+            break
         if is_possible and is_forbidden(before[parent], position, token, ngram, tasks.bytes):
             forbidden += 1
-        else:
-            certain &= is_possible or forbidden == 0
-            parents[number], ids[number] = parent, token
-            scores[number] = np.float64(gained[rank]) + beam.log_probabilities[parent]
-            number += 1
+            continue
+        # Of equal sums the readable search takes the lower ids first, and here they are in any order.
+        certain &= sums[rank] != latest if is_possible else forbidden == 0
+        if number == len(ids):
+            break
+        parents[number], ids[number], latest = parent, token, sums[rank]
+        scores[number] = np.float64(gained[rank]) + beam.log_probabilities[parent]
+        number += 1
+    # Behind the end of a list another one could be equal to the last that is used, but not to the most probable one.
+    certain &= len(sums) == len(ids) or sums[-1] != latest or latest == -np.inf
     return certain and number == len(ids)
 
 
