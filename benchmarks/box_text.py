@@ -53,9 +53,9 @@ class Register(NamedTuple):
 
 REGISTERS = (
     Register("tatoeba", ("de", "fr"), 1.0, has_dev=True),
-    Register("libreoffice-help", ("de", "fr"), 0.75),
-    Register("home-assistant", ("de", "fr"), 2.5),
-    Register("python-docs", ("fr",), 0.5),
+    Register("libreoffice-help", ("de", "fr"), 0.3),
+    Register("home-assistant", ("de", "fr"), 0.9),
+    Register("python-docs", ("fr",), 0.2),
 )
 
 
