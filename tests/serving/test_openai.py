@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from limelight.pipelines.translator import Translator
+from limelight.serving.dialects.prompts import SEPARATOR
 from limelight.serving.segments import segmented
 from limelight.serving.service import _Progress
 from tests.serving.helpers import Running, running, spell, table, translator, wait_until
 
+FOUND = {"type": "object", "properties": {"found": {"type": "array", "items": {"type": "string"}}}}
+LIST_OF_STRINGS = {"type": "json_schema", "json_schema": {"name": "found", "schema": FOUND}}
 ONE, TWO = translator(table(1)), translator(table(2), "en", "pt")
 
 
@@ -71,6 +74,29 @@ def test_several_choices(service: Running) -> None:
     assert [each["message"]["content"] for each in choices] == [found.text, *(each.text for each in found.alternatives)]
 
 
+@pytest.mark.parametrize("shape", ["list", "object", "parts", "weblate", "json_schema"])
+def test_several_choices_have_the_form_of_one(service: Running, shape: str) -> None:
+    """Each has all the texts, in their order: the number n of each text is in the choice of this number."""
+    texts = ["dab", "", "face"]
+    content, more = {
+        "list": (json.dumps(texts), {}),
+        "object": (json.dumps(dict(zip("abc", texts, strict=True))), {}),
+        "parts": (SEPARATOR.join(texts), {}),
+        "weblate": (json.dumps({"target_language": "de", "strings": [{"source": each} for each in texts]}), {}),
+        "json_schema": (json.dumps(texts), {"response_format": LIST_OF_STRINGS}),
+    }[shape]
+    read = {
+        "object": lambda said: list(json.loads(said).values()),
+        "parts": lambda said: said.split(SEPARATOR),
+        "json_schema": lambda said: json.loads(said)["found"],
+    }.get(shape, json.loads)
+    choices = completion(service, content, n=3, **more).value["choices"]
+    found = [[each.text for each in (one, *one.alternatives)] for one in ONE.translate(["dab", "face"], n_best=3)]
+    assert [each["index"] for each in choices] == [0, 1, 2]
+    expected = [[dab, "", face] for dab, face in zip(*found, strict=True)]
+    assert [read(each["message"]["content"]) for each in choices] == expected
+
+
 def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
     body = {"model": "one", "messages": [{"role": "user", "content": "Dab. Face! Cab?"}], "stream": True}
     found = list(events(service, "/v1/chat/completions", {**body, "stream_options": {"include_usage": True}}))
@@ -93,8 +119,10 @@ def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "assistant", "content": "a"}]}, "role user"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages"),
-        ({"n": 99}, "n_best"),
-        ({"n": 2, "stream": True}, "n:"),
+        ({"n": 99}, "n must be from 1 to 16, not 99; --max-n-best"),
+        ({"n": 0}, "n must be from 1 to 16, not 0; "),
+        ({"n": -5, "stream": True}, "n must be from 1 to 16, not -5; "),
+        ({"n": 2, "stream": True}, "n must be 1 in a stream, not 2"),
         ({"model": 7}, "model"),
     ],
 )

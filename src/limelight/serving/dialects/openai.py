@@ -153,6 +153,7 @@ async def completions(service: Service, call: Call) -> Reply:
     """Translate what the last message of the user asks for."""
     asked = call.read(Completion)
     _refuse_settings(call)
+    _refuse_choices(asked, service.limits.n_best)
     users = [message for message in asked.messages if message.role == "user"]
     if not users:
         raise bad_request("messages: there is none with the role user, whose text would be translated")
@@ -162,8 +163,6 @@ async def completions(service: Service, call: Call) -> Reply:
     ask = _ask(service, asked, prompt)
     head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
-        if asked.n > 1:
-            raise bad_request("n: a stream has one choice")
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         following = await follow(service, call.client, ask)
         events = _chunks(following, head, ask, None if write is _text else write, usage=usage)
@@ -193,6 +192,14 @@ def _refuse_settings(call: Call) -> None:
             raise bad_request(f"{name}: not supported by a translator; leave it out")
     if call.fields.get("modalities") not in (None, [], ["text"]):
         raise bad_request("modalities: only text is supported")
+
+
+def _refuse_choices(asked: Completion, most: int) -> None:
+    """Raises `Refusal` for a number of choices that an answer cannot have."""
+    if not 1 <= asked.n <= most:
+        raise bad_request(f"n must be from 1 to {most}, not {asked.n}; --max-n-best of the service is its limit")
+    if asked.stream and asked.n > 1:
+        raise bad_request(f"n must be 1 in a stream, not {asked.n}: leave out n or stream")
 
 
 # ---- the form of the answer
