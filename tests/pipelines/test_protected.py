@@ -200,7 +200,7 @@ def test_any_number_of_spans() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "is_lost"), [("{0} → {1} → {2}", False), ("{0} → → {2}", True), ("→ {1} → {2}", False)]
+    ("output", "is_lost"), [("{0} → {1} → {2}", False), ("{0} → → {2}", True), ("→ {1} → {2}", True)]
 )
 def test_what_is_lost_between_two_signs_is_noticed(output: str, is_lost: bool) -> None:
     (sentence,) = plan_text("Settings → Privacy → Location", DEFAULT).sentences
@@ -210,6 +210,22 @@ def test_what_is_lost_between_two_signs_is_noticed(output: str, is_lost: bool) -
     (adjacent,) = plan_text("a → → b", DEFAULT).sentences
     assert adjacent is not None
     assert not leaves_out(adjacent, adjacent.text)
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "is_lost"),
+    [
+        ("Go to A > B > Proxy now.", "Gehe zu A <ph0> B <ph1>, um jetzt.", True),
+        ("Go to A > B", "Gehe zu A <ph0>", True),
+        ("Choose A > B", "<ph0> B", True),
+        ("Choose A > B.", "Choisissez A <ph0> B.", False),
+        ("Press the key >.", "Drücken Sie <ph0>.", False),
+    ],
+)
+def test_what_is_lost_beside_a_sign_is_noticed(source: str, output: str, is_lost: bool) -> None:
+    (sentence,) = plan_text(source, DEFAULT).sentences
+    assert sentence is not None
+    assert leaves_out(sentence, marked(output)) is is_lost
 
 
 def test_text_without_words_is_not_translated() -> None:

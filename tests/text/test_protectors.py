@@ -142,8 +142,9 @@ def test_prices_are_no_arguments_but_beside_the_first_argument() -> None:
     assert found("$1 of $2 at $2.50", PROTECTORS["names"]) == ["$1", "$2"]
 
 
-def test_a_flag_of_one_letter_is_between_spaces() -> None:
+def test_a_flag_of_few_letters_is_between_spaces() -> None:
     assert found("use -v now, or (-x)", PROTECTORS["names"]) == ["-v", "-x"]
+    assert found("use -am now, or (-xvf), file-like or -like", PROTECTORS["names"]) == ["-am", "-xvf"]
 
 
 @pytest.mark.parametrize(

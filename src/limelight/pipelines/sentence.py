@@ -104,12 +104,11 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
 
 
 def leaves_out(source: MarkedSentence, output: str) -> bool:
-    """Whether nothing is left of the words between two signs of a source: `A → → C`."""
+    """Whether nothing is left of the words between two signs of a source, or beside one: `A → → C`, `A > B >.`."""
     signs = [placeholder(number) for number, span in enumerate(source.spans) if is_sign(span.text)]
-    return any(
-        re.search(rf"{one}\s*{other}", output) and not re.search(rf"{one}\s*{other}", source.text)
-        for one, other in pairwise(signs)
-    )
+    empty = [rf"{one}\s*{other}" for one, other in pairwise(signs)]
+    empty += [rf"\A\s*{sign}|{sign}\s*(?:[.,;:!?)]|\Z)" for sign in signs]
+    return any(re.search(each, output) and not re.search(each, source.text) for each in empty)
 
 
 def _with_spans(words: Sequence[Word], spans: Sequence[Span]) -> tuple[Word, ...]:
