@@ -271,8 +271,8 @@ def find_brackets(text: str) -> Iterator[Found]:
     for match in _LINK.finditer(text) if '":' in text else ():
         yield Found(match.start(), match.start() + 1, "open", f'{SECTION}"')
         yield Found(*match.span("to"), "close", f'{SECTION}"')
-    if ". " in text and (match := _BLOCK.match(text)):
-        yield Found(*match.span(), name="textile")
+    if ". " in text and (block := _BLOCK.match(text)):
+        yield Found(*block.span(), name="textile")
     if "[" not in text:
         return
     found = list(_BRACKET.finditer(text)) if "[/" in text else []
