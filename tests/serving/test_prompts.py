@@ -153,3 +153,10 @@ def test_half_of_a_surrogate_pair_in_json_is_refused() -> None:
         with pytest.raises(Refusal, match="surrogate"):
             read_prompt("", text)
     assert read_prompt("", '["\\ud83d\\ude00"]').texts == ("\U0001f600",)
+
+
+def test_two_texts_with_one_key_are_refused() -> None:
+    """One of them would be lost."""
+    with pytest.raises(Refusal, match="the JSON has the key 'a' twice"):
+        read_prompt("", '{"a": "dab", "b": "fee", "a": "face"}')
+    assert read_prompt("", '{"a": "dab", "b": "dab"}').keys == ("a", "b")

@@ -119,7 +119,7 @@ def _of_json(text: str) -> Prompt | None:
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
@@ -133,6 +133,16 @@ def _of_json(text: str) -> Prompt | None:
     if all(isinstance(each, str) for each in value.values()):
         return Prompt(tuple(value.values()), "object", tuple(value))
     return None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Raises `Refusal` where two texts have the same key."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if isinstance(value, str) and key in found:
+            raise bad_request(f"messages: the JSON has the key {key[:40]!r} twice: give each text a key of its own")
+        found[key] = value
+    return found
 
 
 def _of_weblate(value: Mapping[str, Any]) -> Prompt | None:
