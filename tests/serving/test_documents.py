@@ -428,7 +428,7 @@ def test_who_leaves_leaves_nothing(service: Running) -> None:
 
 @pytest.mark.usefixtures("forked_readers")
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_document_that_is_given_up_leaves_its_place(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_is_cancelled_leaves_its_place(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the queue, and in an engine, which is told: the time of one is over, and the client of the other has left."""
     tasks, kept = list[Task](), lambda: [each for each in gc.get_objects() if isinstance(each, OpenDocument)]
     with running({"one": carrying()}) as service, monkeypatch.context() as held:
