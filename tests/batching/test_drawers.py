@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_ends_the_run_with_a_reason(
     next(batches)
     for process in started:
         process.kill()
-    with pytest.raises(RunError, match=r"\(exit code -9\).* lower training.data_workers"):
+    with pytest.raises(RunError, match=r"\(ended from outside by SIGKILL, .*\).* lower training.data_workers"):
         list(islice(batches, 1000))
     assert alive(started) == 0
 
