@@ -87,6 +87,15 @@ def how_it_ended(code: int) -> str:
     return KILLED if name == "SIGKILL" else f"ended by {name}"
 
 
+def await_end(process: "subprocess.Popen[bytes]") -> str:
+    """How a process ended that answers no longer. One that does not end is killed: it has sent something invalid."""
+    try:
+        return how_it_ended(process.wait(ENDING_SECONDS))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return "its answer is damaged"
+
+
 class Child:
     """A child process that answers one call at a time.
 
@@ -146,11 +155,7 @@ class Child:
     def _ended(self) -> ChildEndedError:
         if self._is_silent:
             return ChildEndedError(f"no answer after {self.silence:g} s")
-        try:
-            ending = how_it_ended(self.process.wait(ENDING_SECONDS))
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return ChildEndedError("its answer is damaged")
+        ending = await_end(self.process)
         return (ChildKilledError if ending == KILLED else ChildEndedError)(ending)
 
 

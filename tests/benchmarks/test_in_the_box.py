@@ -88,6 +88,9 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
     in_the_box.main(data, out, updates=4, parent=parent, set_=SMALL)
     stored = load_model(out / in_the_box.NAME)
     assert stored.notes["step"] == "4"
+    assert "a share of 0.5" in stored.notes["made_from"]
+    assert "valid_bleu" in load_model(out / "run").notes
+    assert "valid_bleu" not in stored.notes, "the scores are not those of interpolated weights"
     assert stored.config.weights == "int8"
     directions = {"en-de", "de-en", "en-fr", "fr-en", "de-fr", "fr-de"}
     assert set(map(str, directions_of(stored.config.data))) == directions

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any, Protocol, runtime_checkable
 
-from limelight.child import environment, how_it_ended, read_frame, write_frame
+from limelight.child import await_end, environment, read_frame, write_frame
 from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Outcome, WorkerSettings
 from limelight.errors import RunError, UserError
 
@@ -129,7 +129,7 @@ class Processes:
             frame = read_frame(told)
         if frame is None or "error" in frame[0]:
             mine.close()
-            raise EOFError(how_it_ended(loader.wait())) if frame is None else UserError(frame[0]["error"])
+            raise EOFError(await_end(loader)) if frame is None else UserError(frame[0]["error"])
         return mine, loader.pid
 
 
