@@ -356,6 +356,27 @@ def test_the_search_finds_terms_that_a_model_would_never_say() -> None:
         assert translator.translate([text], glossary=GLOSSARY)[0].text == each.text
 
 
+def test_each_of_an_n_best_list_uses_the_terms() -> None:
+    """The model says a term in its best translation alone: the others come of a search that demands it."""
+    translator = Scripted(said("die Leuchte", "die Lampe", "eine Lampe"), answer="jene Leuchten")
+    found = translator.translate("the lamps", glossary=GLOSSARY, n_best=2)
+    assert [each.text for each in (found, *found.alternatives)] == ["die Leuchte", "jene Leuchten"]
+    assert [each.unused for each in (found, *found.alternatives)] == [(), ()]
+
+    both = Tokenizers(tokenizer(), tokenizer())
+    config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
+    settings = DecodingConfig(beam_size=4, max_length_factor=1.0, max_length_extra=5)
+    found = Translator(build_model(config, both), both, settings).translate(TEXTS[0], glossary=GLOSSARY, n_best=4)
+    assert len({each.text for each in (found, *found.alternatives)}) == 4
+    assert all("Leuchte" in each.text for each in (found, *found.alternatives))
+
+
+def test_a_term_that_cannot_be_used_is_reported_for_each_translation() -> None:
+    translator = Scripted(said("die Lampe", "die Leuchte", "Lampe"), answer="Lampe")
+    drawn = translator.translate("the lamp", glossary=GLOSSARY, n_best=3, sampling=Sampling(seed=1))
+    assert [each.unused for each in (drawn, *drawn.alternatives)] == [("Leuchte",), (), ("Leuchte",)]
+
+
 def test_phrases_are_not_for_texts_with_a_glossary() -> None:
     with pytest.raises(UserError, match="name the phrases in the glossary"):
         Scripted(said("x")).translate(["a"], must_include=["x"], glossary=GLOSSARY)

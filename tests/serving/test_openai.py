@@ -11,7 +11,8 @@ from limelight.pipelines.translator import Translator
 from limelight.serving.dialects.prompts import SEPARATOR
 from limelight.serving.segments import segmented
 from limelight.serving.service import _Progress
-from tests.serving.helpers import Running, running, spell, table, translator, wait_until
+from limelight.text.glossary import is_used
+from tests.serving.helpers import Running, carrying, running, spell, table, translator, wait_until
 
 FOUND = {"type": "object", "properties": {"found": {"type": "array", "items": {"type": "string"}}}}
 LIST_OF_STRINGS = {"type": "json_schema", "json_schema": {"name": "found", "schema": FOUND}}
@@ -74,6 +75,14 @@ def test_several_choices(service: Running) -> None:
     assert [each["message"]["content"] for each in choices] == [found.text, *(each.text for each in found.alternatives)]
 
 
+def test_the_tokens_of_all_choices_are_counted(service: Running) -> None:
+    each = [ONE.translate(text, n_best=3) for text in ("Dab.", "Face!")]
+    tokens = [sum(len(one.tokens) for one in (found, *found.alternatives)) for found in each]
+    usage = completion(service, "Dab. Face!", n=3).value["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (10, sum(tokens))
+    assert usage["total_tokens"] == 10 + sum(tokens)
+
+
 @pytest.mark.parametrize("shape", ["list", "object", "parts", "weblate", "json_schema"])
 def test_several_choices_have_the_form_of_one(service: Running, shape: str) -> None:
     """Each has all the texts, in their order: the number n of each text is in the choice of this number."""
@@ -95,6 +104,24 @@ def test_several_choices_have_the_form_of_one(service: Running, shape: str) -> N
     assert [each["index"] for each in choices] == [0, 1, 2]
     expected = [[dab, "", face] for dab, face in zip(*found, strict=True)]
     assert [read(each["message"]["content"]) for each in choices] == expected
+
+
+@pytest.mark.parametrize("shape", ["weblate", "table"])
+def test_each_choice_obeys_the_glossary(shape: str) -> None:
+    """The target is a word that the model says by itself in its best translation, and not in all others."""
+    one, source = carrying(), "the lamp hums"
+    target = one.translate(source, n_best=4).text.strip("+")
+    system, text = f"Use the following glossary of terms:\nlamp\t{target}\n", source
+    if shape == "weblate":
+        rows = [{"source": "lamp", "target": target}]
+        asked = {"target_language": "de", "glossary": rows, "strings": [{"source": source}, {"source": "a name"}]}
+        system, text = "", json.dumps(asked)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    with running({"one": one}) as service:
+        choices = service.post("/v1/chat/completions", {"model": "one", "messages": messages, "n": 4}).value["choices"]
+    said = [choice["message"]["content"] for choice in choices]
+    assert len(set(said)) == 4
+    assert all(is_used(target, each) for each in said)
 
 
 def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:

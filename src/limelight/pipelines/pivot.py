@@ -181,4 +181,4 @@ def _whole(
         path=(legs[0].source, legs[0].target, legs[1].target),
     )
     repaired = rank.repaired._replace(text=text, moved=tuple(moved), failed=tuple(failed))
-    return Rank(repaired, translation)
+    return rank._replace(repaired=repaired, translation=translation)

@@ -36,6 +36,8 @@ class Rank(NamedTuple):
 
     repaired: Repaired
     translation: Translation
+    unused: tuple[Match, ...] = ()
+    """Terms that it does not use."""
 
 
 class Found(NamedTuple):
@@ -45,25 +47,41 @@ class Found(NamedTuple):
     ranks: tuple[Rank, ...] = ()
     """Best first; those with all their placeholders come before the others. Empty for a sentence that was not
     translated."""
-    unused: tuple[Match, ...] = ()
-    """Terms that the best translation does not use."""
+
+    @property
+    def unused(self) -> int:
+        """How many terms the best translation does not use."""
+        return len(self.ranks[0].unused) if self.ranks else 0
 
 
 def translated(codec: Codec, source: MarkedSentence, part: Part, options: Options) -> Steps[Found]:
-    """The translations of a sentence."""
+    """The translations of a sentence. Where one of them lacks a term, it is searched again for those with all terms; of
+    an n-best list, the others use at least as many terms as the best one."""
     found = _found(codec, source, part, (yield from _searched(codec, part, options)))
-    if not found.unused or options.search.sampling is not None:
+    if options.search.sampling is not None or not any(rank.unused for rank in found.ranks[: options.search.n_best]):
         return found
     phrases = Phrases(tuple(phrases_of(source.terms, found.ranks[0].repaired.text, names_of(part.direction)[1])))
     try:
         constraints = codec.constraints(phrases)
     except UserError:  # a term without tokens in the vocabulary
-        return found
+        return _with_others(found, found.ranks, options)
     again = yield from _searched(codec, part, options.with_phrases(phrases, constraints))
     other = _found(codec, source, part, again)
-    text = without_added_sentences(other.ranks[0].repaired.text, source.text, names_of(part.direction))
-    other = other._replace(unused=unused_terms(source.terms, text))
-    return other if len(other.unused) < len(found.unused) else found
+    ends = names_of(part.direction)
+    shorter = [without_added_sentences(rank.repaired.text, source.text, ends) for rank in other.ranks]
+    ranks = [
+        rank._replace(unused=unused_terms(source.terms, text)) for rank, text in zip(other.ranks, shorter, strict=True)
+    ]
+    other = other._replace(ranks=tuple(ranks))
+    return _with_others(other if other.unused < found.unused else found, (*found.ranks, *ranks), options)
+
+
+def _with_others(found: Found, ranks: Sequence[Rank], options: Options) -> Found:
+    """The best translation, and those of `ranks` that use as many terms, each text once."""
+    others = {rank.repaired.text: rank for rank in reversed(ranks) if len(rank.unused) <= found.unused}
+    others.pop(found.ranks[0].repaired.text, None)
+    best = sorted(others.values(), key=lambda rank: -rank.translation.score)
+    return found._replace(ranks=(found.ranks[0], *best[: options.search.n_best - 1]))
 
 
 def _searched(codec: Codec, part: Part, options: Options) -> Steps[Translation]:
@@ -98,9 +116,10 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
         )
         for one in each
     ]
+    ranks = [rank._replace(unused=unused_terms(source.terms, rank.repaired.text)) for rank in ranks]
     first = next((place for place, rank in enumerate(ranks) if rank.repaired.is_whole), 0)
     ranks.insert(0, ranks.pop(first))
-    return Found(source, tuple(ranks), unused_terms(source.terms, ranks[0].repaired.text))
+    return Found(source, tuple(ranks))
 
 
 def leaves_out(source: MarkedSentence, output: str) -> bool:
@@ -150,11 +169,11 @@ def _joined(plan: Plan, found: Sequence[Found], weights: Sequence[int], rank: in
     """The text of the translations of a rank."""
     moved, unused = list[str](), list[str]()
     texts, translations, lost = list[str | None](), list[Translation](), list[str]()
-    for source, ranks, terms in found:
+    for source, ranks in found:
         if not ranks:
             texts.append(None)
             continue
-        repaired, translation = ranks[: rank + 1][-1]
+        repaired, translation, terms = ranks[: rank + 1][-1]
         sent = {mark_number(mark) for mark in MARK.findall(source.sent)}
         moved += [source.spans[number].text for number in repaired.moved if number in sent]
         lost += [source.spans[number].text for number in repaired.failed]

@@ -131,13 +131,13 @@ class Answer(NamedTuple):
             return None
         return sum(confidence * weight for confidence, weight in pairs) / sum(weight for _, weight in pairs)
 
+    def rank(self, number: int) -> list[Mapping[str, Any]]:
+        """The translations of this rank of the sentences, 0 the best; where a sentence has fewer, its last one."""
+        return [(each, *each["alternatives"])[: number + 1][-1] for each in self.sentences]
+
     def alternative(self, number: int) -> str:
-        """The text made of the other translations of this number, from 0; where a sentence has fewer, of its last."""
-        texts = []
-        for sentence in self.sentences:
-            others = sentence["alternatives"]
-            texts.append((others[min(number, len(others) - 1)] if others else sentence)["text"])
-        return self.join(texts)
+        """The text made of the other translations of this number, from 0."""
+        return self.join([found["text"] for found in self.rank(number + 1)])
 
 
 class Service:

@@ -131,7 +131,7 @@ class Choice(Result):
 
 
 class Usage(Result):
-    """What was counted: characters of the source, tokens of the translation."""
+    """What was counted: characters of the source, tokens of the translations of all choices."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -174,7 +174,7 @@ async def completions(service: Service, call: Call) -> Reply:
         {"index": index, "message": _said(write(texts)), "finish_reason": "stop", "logprobs": None}
         for index, texts in enumerate([best, *others])
     ]
-    return Reply({**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers)})
+    return Reply({**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers, asked.n)})
 
 
 def _said(content: str) -> dict[str, str]:
@@ -287,10 +287,11 @@ async def _chunks(
     yield "data: [DONE]\n\n"
 
 
-def _usage(ask: Ask, answers: Sequence[Answer]) -> dict[str, int]:
-    """In characters and tokens: the source is not counted in tokens, as it is never taken apart here."""
+def _usage(ask: Ask, answers: Sequence[Answer], choices: int = 1) -> dict[str, int]:
+    """Characters of the source, whose tokens are not known here, and tokens of all choices."""
     prompt = sum(map(len, ask.texts))
-    completion = sum(len(sentence["tokens"]) for answer in answers for sentence in answer.sentences)
+    found = (answer.rank(number) for answer in answers for number in range(choices))
+    completion = sum(len(sentence["tokens"]) for ranks in found for sentence in ranks)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
