@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,8 @@ class Fake(Codec):
     ) -> None:
         self._reader, self._unknown, self.knows_placeholders, self._uncovered = reader, unknown, placeholders, uncovered
         self._unheld = unheld
+        letters = SimpleNamespace(decode=lambda ids: "".join(map(chr, ids)))
+        self.tokenizers = SimpleNamespace(target=letters)  # type: ignore[assignment]
 
     def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
         return [asked_of(part.text, settings) for part in parts]
@@ -89,13 +92,15 @@ def translated(
     direction: Direction | None = None,
     reader: Callable[[Prepared, Sequence[Hypothesis]], Translation] = read,
     unheld: Callable[[str], Sequence[tuple[int, int]]] = lambda _: (),
+    prefix: str = "",
 ) -> tuple[Translation, list[str]]:
     """The translation, and the texts that were searched."""
-    first, asked = asked_of(text, settings or SearchSettings()), []
-    prepared = replace(first, direction=direction, marked=has_marks(text))
-    codec = Fake(reader, unknown, placeholders, uncovered, unheld)
+    first, asked = asked_of(text, settings or SearchSettings()), list[str]()
     assert first.request is not None
-    steps = guarded(Sentence(codec, prepared, first.request))
+    request = replace(first.request, prefix=tuple(map(ord, prefix)))
+    prepared = replace(first, request=request, direction=direction, marked=has_marks(text))
+    codec = Fake(reader, unknown, placeholders, uncovered, unheld)
+    steps = guarded(Sentence(codec, prepared, request))
     found = None
     while True:
         try:
@@ -135,6 +140,22 @@ def test_what_the_vocabulary_does_not_hold_is_a_placeholder_from_the_first_searc
     assert (found.text, found.warnings) == ("der Hund sieht 東京 an", ())
     found, asked = translated("東京", lambda *_: ["x"], placeholders=True, unheld=han_of)
     assert (found.text, asked) == ("東京", [])
+
+
+@pytest.mark.parametrize(
+    ("source", "prefix", "rest", "text", "warning"),
+    [
+        ("the dog and the dog", LOOP, "", LOOP, "loop"),
+        ("the dog sees 3 birds", "der Hund sieht 4", " Tauben", "der Hund sieht 4 Tauben", "number lost"),
+        ("THE DOG RUNS", "der Hund", " rennt", "der Hund RENNT", ""),
+        ("the dog runs", "der Hund", " rennt rennt rennt rennt", "der Hund rennt", "loop"),
+    ],
+)
+def test_a_prefix_stays_as_it_is(source: str, prefix: str, rest: str, text: str, warning: str) -> None:
+    """Only what follows it is repaired."""
+    found, _ = translated(source, lambda *_: [prefix + rest], prefix=prefix, direction=Direction("en", "de"))
+    assert found.text == text
+    assert warning in found.warnings or not warning
 
 
 def test_what_is_lost_is_put_back_with_a_warning() -> None:

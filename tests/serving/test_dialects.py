@@ -140,7 +140,12 @@ def test_deepl_lists_languages_of_version_3(service: Running) -> None:
         ({"text": None}, 400, "text"),
         ({"text": []}, 400, "text"),
         ({"text": [1]}, 400, "text[0]"),
-        ({"formality": "more"}, 400, "formality"),
+        (
+            {"formality": "more"},
+            400,
+            "formality: no model here chooses the form of address in de: leave it out, or use prefer_more",
+        ),
+        ({"formality": "less"}, 400, "or use prefer_less"),
         ({"formality": "rude"}, 400, "formality"),
         ({"glossary_id": "x", "source_lang": "EN"}, 404, "Glossary"),
         ({"split_sentences": "2"}, 400, "split_sentences"),
@@ -206,7 +211,7 @@ def test_libretranslate_detects_and_gives_alternatives(service: Running) -> None
         ({"source": "zz"}, "zz is not supported"),
         ({"source": "de", "target": "pt"}, "pt is not available from de"),
         ({"format": "pdf"}, "pdf format is not supported"),
-        ({"alternatives": 10_000}, "n_best"),
+        ({"alternatives": 10_000}, "alternatives must be from 0 to 15"),
         ({"alternatives": -1}, "alternatives"),
     ],
 )

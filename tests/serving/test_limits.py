@@ -80,7 +80,8 @@ def test_uploads(service: Running, path: str) -> None:
         ("/api/v1/translate", {"n_best": 3}, ["n_best", "from 1 to 2", "not 3", "--max-n-best"]),
         ("/api/v1/steps", {"text": "a", "beam_size": 5}, ["beam_size", "from 1 to 4", "not 5", "--max-beam"]),
         ("/api/v1/page/explain", {"text": "a", "beam_size": 0}, ["beam_size", "from 1 to 4", "not 0", "--max-beam"]),
-        ("/translate", {"alternatives": 2}, ["n_best", "from 1 to 2", "not 3", "--max-n-best"]),
+        ("/translate", {"alternatives": 2}, ["alternatives must be from 0 to 1", "not 2", "--max-n-best"]),
+        ("/translate", {"alternatives": 99}, ["alternatives must be from 0 to 1", "not 99", "--max-n-best"]),
         ("/v1/chat/completions", {"n": 3}, ["n must be from 1 to 2", "not 3", "--max-n-best"]),
     ],
 )
@@ -97,6 +98,34 @@ def test_characters_of_a_wide_search_count_for_more() -> None:
                  "count as 22", "at most 20", "smaller beam_size", "--max-characters")  # fmt: skip
             assert service.post("/api/v1/translate", {"text": "a" * 10, **wide}).status == 200
         assert service.post("/api/v1/translate", {"text": "a" * 20, "beam_size": 4}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "changed", "remedy"),
+    [
+        ("/api/v1/translate", {"n_best": 8}, "send less at a time, or a smaller beam_size and n_best, or ask"),
+        ("/api/v1/translate", {"prefix": "cab"}, "or a shorter prefix (it has 3 characters), or a smaller beam_size"),
+        ("/translate", {"alternatives": 7}, "send less at a time, or a smaller number of alternatives, or ask"),
+        ("/v1/chat/completions", {"n": 8}, "send less at a time, or a smaller n, or ask"),
+        ("/v2/translate", {}, "send less at a time, or ask"),
+    ],
+)
+def test_the_remedy_for_what_is_too_expensive_is_in_the_words_of_the_dialect(
+    path: str, changed: dict[str, Any], remedy: str
+) -> None:
+    """Before any work, where many hypotheses count for more, and after the CPU time of an engine."""
+    one, wide = translator(table(1, endless=True), max_length_extra=400), {"n_best", "alternatives", "n"} & {*changed}
+    with running({"one": one}, limits=Limits(characters=20, beam=8, n_best=8, seconds=0.01)) as service:
+        if wide:
+            told(service.post(path, {**sent(path, "a" * 11), **changed}), 413, "8 hypotheses", remedy)
+        told(service.post(path, {**sent(path, "dab"), **changed}), 413, "seconds of CPU time", remedy)
+
+
+def test_a_prefix_has_at_most_the_tokens_of_a_sentence() -> None:
+    with running({"one": translator(table(1))}) as service:
+        body = {"text": "dab", "prefix": "b" * 513}
+        words = ["prefix 1", "513 tokens", "513 characters", "at most 512", "give a shorter one"]
+        told(service.post("/api/v1/translate", body), 400, *words)
 
 
 def test_the_queue_and_the_deadline() -> None:

@@ -151,6 +151,8 @@ def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
         ({"n": -5, "stream": True}, "n must be from 1 to 16, not -5; "),
         ({"n": 2, "stream": True}, "n must be 1 in a stream, not 2"),
         ({"model": 7}, "model"),
+        ({"messages": [7]}, "messages[0]: input should be an object"),
+        ({"stream_options": 7}, "stream_options: input should be an object"),
     ],
 )
 def test_errors_are_those_that_the_client_reads(service: Running, changed: dict, says: str) -> None:

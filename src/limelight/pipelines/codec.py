@@ -390,6 +390,11 @@ class Sentence:
         return self.request.settings
 
     @property
+    def forced(self) -> str:
+        """The text of its prefix, as it is in each translation."""
+        return _one_line(self.codec.tokenizers.target.decode(self.request.prefix)) if self.request.prefix else ""
+
+    @property
     def is_free(self) -> bool:
         """Whether the request has neither a forced prefix nor phrases."""
         return not self.request.prefix and not self.request.constraints.include

@@ -322,13 +322,14 @@ def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:
                 best = _changed(sentence, best, repair(source, best.translation.text))
     text = best.translation.text
     if checks.is_capitals(source) and not checks.is_capitals(text):
-        best = best._replace(translation=replace(best.translation, text=checks.raised(text)))
+        forced = sentence.forced
+        best = best._replace(translation=replace(best.translation, text=forced + checks.raised(text[len(forced) :])))
     return best._replace(faults=tuple(name for name in SEVERITY if name in {*remaining, *best.faults}))
 
 
 def _changed(sentence: Sentence, attempt: Attempt, text: str) -> Attempt:
-    """The attempt with another text, checked again."""
-    if text == attempt.translation.text:
+    """The attempt with another text, checked again; the same where that would not begin with the prefix."""
+    if text == attempt.translation.text or not text.startswith(sentence.forced):
         return attempt
     return checked(sentence, replace(attempt.translation, text=text))
 

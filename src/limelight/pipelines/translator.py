@@ -217,6 +217,11 @@ class Translator(Codec):
                 f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
                 "sentence: split it"
             )
+        if text.prefix and (count := len(self.tokenizers.target.encode(text.prefix))) > MAX_TOKENS:
+            size = f"{count:,} tokens ({len(text.prefix):,} characters)"
+            raise UserError(
+                f"prefix {text.number} has {size}, and at most {MAX_TOKENS} tokens are accepted: give a shorter one"
+            )
         plan = plan_text(
             text.text,
             () if bare == text.text else protectors,

@@ -26,13 +26,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.errors import UserError
 from limelight.inspection.standalone import require_theme, standalone_page
+from limelight.serving.asks import Ask
 from limelight.serving.call import Call, Content, Reply, Route
 from limelight.serving.dialects.answers import FORMAT, Explained, Layers, LookUps, Matrix, Measures, Patching, Snapshots
 from limelight.serving.dialects.events import Following, Progress, event, following
 from limelight.serving.dialects.own import OWN, Sampling, error
 from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Ask
 
 if TYPE_CHECKING:
     from limelight.serving.service import Service

@@ -37,13 +37,15 @@ def overdue(seconds: float) -> Refusal:
     return Refusal(504, "deadline", message, retry_after=1)
 
 
-def too_expensive(seconds: float) -> Refusal:
-    """After the CPU time of `--max-seconds`."""
+EXPENSIVE = "too_expensive"
+
+
+def too_expensive(seconds: float, remedy: str = "send less at a time") -> Refusal:
+    """After the CPU time of `--max-seconds`; `remedy` is the client's."""
     message = (
-        f"this took more than {seconds:g} seconds of CPU time: send less at a time, or a smaller beam_size and n_best, "
-        "or ask the operator to raise --max-seconds"
+        f"this took more than {seconds:g} seconds of CPU time: {remedy}, or ask the operator to raise --max-seconds"
     )
-    return Refusal(413, "too_expensive", message)
+    return Refusal(413, EXPENSIVE, message)
 
 
 def number(bound: int | float) -> str:
@@ -56,10 +58,15 @@ def bad_request(message: str, code: str = "invalid_request") -> Refusal:
     return Refusal(400, code, message)
 
 
+OF_OBJECTS = ("model_type", "model_attributes_type", "dict_type", "dataclass_type")
+"""pydantic's types of errors for what should be an object."""
+
+
 def of_validation(error: ValidationError) -> Refusal:
     """The first fault of a request's fields, without what was sent."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return bad_request(f"{place_of(first['loc'])}: {first['msg'].removeprefix('Value error, ').lower()}")
+    said = "input should be an object" if first["type"] in OF_OBJECTS else first["msg"]  # which names our classes
+    return bad_request(f"{place_of(first['loc'])}: {said.removeprefix('Value error, ').lower()}")
 
 
 def place_of(location: Sequence[int | str]) -> str:

@@ -12,6 +12,7 @@ from html import unescape
 from typing import Any, NamedTuple
 
 from limelight.config.directions import Direction, split_form
+from limelight.serving.asks import Ask, require_bounds
 from limelight.serving.catalog import Catalog, Model, Way
 from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys
@@ -19,15 +20,13 @@ from limelight.serving.limits import Limits, Room
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.memories import Memories
 from limelight.serving.origin import Origins
-from limelight.serving.pool import WIDTH, Partial, Pool, Sentence
-from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
+from limelight.serving.pool import Partial, Pool, Sentence
+from limelight.serving.refusal import EXPENSIVE, Refusal, bad_request, beyond, overdue, too_expensive
 from limelight.serving.segments import (
     Lookup,
     Plain,
     Segment,
     SegmentedText,
-    Split,
-    TagHandling,
     segment_task,
     segmented,
 )
@@ -65,22 +64,6 @@ class Client(NamedTuple):
     id: str
     key: str = ""
     """The name of the key; empty without keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Texts to translate, and how."""
-
-    texts: Sequence[str]
-    target: str
-    source: str = ""
-    """Found out where it is empty."""
-    model: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Search options, as `Translator.prepare` takes them."""
-    split: Split = "sentences"
-    tags: TagHandling | None = None
-    terms: Lookup | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -189,7 +172,12 @@ class Service:
         self.require_open()
         ways = await self.ways(ask.source, ask.target, ask.model)
         async with self._paid(client, self._check(client, ask, ways)):
-            return await self._answers(client, ask, ways, shown)
+            try:
+                return await self._answers(client, ask, ways, shown)
+            except Refusal as refusal:
+                raise (
+                    too_expensive(self.limits.seconds, ask.smaller) if refusal.code == EXPENSIVE else refusal
+                ) from None
 
     async def _answers(self, client: Client, ask: Ask, ways: Sequence[Way], shown: Shown | None) -> list[Answer]:
         if ways[0].changes_nothing:
@@ -335,30 +323,7 @@ class Service:
     def _check(self, client: Client, ask: Ask, ways: Sequence[Way] = ()) -> int:
         """The characters of a request. Raises `Refusal` for what is beyond a limit, before any work."""
         self.require_open()
-        limits = self.limits
-        if len(ask.texts) > limits.texts:
-            what = f"there are {len(ask.texts)} texts"
-            raise Refusal(413, "too_many_texts", beyond(what, limits.texts, "--max-texts", "divide them"))
-        prefix = len(ask.options.get("prefix") or "")
-        if prefix and len(ask.texts) > 1:
-            raise bad_request("prefix: it is for a single text, and there are several; send them one by one")
-        characters = sum(map(len, ask.texts)) + prefix
-        if characters > limits.characters:
-            what = f"the texts have {characters} characters"
-            message = beyond(what, limits.characters, "--max-characters", "send less at a time")
-            raise Refusal(413, "too_long", message)
-        for name, most, option in (
-            ("beam_size", limits.beam, "--max-beam"),
-            ("n_best", limits.n_best, "--max-n-best"),
-        ):
-            asked = ask.options.get(name)
-            if asked is not None and not 1 <= asked <= most:
-                raise bad_request(f"{name} must be from 1 to {most}, not {asked}; {option} of the service is its limit")
-        width = max(ask.options.get("beam_size") or 1, ask.options.get("n_best") or 1)
-        if (counted := characters * width // WIDTH) > limits.characters:
-            what = f"{characters} characters with {width} hypotheses each count as {counted} characters"
-            remedy = "send less at a time, or a smaller beam_size and n_best"
-            raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", remedy))
+        characters = require_bounds(ask, self.limits)
         if sentences := sum(bool(text.strip()) for text in ask.texts):
             _require_room(client, ways, 1 if ask.tags else sentences)  # tags alone have none
         return characters

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.config.directions import Direction, same_language
+from limelight.serving.asks import Ask
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.glossaries import Terms
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
-from limelight.serving.service import Answer, Ask, Client, Service
+from limelight.serving.service import Answer, Client, Service
 from limelight.text.languages import language_name
 
 UNLIMITED = 1_000_000_000_000
@@ -59,6 +60,9 @@ FORMALITIES = {
     "prefer_less": "prefer_informal",
 }
 
+
+REQUIRED = {"formal": "prefer_more", "informal": "prefer_less"}
+"""Forms of address that a model is refused for which has no choice, and what to ask instead."""
 
 REFUSED = {
     "style_id": "styles",
@@ -117,11 +121,13 @@ async def translate(service: Service, call: Call) -> Reply:
     """Translate texts."""
     asked = call.read(Translate)
     refuse_settings(call)
+    form = FORMALITIES[asked.formality] if asked.formality else None
+    await require_form(service, form, asked.source_lang or "", asked.target_lang)
     ask = Ask(
         asked.text,
         asked.target_lang,
         asked.source_lang or "",
-        options={"formality": FORMALITIES[asked.formality]} if asked.formality else {},
+        options={"formality": form},
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
         terms=await asked.terms_of(service, call.client, asked.source_lang or "", asked.target_lang),
@@ -142,6 +148,18 @@ async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]
         if refusal.code == "language" and [*ask.texts, ask.source.lower(), ask.target.lower()] == ["test", "en", "de"]:
             return [Answer("Test", "", Direction("en", "de"), {}, [], "".join)]
         raise
+
+
+async def require_form(service: Service, form: str | None, source: str, target: str) -> None:
+    """Raises `Refusal` for a form of address that no model chooses in this language."""
+    if form not in REQUIRED:
+        return
+    ways = await service.ways(source, target)
+    if not any(way.direction.target in way.model.formality for way in ways):
+        language = ways[0].direction.target or target
+        raise bad_request(
+            f"formality: no model here chooses the form of address in {language}: leave it out, or use {REQUIRED[form]}"
+        )
 
 
 def refuse_settings(call: Call) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Content, Reply, Result, Route
-from limelight.serving.dialects.deepl import DEEPL, FORMALITIES, Formality, WithGlossary, refuse_settings
+from limelight.serving.dialects.deepl import DEEPL, FORMALITIES, Formality, WithGlossary, refuse_settings, require_form
 from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
 from limelight.serving.documents import OpenDocument, Order, open_document, sent_file, translate_document
 from limelight.serving.refusal import Refusal, bad_request
@@ -19,10 +19,6 @@ from limelight.serving.service import Service
 
 STATUS_SECONDS = 3.0
 """How long an answer about a document waits for its end: the clients ask again after five seconds."""
-
-
-REQUIRED = ("formal", "informal")
-"""Forms of address that a model is refused for which has no choice."""
 
 
 class Document(WithGlossary):
@@ -103,13 +99,8 @@ async def _begun(service: Service, call: Call, name: str, order: Order) -> tuple
         raise bad_request("file: there is none; send it as multipart/form-data")
     file = sent_file(name or call.uploads["file"].name, call.uploads["file"].content)
     service.require_open()
-    ways = await service.ways(order.source, order.target)
-    target = ways[0].direction.target
-    if order.form in REQUIRED and not any(way.direction.target in way.model.formality for way in ways):
-        raise bad_request(
-            f"formality: no model here chooses the form of address in {target}: leave it out, or use prefer_more or "
-            "prefer_less"
-        )
+    await require_form(service, order.form, order.source, order.target)
+    target = (await service.ways(order.source, order.target))[0].direction.target
     with service.uploads.opening(call.client.id, len(file.data)):
         opened = await open_document(file, order.source, target or order.target, service.limits.segments)
     work = translate_document(service, call.client, opened, order)

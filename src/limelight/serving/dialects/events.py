@@ -7,8 +7,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from limelight.serving.asks import Ask
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Ask, Client, Service, Shown, State
+from limelight.serving.service import Client, Service, Shown, State
 
 FAULT = Refusal(500, "internal", "something went wrong in the service; it is in its log")
 

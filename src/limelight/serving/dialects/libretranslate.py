@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limelight.serving.asks import Ask, require_within
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.documents import SUFFIXES
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import TagHandling
-from limelight.serving.service import Answer, Ask, Service
+from limelight.serving.service import Answer, Service
 from limelight.text.languages import language_name
 
 
@@ -67,11 +68,12 @@ async def translate(service: Service, call: Call) -> Reply:
     asked = call.read(Translate)
     if asked.format not in ("text", "html", "markdown"):
         raise bad_request(f"{asked.format} format is not supported: use text, html or markdown")
+    require_within("alternatives", asked.alternatives, 0, service.limits.n_best - 1, "--max-n-best")
     many, automatic = isinstance(asked.q, list), asked.source == "auto"
     texts = asked.q if isinstance(asked.q, list) else [asked.q]
-    options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
+    options, wide = ({"n_best": asked.alternatives + 1}, "number of alternatives") if asked.alternatives else ({}, "")
     tags = None if asked.format == "text" else TagHandling(asked.format)
-    ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options, tags=tags)
+    ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options, tags=tags, wide=wide)
     answers = await translated(service, call.client, ask)
     found: dict[str, Any] = {"translatedText": [answer.text for answer in answers]}
     if automatic:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limelight.serving.asks import Ask
 from limelight.serving.call import Call, Reply, Result, Route
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
-from limelight.serving.service import Ask, Service
+from limelight.serving.service import Service
 
 
 class Asked(BaseModel):

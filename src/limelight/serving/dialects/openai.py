@@ -17,13 +17,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.config.directions import same_language
+from limelight.serving.asks import Ask, require_within
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.prompts import Prompt, read_prompt
 from limelight.serving.dialects.tags import fitting_terms
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Ask, Service
+from limelight.serving.service import Answer, Service
 
 MAX_MESSAGES = 1000
 REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options")
@@ -196,8 +197,7 @@ def _refuse_settings(call: Call) -> None:
 
 def _refuse_choices(asked: Completion, most: int) -> None:
     """Raises `Refusal` for a number of choices that an answer cannot have."""
-    if not 1 <= asked.n <= most:
-        raise bad_request(f"n must be from 1 to {most}, not {asked.n}; --max-n-best of the service is its limit")
+    require_within("n", asked.n, 1, most, "--max-n-best")
     if asked.stream and asked.n > 1:
         raise bad_request(f"n must be 1 in a stream, not {asked.n}: leave out n or stream")
 
@@ -298,7 +298,7 @@ def _usage(ask: Ask, answers: Sequence[Answer], choices: int = 1) -> dict[str, i
 def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
     """The texts with the model and direction that the model's name and the prompt stand for. Raises `Refusal` where the
     two name different languages."""
-    options = {"n_best": asked.n} if asked.n > 1 else {}
+    options, wide = ({"n_best": asked.n}, "n") if asked.n > 1 else ({}, "")
     name, colon, pair = asked.model.rpartition(":")
     if not colon:
         name, pair = (
@@ -317,7 +317,7 @@ def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
     if not target and len(prompt.targets) == 1:
         (target,) = prompt.targets
     source = source or prompt.source
-    return Ask(prompt.texts, target, source, name, options, terms=fitting_terms(prompt.terms, source))
+    return Ask(prompt.texts, target, source, name, options, terms=fitting_terms(prompt.terms, source), wide=wide)
 
 
 def _conflict(what: str, model: str) -> Refusal:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limelight.serving.asks import Ask
 from limelight.serving.call import Call, Content, Dialect, Reply, Route
 from limelight.serving.dialects.answers import FORMAT, Attention, Beam, Failure, Live, Models, Ready, Steps, Translated
 from limelight.serving.dialects.deepl import OneOrMore
@@ -25,7 +26,7 @@ from limelight.serving.dialects.tags import Tagging, glossary_in
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
-from limelight.serving.service import Answer, Ask, Service
+from limelight.serving.service import Answer, Service
 
 
 def error(refusal: Refusal) -> Reply:
@@ -110,7 +111,8 @@ class Translate(Tagging):
         if tags is not None or self.terms:
             self._refuse_plain_options()
         terms = glossary_in([(each.source, each.target) for each in self.terms], self.source_lang)
-        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split, tags, terms)
+        wide = "beam_size and n_best"
+        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split, tags, terms, wide)
 
     def _refuse_plain_options(self) -> None:
         """Raises `Refusal` for what texts with tags or terms cannot have."""

@@ -1,0 +1,68 @@
+"""What is asked for, whatever the dialect, and its bounds: a refusal names the fields that the client has sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from limelight.serving.limits import Limits
+from limelight.serving.pool import WIDTH
+from limelight.serving.refusal import Refusal, bad_request, beyond, number
+from limelight.serving.segments import Lookup, Split, TagHandling
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Texts to translate, and how."""
+
+    texts: Sequence[str]
+    target: str
+    source: str = ""
+    """Found out where it is empty."""
+    model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Search options, as `Translator.prepare` takes them."""
+    split: Split = "sentences"
+    tags: TagHandling | None = None
+    terms: Lookup | None = None
+    wide: str = ""
+    """What the client calls the fields that make a search wider; empty where its API has none."""
+
+    @property
+    def prefix(self) -> int:
+        """Characters of the prefix."""
+        return len(self.options.get("prefix") or "")
+
+    @property
+    def smaller(self) -> str:
+        """What makes the request cheaper, in the client's words."""
+        prefix = f"a shorter prefix (it has {number(self.prefix)} characters)" if self.prefix else ""
+        return ", or ".join(filter(None, ["send less at a time", prefix, self.wide and f"a smaller {self.wide}"]))
+
+
+def require_within(name: str, value: int, least: int, most: int, option: str) -> None:
+    """Raises `Refusal` for a number out of its bounds; `name` is the client's field, `option` that of the service."""
+    if not least <= value <= most:
+        raise bad_request(f"{name} must be from {least} to {most}, not {value}; {option} of the service is its limit")
+
+
+def require_bounds(ask: Ask, limits: Limits) -> int:
+    """The characters of a request. Raises `Refusal` for what is beyond a limit."""
+    if len(ask.texts) > limits.texts:
+        what = f"there are {len(ask.texts)} texts"
+        raise Refusal(413, "too_many_texts", beyond(what, limits.texts, "--max-texts", "divide them"))
+    if ask.prefix and len(ask.texts) > 1:
+        raise bad_request("prefix: it is for a single text, and there are several; send them one by one")
+    characters = sum(map(len, ask.texts)) + ask.prefix
+    if characters > limits.characters:
+        what = f"the texts {'and the prefix ' if ask.prefix else ''}have {characters} characters"
+        raise Refusal(413, "too_long", beyond(what, limits.characters, "--max-characters", "send less at a time"))
+    for name, most, option in (("beam_size", limits.beam, "--max-beam"), ("n_best", limits.n_best, "--max-n-best")):
+        if (asked := ask.options.get(name)) is not None:
+            require_within(name, asked, 1, most, option)
+    width = max(ask.options.get("beam_size") or 1, ask.options.get("n_best") or 1)
+    if (counted := characters * width // WIDTH) > limits.characters:
+        what = f"{characters} characters with {width} hypotheses each count as {counted} characters"
+        raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", ask.smaller))
+    return characters
