@@ -45,7 +45,7 @@ def test_an_instruction_is_obeyed_and_not_translated(prompt: str, source: str, t
         "Translate the following to me: x",
         "[1, 2]",
         "[not JSON",
-        '{"a": {"b": "c"}}',
+        '{"a": {"b": 7}}',
     ],
 )
 def test_what_only_looks_like_one_is_text(text: str) -> None:
@@ -124,6 +124,47 @@ def test_arrays_and_objects_of_strings() -> None:
     assert (array.texts, array.value(["x", "", "z"])) == (("a", "", "c"), ["x", "", "z"])
     table = read_prompt("", '{"title": "a", "body": "b"}')
     assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
+
+
+def test_strings_at_any_depth_are_translated() -> None:
+    """Values that are no strings stay, and so do the names of fields."""
+    nested = read_prompt("", '{"menu": {"open": "a", "sizes": ["b", 7, null]}, "on": true, "": [{"x": "c"}]}')
+    assert nested.texts == ("a", "b", "c")
+    filled = {"menu": {"open": "A", "sizes": ["B", 7, None]}, "on": True, "": [{"x": "C"}]}
+    assert nested.value(["A", "B", "C"]) == filled
+    assert read_prompt("", '["a", ["b"], 7]').value(["A", "B"]) == ["A", ["B"], 7]
+    assert read_prompt("", "[" * 32 + '"a"' + "]" * 32).texts == ("a",)
+    with pytest.raises(Refusal, match="more than 32 levels"):
+        read_prompt("", "[" * 33 + '"a"' + "]" * 33)
+    with pytest.raises(Refusal, match="key 'a' twice"):
+        read_prompt("", '{"a": {"b": "x"}, "a": {"b": "y"}}')
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"strings": "a lamp"}, "needs strings, a list of objects"),
+        ({"strings": ["a lamp"]}, "needs strings, a list of objects"),
+        ({"strings": None, "text": "a lamp"}, "needs strings, a list of objects"),
+        ({"glossary": 7}, "glossary must be a list of objects"),
+        ({"glossary": {"lamp": "Leuchte"}}, "glossary must be a list of objects"),
+        ({"glossary": [["lamp", "Leuchte"]]}, "glossary must be a list of objects"),
+        ({"glossary": [{"source": f"w{n}", "target": "x"} for n in range(1001)]}, "1,001 terms, and at most 1,000 are"),
+    ],
+)
+def test_what_is_not_in_the_form_of_weblate_is_refused(changed: dict[str, Any], says: str) -> None:
+    """Its texts or its terms would be lost."""
+    message = {"target_language": "de", "strings": [{"source": "a lamp"}], **changed}
+    with pytest.raises(Refusal, match=says):
+        read_prompt("", json.dumps(message))
+
+
+def test_a_glossary_that_is_not_read_to_its_end_is_refused() -> None:
+    begin = "Use the following glossary of terms:\n"
+    rows = "".join(f"a long word of number {number}\tWort {number}\n" for number in range(600))
+    with pytest.raises(Refusal, match="behind the first 20,000 characters"):
+        read_prompt(begin + rows, TEXT)
+    assert len(read_prompt(begin + rows[:15_000] + "\nMore.\n" + "x" * 9000, TEXT).terms) > 300
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
+from typing import Any
 
 import pytest
 
+from limelight.config.directions import Direction
+from limelight.serving.segments import TagHandling, segmented
+from limelight.serving.service import Answer
 from limelight.text.glossary import Glossary, Term
 from limelight.text.units.markup import check_xml, escape_xml
 from tests.serving.helpers import PHRASES, Running, carrying, running, table, translator
@@ -180,3 +184,16 @@ def test_the_language_is_found_without_the_tags() -> None:
     with running({"en": carrying(), "de": carrying("de", "en")}) as both:
         body = {"text": ["<b>it</b>"], "target_lang": "DE", "tag_handling": "html"}
         assert both.post("/v2/translate", body).value["translations"][0]["detected_source_language"] == "EN"
+
+
+def test_an_alternative_keeps_the_tags_of_a_segment_that_has_none() -> None:
+    """As of one that is in the target language already."""
+    text = "<p>it <b>hums</b></p><p>a <i>lamp</i></p>"
+    parts = segmented(text, "en", TagHandling("html"), None, "sentences")
+    more: dict[str, Any] = {"source": "", "moved": (), "failed": (), "alternatives": []}
+    one, two = ({"text": each, **more} for each in parts.texts)
+    other = {**two, "text": two["text"].replace("lamp", "dog")}
+    found = [one, {**two, "alternatives": [two, other]}]
+    shown = [parts.shown(place, each) for place, each in enumerate(found)]
+    answer = Answer(text, "one", Direction("en", "de"), {}, shown, parts.join, found)
+    assert [answer.alternative(number) for number in (0, 1)] == [text, text.replace("lamp", "dog")]

@@ -85,7 +85,9 @@ class Answer(NamedTuple):
     sentences: Sequence[Mapping[str, Any]]
     """The translation of each sentence, see `pipelines.translation.Translation`."""
     join: Callable[[Sequence[str]], str]
-    """Makes one text of those of the sentences."""
+    """Makes one text of those of `found`."""
+    found: Sequence[Mapping[str, Any]] = ()
+    """The same as `sentences`, with codes in place of the tags of the request."""
 
     @property
     def language(self) -> str:
@@ -116,7 +118,7 @@ class Answer(NamedTuple):
 
     def rank(self, number: int) -> list[Mapping[str, Any]]:
         """The translations of this rank of the sentences, 0 the best; where a sentence has fewer, its last one."""
-        return [(each, *each["alternatives"])[: number + 1][-1] for each in self.sentences]
+        return [(each, *each["alternatives"])[: number + 1][-1] for each in self.found]
 
     def alternative(self, number: int) -> str:
         """The text made of the other translations of this number, from 0."""
@@ -192,7 +194,7 @@ class Service:
         for way, likely, parts, results in zip(chosen, found, apart, done, strict=True):
             text = parts.join([result["text"] for result in results])
             shown_results = [parts.shown(place, result) for place, result in enumerate(results)]
-            answers.append(Answer(text, way.model.name, way.direction, likely, shown_results, parts.join))
+            answers.append(Answer(text, way.model.name, way.direction, likely, shown_results, parts.join, results))
         self._count(client, sum(map(len, ask.texts)), sum(len(parts.texts) for parts in apart))
         return answers
 

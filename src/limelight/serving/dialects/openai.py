@@ -217,7 +217,9 @@ def _form(form: dict[str, Any], prompt: Prompt) -> Written:
             return _text
         return lambda texts: _json(prompt.value(texts))
     if kind == "json_object":
-        return lambda texts: _json(prompt.value(texts) if prompt.shape in ("list", "object") else _named(prompt, texts))
+        return lambda texts: _json(
+            prompt.value(texts) if prompt.shape in ("list", "object", "nested") else _named(prompt, texts)
+        )
     if kind != "json_schema":
         raise bad_request("response_format: its type must be text, json_object or json_schema")
     name = _field(form.get("json_schema"), prompt)
@@ -250,6 +252,7 @@ def _field(given: Any, prompt: Prompt) -> str:
     needed = {
         "list": "one field, an array of strings",
         "object": "the fields of the message, all of them strings",
+        "nested": "strings alone, as nested JSON comes back without a schema",
     }.get(prompt.shape, "one field, a string without other constraints")
     raise bad_request(f"response_format: the json_schema of this message must be an object with {needed}")
 

@@ -20,6 +20,8 @@ from limelight.text.languages import NAMES, code_of
 MAX_PROMPT = 20_000
 """Characters of the messages of the system that are read; the time of some patterns is quadratic in them."""
 MAX_TERMS = 1000
+MAX_DEPTH = 32
+"""Lists and objects within each other in a JSON message."""
 MAX_NAME = 200
 """Characters in which the name of a language is looked for."""
 MAX_TERM = 200
@@ -76,8 +78,11 @@ class Prompt(NamedTuple):
 
     texts: tuple[str, ...]
     shape: str = "text"
-    """Form of the answer: `text`, `parts` between separators, a JSON `list`, or a JSON `object` with `keys`."""
+    """Form of the answer: `text`, `parts` between separators, a JSON `list`, a JSON `object` with `keys`, or `nested`
+    JSON like `form`."""
     keys: tuple[str, ...] = ()
+    form: Any = None
+    """A JSON value whose strings are the texts; everything else in it stays."""
     source: str = ""
     targets: tuple[str, ...] = ()
     """The languages that the prompt says to translate into, each once; mostly one, or none."""
@@ -89,22 +94,30 @@ class Prompt(NamedTuple):
             return texts[0]
         if self.shape == "parts":
             return SEPARATOR.join(texts)
+        if self.shape == "nested":
+            return _filled(self.form, iter(texts))
         return list(texts) if self.shape == "list" else dict(zip(self.keys, texts, strict=True))
 
 
 def read_prompt(system: str, text: str) -> Prompt:
     """What the messages of the system and the last one of the user ask for.
 
-    Raises `Refusal` for other tasks than translation, and for an instruction with a target language of unknown name.
+    Raises `Refusal` for other tasks than translation, for an instruction with a target language of unknown name, and
+    for more terms than are used.
     """
-    system = system[:MAX_PROMPT]
+    whole, system = system, system[:MAX_PROMPT]
     found = _of_json(text)
     if found is None:
         found = _of_parts(system, text)
     if found is None:
         source, target, rest = _instructed(text)
         found = Prompt((rest,), source=source, targets=(target,) if target else ())
-    terms = (*found.terms, *_glossary_of(system))[:MAX_TERMS]
+    terms = (*found.terms, *_glossary_of(system, cut=len(system) < len(whole)))
+    if len(terms) > MAX_TERMS:
+        raise bad_request(
+            f"messages: the glossary has {len(terms):,} terms, and at most {MAX_TERMS:,} are used: send those that are "
+            "in the texts"
+        )
     if found.targets:
         return found._replace(terms=terms)
     source, targets = _languages_of(system)
@@ -126,38 +139,60 @@ def _of_json(text: str) -> Prompt | None:
         raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character")
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return Prompt(tuple(value), "list")
-    if not isinstance(value, dict) or not value:
-        return None
-    if isinstance(value.get("target_language"), str):
+    if isinstance(value, dict) and isinstance(value.get("target_language"), str):
         return _of_weblate(value)
-    if all(isinstance(each, str) for each in value.values()):
+    if isinstance(value, dict) and value and all(isinstance(each, str) for each in value.values()):
         return Prompt(tuple(value.values()), "object", tuple(value))
-    return None
+    texts = tuple(_strings(value))
+    return Prompt(texts, "nested", form=value) if texts else None
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    """The strings in a JSON value, names of fields not counted. Raises `Refusal` for one that is too deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        if depth == MAX_DEPTH:
+            raise bad_request(f"messages: the JSON has more than {MAX_DEPTH} levels: send its texts in a flat object")
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each, depth + 1)
+
+
+def _filled(value: Any, texts: Iterator[str]) -> Any:
+    """The value with these texts in place of its strings."""
+    if isinstance(value, str):
+        return next(texts)
+    if isinstance(value, list):
+        return [_filled(each, texts) for each in value]
+    return {name: _filled(each, texts) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object. Raises `Refusal` where two texts have the same key."""
+    """An object. Raises `Refusal` where two of its fields have the same key: the texts of one would be lost."""
     found: dict[str, Any] = {}
     for key, value in pairs:
-        if isinstance(value, str) and key in found:
+        if key in found:
             raise bad_request(f"messages: the JSON has the key {key[:40]!r} twice: give each text a key of its own")
         found[key] = value
     return found
 
 
-def _of_weblate(value: Mapping[str, Any]) -> Prompt | None:
-    """`{"source_language", "target_language", "glossary", "strings": [{"source", ...}]}`, whose answer is a list."""
+def _of_weblate(value: Mapping[str, Any]) -> Prompt:
+    """`{"source_language", "target_language", "glossary", "strings": [{"source", ...}]}`, whose answer is a list.
+    Raises `Refusal` for an object with other strings or another glossary, which would be lost."""
     strings = value.get("strings")
     if strings is None and "units" in value:
         raise bad_request("messages: the evaluation of translations is not supported, only translation")
     if not isinstance(strings, list) or not all(
         isinstance(each, dict) and isinstance(each.get("source"), str) for each in strings
     ):
-        return None
+        raise bad_request('messages: JSON with target_language needs strings, a list of objects: [{"source": "..."}]')
     if not strings:
         raise bad_request("messages: there are no strings")
-    glossary = value.get("glossary")
-    rows = [(each.get("source"), each.get("target")) for each in glossary or () if isinstance(each, dict)]
+    glossary = value.get("glossary") or []
+    if not isinstance(glossary, list) or not all(isinstance(each, dict) for each in glossary):
+        raise bad_request('messages: glossary must be a list of objects: [{"source": "...", "target": "..."}]')
+    rows = [(each.get("source"), each.get("target")) for each in glossary]
     source = value.get("source_language")
     return Prompt(
         tuple(each["source"] for each in strings),
@@ -179,9 +214,14 @@ def _of_parts(system: str, text: str) -> Prompt | None:
 # ---- terms
 
 
-def _glossary_of(system: str) -> Iterator[tuple[str, str]]:
-    """The rows of a table behind `Use the following glossary`."""
+def _glossary_of(system: str, *, cut: bool) -> Iterator[tuple[str, str]]:
+    """The rows of a table behind `Use the following glossary`. Raises `Refusal` for one that is cut off."""
     for match in _GLOSSARY.finditer(system):
+        if cut and "\n" not in system[match.end() :]:
+            raise bad_request(
+                f"messages: the glossary goes on behind the first {MAX_PROMPT:,} characters of the messages of the "
+                "system, which alone are read: send the terms that are in the texts"
+            )
         yield from _terms(row.split("\t")[:2] for row in match["rows"].splitlines() if "\t" in row)
 
 
