@@ -17,7 +17,7 @@ from limelight.models.transformer.build import build_transformer
 from limelight.storage.tables import Shortlist
 
 VOCABULARY = 40
-LONG = 80
+LONG = 144
 """More tokens than the loops for short sentences take."""
 
 

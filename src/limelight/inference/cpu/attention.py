@@ -183,8 +183,9 @@ def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbe
                 attend_places(joint, row * stride, joint, joint, places[:length], sizes, context, row * outer)
 
 
-SHORT = 64
-"""Up to this many positions compiled loops are faster than the fused kernel."""
+SHORT = 128
+"""Up to this many positions attention is computed in compiled loops, and so is the whole search. From about 90 on the
+fused kernel would be faster, but the rest of the search in steps is much slower."""
 
 
 def attend_ragged(

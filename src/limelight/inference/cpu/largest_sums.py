@@ -4,6 +4,11 @@ Sorting thousands of tokens for the best few would cost as much as the model. Mo
 block is searched only if its largest log-probability would be among the best so far.
 """
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
 from limelight.inference.cpu.simd import maximum
 
@@ -49,7 +54,7 @@ def _largest(values: Numbers) -> float:
 
 
 @compiled
-def insert(value: float, index: int, values: Numbers, indices: Integers) -> int:
+def insert(value: float, index: int, values: npt.NDArray[np.floating[Any]], indices: Integers) -> int:
     """Insert into values in descending order, dropping the last; returns the index."""
     rank = len(values) - 1
     while rank > 0 and values[rank - 1] < value:

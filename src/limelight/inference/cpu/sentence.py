@@ -22,21 +22,19 @@ from limelight.inference.cpu.best_tokens import Surveyed, find_best, find_most_p
 from limelight.inference.cpu.forward import Past, Rows, begin, step
 from limelight.inference.cpu.int8 import Int8Rows, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
+from limelight.inference.cpu.largest_sums import insert
 from limelight.inference.cpu.rules import Bytes, is_forbidden
-from limelight.inference.cpu.simd import TILE, apart
+from limelight.inference.cpu.simd import LANES, TILE, apart, multiply_tile
 from limelight.inference.cpu.stacks import MAX_TOKENS, Network
 from limelight.models.interface import Path, Query
 
 UNDECIDED = -1
-"""In place of a length: predictions are NaN, equal sums make the order ambiguous, or too many of the best tokens
-are forbidden."""
+"""In place of a length: predictions are NaN."""
 
 MAX_WIDTH = 16
 """Of a beam: with more hypotheses little of the time is lost between the calls."""
 MAX_ROWS = 64
 """So many hypotheses have slots: more do not use the products better."""
-MORE = 16
-"""So many continuations more are found for each hypothesis if too many of the best are forbidden."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -253,48 +251,65 @@ def _rank(network: Network, rows: Rows, past: Past, surveyed: Surveyed, best: Fo
     return given, sound
 
 
-@compiled
-def _rank_more(network: Network, given: Int8Rows, rows: Rows, surveyed: Surveyed, slot: int, width: int) -> Found:
-    """The same for one slot, with more continuations."""
-    most = 2 * width + 1 + MORE * width
-    best = (
-        np.full((1, most), -np.inf, np.float32),
-        np.full((1, most), -np.inf, np.float32),
-        np.zeros((1, most), np.int64),
-    )
-    before = rows.before if width > 1 else np.zeros_like(rows.before)  # greedy search has the latest there
-    find_best(given, network.output, surveyed, before, rows.firsts[slot : slot + 2], best)
-    return best[0][0], best[1][0], best[2][0]
-
-
 @expanded
 def _choose(
     tasks: Tasks, beam: Beam, before: Integers, position: int, ngram: int, best: Found, classes: int, found: Candidates
 ) -> bool:
-    """(1) and (2): what the hypotheses of a slot are continued with, best first; returns whether that is certain.
-    `before` are their tokens so far, (width, limit + 1), of which no n-gram occurs again."""
+    """(1) and (2): what the hypotheses of a slot are continued with, best first; returns whether that is certain: no
+    sums are equal, and no token is forbidden. `before` are their tokens so far, (width, limit + 1), of which no n-gram
+    occurs again."""
     sums, gained, indices = best
     scores, parents, ids = found
-    certain, number, forbidden, latest = True, 0, 0, np.float32(np.inf)
+    certain, latest = True, np.float32(np.inf)
     for rank in range(len(sums)):
         parent, token = indices[rank] // classes, indices[rank] % classes
         is_possible = sums[rank] > -np.inf
-        if number == len(ids) and not (is_possible and sums[rank] == latest):
-            latest = np.float32(np.inf)
-            break
-        if is_possible and is_forbidden(before[parent], position, token, ngram, tasks.bytes):
-            forbidden += 1
-            continue
-        # Of equal sums the readable search takes the lower ids first, and here they are in any order.
-        certain &= sums[rank] != latest if is_possible else forbidden == 0
-        if number == len(ids):
-            break
-        parents[number], ids[number], latest = parent, token, sums[rank]
-        scores[number] = np.float64(gained[rank]) + beam.log_probabilities[parent]
-        number += 1
-    # Behind the end of a list another one could be equal to the last that is used, but not to the most probable one.
-    certain &= len(sums) == len(ids) or sums[-1] != latest or latest == -np.inf
-    return certain and number == len(ids)
+        certain &= sums[rank] != latest or not is_possible
+        latest = sums[rank]
+        if rank < len(ids):
+            certain &= not (is_possible and is_forbidden(before[parent], position, token, ngram, tasks.bytes))
+            parents[rank], ids[rank] = parent, token
+            scores[rank] = np.float64(gained[rank]) + beam.log_probabilities[parent]
+    return certain
+
+
+@partial(compiled, apart=True)
+def _choose_of_all(
+    network: Network, tasks: Tasks, given: Int8Rows, rows: Rows, surveyed: Surveyed, slot: int, beam: Beam,
+    before: Integers, position: int, ngram: int, found: Candidates,
+) -> None:  # fmt: skip
+    """The same where that is not certain: for each hypothesis its best tokens that are not forbidden, then the best of
+    these, the first of equal ones; see `BeamSearch._settled`. Within a character that is written in bytes, all but a
+    few tokens are forbidden, and these can be anywhere."""
+    apart()
+    (largest, totals), output, (scores, parents, ids) = surveyed, network.output, found
+    logits, all_kept = np.empty((1, TILE * LANES), np.float32), 0
+    gains, tokens = np.empty(len(beam.ids) + 1, np.float32), np.empty(len(beam.ids) + 1, np.int64)
+    for number in range(len(ids)):
+        scores[number], ids[number] = -np.inf, tasks.end
+    for row in range(rows.firsts[slot], rows.firsts[slot + 1]):
+        parent, kept, of_end = row - rows.firsts[slot], 0, np.float32(0)
+        for tile in range(largest.shape[1]):
+            if kept == len(gains) and not largest[row, tile] - totals[row] > gains[-1]:
+                continue
+            block = tile * TILE
+            multiply_tile(given, row, 1, output, block, min(TILE, len(output.values) - block), logits, 0, 0, False)
+            for inside in range(min(TILE * LANES, output.outputs - block * LANES)):
+                token, gain = block * LANES + inside, logits[0, inside] - totals[row]
+                of_end = gain if token == tasks.end else of_end
+                is_wanted = kept < len(gains) or gain > gains[-1]
+                if is_wanted and not is_forbidden(before[parent], position, token, ngram, tasks.bytes):
+                    kept = min(kept + 1, len(gains))
+                    insert(gain, token, gains[:kept], tokens[:kept])
+        if kept == 0:
+            gains[0], tokens[0], kept = of_end, tasks.end, 1
+        for number in range(kept):
+            score = np.float64(gains[number]) + beam.log_probabilities[parent]
+            if all_kept < len(ids) or score > scores[-1]:
+                all_kept = min(all_kept + 1, len(ids))
+                insert(score, parent * output.outputs + tokens[number], scores[:all_kept], ids[:all_kept])
+    for number in range(len(ids)):
+        parents[number], ids[number] = ids[number] // output.outputs, ids[number] % output.outputs
 
 
 @expanded
@@ -425,24 +440,19 @@ def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -
             if sentence < 0 or not sound:
                 continue
             search, own, position = _search_of(tasks, sentence), _slot_of(beam, slot), past.ages[slot] - 1
-            results, decided = _paths_of(paths, sentence), True
+            results = _paths_of(paths, sentence)
             before = own.tokens[position % 2] if width > 1 else results.tokens
             ranked = best[0][slot], best[1][slot], best[2][slot]
-            certain = _choose(tasks, own, before, position, search.ngram, ranked, network.output.outputs, found)
-            if not certain:
-                ranked = _rank_more(network, given, rows, surveyed, slot, width)
-                certain = _choose(tasks, own, before, position, search.ngram, ranked, network.output.outputs, found)
-            if certain and width > 1:
+            if not _choose(tasks, own, before, position, search.ngram, ranked, network.output.outputs, found):
+                _choose_of_all(network, tasks, given, rows, surveyed, slot, own, before, position, search.ngram, found)
+            if width > 1:
                 ancestors, ages = past.ancestors[slot : slot + 1], past.ages[slot : slot + 1]
                 decided = _advance(search, own, position, found, tasks.end, ancestors, ages, results)
-            elif certain:
+            else:
                 decided = _advance_greedy(search, own, position, found, tasks.end, results)
             if decided:
                 taken[slot], left = -1, left - 1
-                if certain:
-                    _leave(search, own, results)
-                else:
-                    results.lengths[0] = UNDECIDED
+                _leave(search, own, results)
     for slot in range(slots):
         if taken[slot] >= 0:
             paths.lengths[taken[slot], 0] = UNDECIDED
