@@ -81,6 +81,8 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
     assert "100 characters a minute" in limelight("keys", "list", *file).out
     assert limelight("keys", "revoke", "alice", *file).code == 0
     assert limelight("keys", "list", *file).out == ""
+    made = json.loads(limelight("keys", "add", "bob", *file, "--json").out)
+    assert (made["name"], len(made["key"]) >= 40) == ("bob", True)
     for words in (["add"], ["list", "x"], ["lend", "x"], ["revoke", "x"]):
         assert limelight("keys", *words, *file).code == 2
 

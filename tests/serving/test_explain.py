@@ -70,7 +70,8 @@ def test_the_beam_is_a_tree(service: Running) -> None:
 @pytest.mark.parametrize(
     ("changed", "status"),
     [({"text": ""}, 400), ({"text": "  "}, 400), ({"text": "a" * 2001}, 400), ({"beam_size": 99}, 400),
-     ({"text": "word " * 390}, 400), ({"nonsense": 1}, 400), ({"model": "no"}, 404), ({"target_lang": "xx"}, 400)],
+     ({"text": "word " * 390}, 400), ({"nonsense": 1}, 400), ({"model": "no"}, 404), ({"target_lang": "xx"}, 400),
+     ({"target": "x", "prefix": "y"}, 400)],
 )  # fmt: skip
 def test_what_cannot_be_explained_is_refused(service: Running, changed: dict, status: int) -> None:
     answer = service.post("/api/v1/steps", {"text": SENTENCE, **changed})

@@ -156,6 +156,10 @@ def test_the_limit_of_a_key() -> None:
         keys.spend("slow", 8)
     for word in ("these are 8 characters", "10 a minute", "6 are left", "wait", "--characters-per-minute"):
         assert word in caught.value.message
+    assert (caught.value.status, caught.value.retry_after is None) == (429, False)
+    with pytest.raises(Refusal, match="11 characters, and this key may translate 10 a minute: send less") as caught:
+        keys.spend("slow", 11)
+    assert (caught.value.status, caught.value.retry_after) == (413, None)  # else its client would send it forever
 
 
 def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,11 +128,14 @@ def test_arrays_and_objects_of_strings() -> None:
 
 def test_strings_at_any_depth_are_translated() -> None:
     """Values that are no strings stay, and so do the names of fields."""
-    nested = read_prompt("", '{"menu": {"open": "a", "sizes": ["b", 7, null]}, "on": true, "": [{"x": "c"}]}')
-    assert nested.texts == ("a", "b", "c")
-    filled = {"menu": {"open": "A", "sizes": ["B", 7, None]}, "on": True, "": [{"x": "C"}]}
-    assert nested.value(["A", "B", "C"]) == filled
-    assert read_prompt("", '["a", ["b"], 7]').value(["A", "B"]) == ["A", ["B"], 7]
+    nested = read_prompt("", '{"menu": {"open": "a", "sizes": ["b", 7, null]}, "on": true, "": [{"x": "c\\n"}]}')
+    assert nested.texts == ("a", "b", "c\n")
+    filled = '{"menu": {"open": "ä", "sizes": ["B", 7, null]}, "on": true, "": [{"x": "C\\n"}]}'
+    assert nested.value(["ä", "B", "C\n"]) == filled
+    assert read_prompt("", '["a", ["b"], 7]').value(["A", "B"]) == '["A", ["B"], 7]'
+    numbers = '["a", 1.10, 1e400, 0.1234567890123456789, 12345678901234567890]'
+    assert read_prompt("", numbers).value(["a"]) == numbers
+    assert read_prompt("", '["a", NaN]').shape == "text"
     assert read_prompt("", "[" * 32 + '"a"' + "]" * 32).texts == ("a",)
     with pytest.raises(Refusal, match="more than 32 levels"):
         read_prompt("", "[" * 33 + '"a"' + "]" * 33)

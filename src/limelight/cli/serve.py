@@ -199,7 +199,8 @@ def keys(
             "list takes no name" if name else f"{action} which key? Give its name: limelight keys {action} NAME"
         )
     if action == "add":
-        typer.echo(add_key(file, name, per_minute))
+        secret = add_key(file, name, per_minute)
+        typer.echo(json.dumps({"name": name, "key": secret}) if as_json else secret)
         told = "it is shown this once. A running service reads the file again within seconds"
         typer.echo(f"limelight: the key of {name}; {told}", err=True)
     elif action == "revoke":

@@ -194,10 +194,15 @@ class Keys:
         return None if key is None else key.characters_per_minute
 
     def spend(self, name: str, characters: int) -> None:
-        """Count characters against the key's limit, which holds in any 60 seconds. Raises `Refusal`, 429, above it."""
+        """Count characters against the key's limit, which holds in any 60 seconds. Raises `Refusal`, 429, above it; 413
+        for more than it ever permits at a time."""
         limit = self.limit(name)
         if limit is None:
             return
+        if characters > limit:
+            what = f"these are {characters} characters, and this key may translate {limit} a minute"
+            remedy = "send less at a time, or ask the operator for a key with more --characters-per-minute"
+            raise Refusal(413, "quota", f"{what}: {remedy}")
         now, spent = self._clock(), self._spent.setdefault(name, deque())
         while spent and spent[0][0] <= now:
             spent.popleft()

@@ -230,6 +230,8 @@ class Explain(BaseModel):
 
 async def _document(service: Service, call: Call) -> dict[str, Any]:
     asked = call.read(Explain)
+    if asked.prefix and asked.target is not None:
+        raise bad_request("prefix: not with target, which is a whole translation; leave one of them out")
     ask = Ask([asked.text], asked.target_lang, asked.source_lang, asked.model, {"beam_size": asked.beam_size})
     options = asked.model_dump(include={"beam_size", "prefix", "target", "every_head"}, exclude_none=True)
     document: dict[str, Any] = await service.inspect(call.client, ask, "explain_text", options)

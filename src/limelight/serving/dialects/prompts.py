@@ -73,6 +73,12 @@ _QUALIFIER = re.compile(
 )
 
 
+class Decimal(NamedTuple):
+    """A number of a JSON message, as it is written there."""
+
+    text: str
+
+
 class Prompt(NamedTuple):
     """A parsed prompt."""
 
@@ -89,13 +95,13 @@ class Prompt(NamedTuple):
     terms: tuple[tuple[str, str], ...] = ()
 
     def value(self, texts: Sequence[str]) -> Any:
-        """The answer made of these translations: a text, a list or an object."""
+        """The answer made of these translations: a list, an object, or a text, as nested JSON is."""
         if self.shape == "text":
             return texts[0]
         if self.shape == "parts":
             return SEPARATOR.join(texts)
         if self.shape == "nested":
-            return _filled(self.form, iter(texts))
+            return _written(self.form, iter(texts))
         return list(texts) if self.shape == "list" else dict(zip(self.keys, texts, strict=True))
 
 
@@ -132,7 +138,7 @@ def _of_json(text: str) -> Prompt | None:
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
-        value = json.loads(text, object_pairs_hook=_once)
+        value = json.loads(text, object_pairs_hook=_once, parse_float=Decimal, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return None
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
@@ -158,13 +164,20 @@ def _strings(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _strings(each, depth + 1)
 
 
-def _filled(value: Any, texts: Iterator[str]) -> Any:
-    """The value with these texts in place of its strings."""
+def _written(value: Any, texts: Iterator[str]) -> str:
+    """The JSON of a value with these texts in place of its strings, and with its numbers as they were written."""
     if isinstance(value, str):
-        return next(texts)
+        return json.dumps(next(texts), ensure_ascii=False)
     if isinstance(value, list):
-        return [_filled(each, texts) for each in value]
-    return {name: _filled(each, texts) for name, each in value.items()} if isinstance(value, dict) else value
+        return f"[{', '.join([_written(each, texts) for each in value])}]"
+    if isinstance(value, dict):
+        fields = [f"{json.dumps(name, ensure_ascii=False)}: {_written(each, texts)}" for name, each in value.items()]
+        return f"{{{', '.join(fields)}}}"
+    return value.text if isinstance(value, Decimal) else json.dumps(value)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
