@@ -93,6 +93,7 @@ def test_their_number_has_a_bound() -> None:
         ("number 5", "#5", ""),
         ("Fish & chips and peas", "Fisch und Pommes", "&"),
         ("5 % of £3", "5 Prozent von 3 Pfund", ""),
+        ("3,-- € und 5,-€", "€3 and €5", ""),
         ("the £ sign", "das Zeichen", "£"),
         ("{a} [b] \\ ` |", "{a} [b] \\ ` |", ""),
         ("{a} [b] \\ ` |", "a", "[\\]`{|}"),

@@ -80,6 +80,18 @@ def test_numbers_with_separators_are_spans_with_signs_and_units() -> None:
 
 
 @pytest.mark.parametrize(
+    ("price", "english"), [("3,-", "3"), ("3,-- €", "€3"), ("1.250,-€", "€1,250"), ("50,-EUR", "50\u00a0EUR")]
+)
+def test_the_dash_of_a_price_is_left_out(price: str, english: str) -> None:
+    assert localized_numbers(f"Es kostet {price} oder mehr.", "de", "en") == {price: english}
+
+
+def test_identifiers_and_prices_with_a_dash_are_spans() -> None:
+    text = "12,- € für SN-9F3K-22LM, 3dc65aa5 oder B-MW 1234"
+    assert spans(text, "de", every=False) == ["12,- €", "SN-9F3K-22LM", "3dc65aa5", "B-MW 1234"]
+
+
+@pytest.mark.parametrize(
     ("text", "french"),
     [
         ("1.6 x 9.4 m", "1,6 x 9,4 m"),

@@ -107,6 +107,50 @@ def test_codes_and_versions_are_exact(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "550e8400-e29b-41d4-a716-446655440000",
+            "00:1B:44:11:3A:B7",
+            "DE89 3704 0044 0532 0130 00",
+            "978-3-16-148410-0",
+        ),
+        *("FR7630006000011234567890189", "4111 1111 1111 1111", "0-306-40615-2", "B-MW 1234", "6E84-OFUG-FU0L"),
+        *("3dc65aa5", "d41d8cd98f00b204e9800998ecf8427e", "WVWZZZ1JZXW000001", "zux7j9uHCqAv"),
+    ],
+)
+def test_identifiers_are_exact_as_a_whole(text: str) -> None:
+    for language in ("en", "de", "fr"):
+        [found] = find_numbers(f"see {text} there", language)
+        assert (found.text, found.kind, found.exact) == (text, "identifier", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["5ft11in", "10h30min", "1920x1080", "Zigbee2MQTT", "BIN2HEX", "2020 2021 2022", "2024-12-05", "10-12-14"]
+)
+def test_what_is_like_an_identifier_is_read_in_parts(text: str) -> None:
+    assert all(each.kind != "identifier" for each in find_numbers(text, "en"))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Das kostet 3,- Euro.", {"3,-": 3}),
+        ("Das kostet 3,-- €.", {"3,--": 3}),
+        ("3.– pro Stück, Fr. 15.- pro Person", {"3.–": 3, "15.-": 15}),
+        ("CHF 4.– und 1.250,-€", {"4.–": 4, "1.250,-": 1250}),
+        ("Nur 99,-! Für 50,-EUR", {"99,-": 99, "50,-": 50}),
+        ("vom 3.- 5. Mai, 3.–5. Mai, 3,-5", {}),
+        ("am 3.- und 4. Mai die 3.-Klässler", {}),
+        ("Es war 1990.– Sie ging.", {}),
+    ],
+)
+def test_a_dash_stands_for_no_cents(text: str, found: dict[str, int]) -> None:
+    prices = [each for each in find_numbers(text, "de") if each.kind == "price"]
+    assert {each.text: set(each.readings) for each in prices} == {text: {value} for text, value in found.items()}
+
+
+@pytest.mark.parametrize(
     ("text", "exact"),
     [
         ("Use Python 3.12 here", True),
@@ -147,7 +191,21 @@ def test_any_text_is_read(text: str, language: str) -> None:
         assert text[number.begin : number.end].startswith(number.text)
 
 
-@pytest.mark.parametrize("text", ["9" * 100_000, "1e999999999", "1." * 50_000, "1 000 " * 20_000, "1:" * 50_000 + "1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9" * 100_000,
+        "1e999999999",
+        "1." * 50_000,
+        "1 000 " * 20_000,
+        "1:" * 50_000 + "1",
+        "A1" * 50_000,
+        "AB-" * 30_000,
+        "1234 " * 20_000,
+        "00:" * 30_000,
+        "3,-" * 30_000,
+    ],
+)
 def test_hostile_numbers_take_no_time(text: str) -> None:
     begin = time.process_time()
     find_numbers(text, "en")

@@ -73,6 +73,15 @@ CASES = {
          "no. 5:30", "a_b", "[1]", "it -- is", "--", "@me", ":-)", ":D", "and/or", "he (she)", "'tis", "-I am",
          "No!! Stop!!"],
     ),
+    "commands": (
+        ["git rebase -i HEAD~3", "git commit -m", "git reset --hard HEAD^", "git push origin main", "ls -la",
+         "sudo apt-get install", "docker run -it", "npm install", "SELECT * FROM users WHERE id = 5",
+         "SELECT a.id, b.x FROM a LEFT JOIN b ON a.id = b.a_id ORDER BY a.id DESC LIMIT 10",
+         "DELETE FROM users WHERE name = 'Tom' AND age > 5", "UPDATE users SET x = 3", "INSERT INTO", "LEFT JOIN",
+         "INSERT INTO users (a, b) VALUES (1, 'x')", "PRIMARY KEY", "ORDER BY"],
+        ["a git repository", "the cat - it sleeps", "PLEASE SELECT ONE", "select one", "python is", "digit one",
+         "SELECT one", "docker is", "GROUP of 5"],
+    ),
     "paths": (
         ["/usr/bin", "~/file.txt", "./x", "../x/y", r"C:\Windows\x.txt", r"\\host\share", "src/main.c", "notes.txt",
          "/etc/hosts"],
@@ -81,6 +90,11 @@ CASES = {
     "brackets": ([], ["[b]", "[door bell]", "]]", "a [b] c"]),
     "signs": (["&", ">", "->", "→", "|"], ["R&D", "a-b", "-", "*", "a/b", "5>4"]),
 }  # fmt: skip
+
+
+def test_the_table_of_a_statement_is_at_its_end() -> None:
+    assert found("Then DROP TABLE IF EXISTS users.") == ["DROP TABLE IF EXISTS users"]
+    assert found("Use CREATE TABLE with care.") == ["CREATE TABLE"]
 
 
 def test_dotted_names_in_quotes_are_kept() -> None:
@@ -209,6 +223,14 @@ def test_elements_are_whole_with_what_is_in_them() -> None:
 
 
 PIECES = [
+    *(
+        "git commit -a ",
+        "git add --a=",
+        "SELECT a, ",
+        "SELECT a FROM b WHERE c = d AND ",
+        "JOIN a ON ",
+        "INSERT INTO a (",
+    ),
     *("<a ", 'b="', "='", "<!--", "{", "}", "{n, plural,", "$t(", "(", "%0", "0", " ", "a", "@", ".", "-", "&", "www."),
     *(
         "\\",
@@ -292,6 +314,8 @@ def test_text_without_signs_is_not_read_by_protectors(seed: int, monkeypatch: py
         "@a",
         "``a``",
         "x.txt",
+        "git push",
+        "LEFT JOIN",
     ]
     texts += ["".join(numbers.choices(signs, k=numbers.randint(0, 9))) for _ in range(2000)]
     texts += [f"the lamp{numbers.choice(['', ' '])}{part}{numbers.choice(['', ' '])}hums" for part in parts]

@@ -65,6 +65,9 @@ def test_what_languages_write_in_either_case_is_not_reported(source: str, output
         ("We have COVID-19 here", "Wir haben KOVID-19 hier"),
         ("We have COVID-19 here", "Wir haben Kovid-19 hier"),
         ("Use LaTeX", "Nimm LTeX"),
+        ("the NATO", "die NASO"),
+        ("The part VQND is here", "La partie VQD est ici"),
+        ("Das Wort CKKIBDEH gilt", "The word CKIBDEH is right"),
         ("an IPv6 address", "eine IPvv6-Adresse"),
     ],
 )
@@ -79,7 +82,7 @@ def test_a_code_with_another_letter_is_found_and_left(source: str, output: str) 
         ("AutoText here", "AutoTexte ici"),
         ("two DVDs", "deux DVD"),
         ("Field2 is it", "Feld2 ist es"),
-        ("the NATO", "die NASO"),
+        ("the NATO", "l'OTAN"),
         ("A4A4 and A5A4", "A4A4 und A6A4"),  # a number: `compare_numbers`
     ],
 )

@@ -74,7 +74,9 @@ _SIGN = re.compile(
 )
 """What is neither a letter, a digit nor ordinary punctuation, whose use differs between languages."""
 _OF_AMOUNTS = f"#~+<>=×±−≤≥≈%‰°¢{CURRENCIES}"
-_AMOUNT = re.compile(rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)\s?(?:[{_OF_AMOUNTS}]|[^\W\d_]{{1,11}}\.?\s?[¢{CURRENCIES}])")
+_AMOUNT = re.compile(
+    rf"[{_OF_AMOUNTS}]\s?(?=\d)|(?<=\d)(?:[.,][-\u2013\u2212]{{1,2}})?\s?(?:[{_OF_AMOUNTS}]|[^\W\d_]{{1,11}}\.?\s?[¢{CURRENCIES}])"
+)
 """Signs beside numbers, which are often written in words: the checks of numbers and units compare them."""
 _OF_CODE = re.compile(r"[{}<>\[\]\\|@#~^`]")
 _SIDES = re.compile(

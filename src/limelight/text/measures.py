@@ -97,6 +97,8 @@ ct: Ct ¢
 ₽: RUB rubel rubl rouble roubl ruble
 ₩: KRW won.
 CHF: Fr.
+Fr.: CHF franc frank
+DM: mark. DEM
 EUR: € euro.
 USD: $ dollar.
 GBP: £ pound. pfund. livre.
@@ -143,7 +145,9 @@ _SPELLED = {
 }  # fmt: skip
 """Words for units in English, German and French."""
 
-_DIGIT, _JOINT, _START, _END = r"[\d½⅓⅔¼¾](?<!:\d\d)", "[ \u00a0\u202f-]", r"(?<![^\W\d_])", r"(?![^\W\d_])"
+_DIGIT = r"[\d½⅓⅔¼¾](?<!:\d\d)(?:[.,][-\u2013\u2212]{1,2})?"
+"""The last digit of a number, with the dash of a price such as 3,- Euro."""
+_JOINT, _START, _END = "[ \u00a0\u202f-]", r"(?<![^\W\d_])", r"(?![^\W\d_])"
 _SCALE = (
     rf"(?:{_JOINT}(?:thousand|tausend|mille|[mb]illions?|millionen|milliarden?|milliards?|bn|mio\.?|mrd\.?)"
     rf"(?:{_JOINT}(?:of|von|de|d['’]))?)?"
@@ -192,7 +196,7 @@ SYMBOL = rf"(?:{_SYMBOLS})(?![\w²³/'’])"
 """A regular expression for the symbols of all units."""
 _BESIDE = re.compile(
     rf"{_DIGIT}(?:(?i:{_SCALE})[ \u00a0\u202f]?|[ \u00a0\u202f]?(?:[Mk]|Mds?)(?=[{CURRENCIES}]))({SYMBOL})"
-    rf"|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d"
+    rf"|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF|DM)\b)[ \u00a0\u202f]?\d"
 )
 _ANY_SPELLED = "|".join(f"(?P<u{number}>{words})" for number, words in enumerate(_SPELLED.values()))
 _WORD_BESIDE = re.compile(rf"{_DIGIT}{_SCALE}{_JOINT}?(?:{_ANY_SPELLED})(?!\w)", re.IGNORECASE)

@@ -172,6 +172,8 @@ def _twice() -> re.Pattern[str]:
 _CLOCKS = {"de": ("{} Uhr", "{}:{:02} Uhr"), "fr": ("{}\u00a0h", "{}\u00a0h\u00a0{:02}")}
 """How a language without a.m. and p.m. writes a full hour, and other times."""
 _NBSP = "\u00a0"
+_AMOUNTS = ("plain", "price")
+"""Kinds of numbers that may have a currency and a unit."""
 _TIMES = re.compile(rf"[{SPACES}]?[x×][{SPACES}]?")
 _TO = re.compile(rf"[{SPACES}]?[-–—/][{SPACES}]?")
 _BEFORE = re.compile(rf"(?:(?<!\w)[{MINUS}+±])?[{CURRENCIES}][{SPACES}]?$|(?<!\w)[+±]$")
@@ -199,7 +201,7 @@ def number_spans(text: str, language: str, *, every: bool) -> Iterator[tuple[int
 
 def _has_separator(number: Number) -> bool:
     is_separated = number.kind in ("plain", "code") and not number.text.lstrip(MINUS).isalnum()
-    return is_separated or number.kind in ("date", "phone", "power")
+    return is_separated or number.kind in ("identifier", "price", "date", "phone", "power")
 
 
 def _chains(text: str, numbers: Sequence[Number]) -> Iterator[list[Number]]:
@@ -232,8 +234,8 @@ def _is_product(text: str, numbers: Sequence[Number]) -> bool:
 
 def _extent(text: str, number: Number) -> tuple[int, int]:
     """Where a number is with its sign, currency and unit."""
-    before = _BEFORE.search(text, max(0, number.begin - 4), number.begin) if number.kind == "plain" else None
-    after = UNIT_AFTER.match(text, number.end) if number.kind in ("plain", "fraction") else None
+    before = _BEFORE.search(text, max(0, number.begin - 4), number.begin) if number.kind in _AMOUNTS else None
+    after = UNIT_AFTER.match(text, number.end) if number.kind in (*_AMOUNTS, "fraction") else None
     return before.start() if before else number.begin, after.end() if after else number.end
 
 
@@ -292,10 +294,13 @@ def _localized(before: str, number: Number, after: str, old: Notation, new: Nota
     """A number with what belongs to it, in another notation."""
     digits = number.text.lstrip(MINUS)
     before += number.text[: len(number.text) - len(digits)]
-    unsure = number.exact or number.kind != "plain" or (" " in digits and old.currency_first)
+    if number.kind == "price":  # as if it had decimals, without the dash for them
+        digits = digits.rstrip(f".,{MINUS}")
+        after = f"{_NBSP}{after}" if after[:1].isalpha() else after
+    unsure = number.exact or number.kind not in _AMOUNTS or (" " in digits and old.currency_first)
     parts = None if unsure else _parts(digits, old)
     if parts is None:
-        return before + digits + after
+        return _with_currency(before, digits, after, new) if number.kind == "price" else before + digits + after
     whole, decimals, grouped = parts
     if grouped:
         whole = f"{int(whole):,}".replace(",", new.group)

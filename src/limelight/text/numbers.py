@@ -72,10 +72,29 @@ _PHONE = (
     rf"|(?=0(?:[{SPACES}/-]?\d){{6}})0\d{{1,4}}(?:[{SPACES}/-]\d{{2,8}}){{1,5}}"
 )
 """Numbers of telephones: international ones, and those that begin with a zero or are divided in the American way."""
+_LIST = r" (?:und|oder|bis|sowie|and|or|to|et|ou|à)\b"
 _MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund|m|mètres?)"
 """What a number has between its whole part and two decimals: 3 euros 50, 1 m 80."""
+_PRICE = rf"\d{{1,3}}(?:[.'’{SPACES}]\d{{3}})+|\d+"
+_DASH_OF_PRICE = (
+    r"(?:,[-\u2013\u2212]{1,2}(?=EUR|Euro|CHF|DM|[€$£]|[^\w-]|$)"
+    rf"|(?<!\b[12]\d\d\d)\.(?:--|[\u2013\u2212]|-(?!{_LIST}))(?=[\s.,;:!?)€$£]|$))(?![{SPACES}]?\d)"
+)
+"""What stands for no cents: 3,- Euro, 15.– Fr.; not a range, nor a part of words, as in "am 3.- und 4. Mai"."""
+_IDENTIFIER = (
+    r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"  # UUID
+    r"|[0-9A-Fa-f]{2}(?P<pair>[:-])(?:[0-9A-Fa-f]{2}(?P=pair)){4}[0-9A-Fa-f]{2}"  # address of a network card
+    r"|[A-Z]{2}\d{2}[ \u00a0]?[A-Z\d]{4}(?:[ \u00a0]?\d{4}){2,6}(?:[ \u00a0]?\d{1,3})?"  # IBAN
+    r"|\d{4}(?:[ \u00a0]\d{4}){3,}(?:[ \u00a0]\d{1,3})?"  # card
+    r"|(?=(?:-?\d){9})(?:97[89]-)?\d{1,5}-\d{1,7}-\d{1,7}-[\dX]"  # ISBN
+    r"|[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?"  # plate of a car
+    r"|(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]{2,}(?:-[A-Z\d]{2,}){2,}"  # serial number
+    r"|(?!(?:\d{1,4}[a-z]{1,3}\d{1,3}[a-z]{0,3}|\d+x\d+|[A-Za-z]+\d[A-Za-z]+)(?!\w))"  # not 5ft11in, 9x16, bin2hex
+    r"(?=\d*[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d)[A-Za-z\d]{7,}"  # hash, key
+)
 _NUMBER = re.compile(
-    rf"(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
+    rf"(?P<identifier>(?<![\w-])(?:{_IDENTIFIER})(?!\w))"
+    rf"|(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
     r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-cA-C](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
     rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
     rf"|(?P<phone>(?<![\w.,:/-])(?:{_PHONE})(?!\w|[./-]\d))"
@@ -83,6 +102,7 @@ _NUMBER = re.compile(
     rf"|(?P<fraction>(?<![\d/.,])(?:(?:\d+[{SPACES}])?\d{{1,4}}/\d{{1,4}}(?![\d/])|(?:\d+[{SPACES}]?)?[{_FRACTION}]))"
     rf"|(?P<power>(?<!\d)\d+(?:[.,]\d+)?[eE][-+\u2212]?\d+(?!\w))"
     rf"|(?P<money>(?<!\d)\d+[{SPACES}]?{_MONEY}[{SPACES}]?\d{{2}}(?!\d|[.,]\d))"
+    rf"|(?P<price>(?<!\d)(?:{_PRICE}){_DASH_OF_PRICE})"
     rf"|(?P<plain>(?<!\d)(?:{_PLAIN}))"
 )
 HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", re.IGNORECASE)
@@ -132,7 +152,13 @@ class Number(NamedTuple):
 
 def find_numbers(text: str, language: str = "") -> list[Number]:
     """The numbers of a text, in order, with their possible meanings in a language."""
-    return [_read(text, match, language) for match in _NUMBER.finditer(text)]
+    return list(_numbers(text, language))
+
+
+@lru_cache(maxsize=16)
+def _numbers(text: str, language: str) -> tuple[Number, ...]:
+    """The same. Several checks ask for the numbers of the same two texts."""
+    return tuple(_read(text, match, language) for match in _NUMBER.finditer(text))
 
 
 @lru_cache(maxsize=16)
@@ -164,7 +190,7 @@ def is_grouped(groups: Sequence[str]) -> bool:
 def _read(text: str, match: re.Match[str], language: str) -> Number:
     kind, found, (begin, end) = str(match.lastgroup), match[0], match.span()
     number = Number(begin, end, found, frozenset(), kind=kind)
-    if kind in ("code", "lettered", "power") or len(found) > MAX_DIGITS:
+    if kind in ("identifier", "code", "lettered", "power") or len(found) > MAX_DIGITS:
         return number._replace(exact=True)
     if kind == "phone":
         return number._replace(readings=frozenset([tuple(int(each) for each in found if each.isdigit())]), exact=True)
@@ -179,6 +205,8 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         return number._replace(readings=frozenset([_whole(Fraction(100 * whole + cents, 100)), (whole, cents)]))
     if kind == "time":
         return _time(text, number, integers(found), language)
+    if kind == "price":  # 3,-
+        return number._replace(readings=frozenset([int("".join(filter(str.isdigit, found)))]))
     return _plain(text, number, language)
 
 

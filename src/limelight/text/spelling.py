@@ -27,6 +27,8 @@ _CODE = re.compile(
     rf"(?:[^\W\d_]+\d\w*|\d+[^\W\d_]\w*|\w*[{_SMALL}][{_CAPITAL}]\w*|[{_CAPITAL}]{{2,5}}"
     rf"|[{_CAPITAL}]{{2,}}[{_SMALL}]+)(?:-\d+)?|[{_CAPITAL}]+-\d+"
 )
+_LONG_CAPITALS = re.compile(rf"[{_CAPITAL}]{{6,12}}")
+"""A code or an emphasized word: its letters may have another case."""
 _WORD = re.compile(rf"[^\W\d_][{_SMALL}]{{2,}}(?:-?\d+)?|[{_CAPITAL}]{{3,}}s?(?:-\d+)?")
 """What may be a word of its language, with a capital only where that writes one: base64, Base64, NATO, Nato."""
 _NUMBERED = re.compile(rf"[^\W\d_]?[{_SMALL}]{{2,}}\d+")
@@ -53,7 +55,7 @@ _BEFORE_ONE = re.compile(
 _FIRST = re.compile(r"(?<!\w)(?:1|1st|Ier|Ière|premi\w+|erste\w*|first)(?!\w)", re.IGNORECASE)
 _ROMAN = {"V": 5, "X": 10}
 MIN_ALIKE = 4
-"""Minimum number of characters of a code of which one may be another one."""
+"""Minimum number of characters of a code of which one may be another one or missing."""
 
 
 class Misspelled(NamedTuple):
@@ -74,7 +76,7 @@ def misspelled(source: str, output: str) -> list[Misspelled]:
     if not _PART_OF_CODE.search(source):
         return []
     ours, theirs = _counted(source), _counted(output)
-    lost = [each for each in ours if theirs[each] < ours[each] and _CODE.fullmatch(each)]
+    lost = [each for each in ours if theirs[each] < ours[each] and _is_code(each)]
     if not lost or is_capitals(source):
         return []
     added = [each for each in theirs if theirs[each] > ours[each]]
@@ -95,10 +97,18 @@ def _counted(text: str) -> Counter[str]:
     return Counter(_TOKEN.findall(text))
 
 
+def _is_code(token: str) -> bool:
+    return (_CODE.fullmatch(token) or _LONG_CAPITALS.fullmatch(token)) is not None
+
+
 def _is_other_case(pair: Misspelled, source: str, output: str) -> bool:
     """Whether the case of a code is a wrong one: not that of a word, of the beginning of a sentence, or of a unit."""
     code, found = pair
-    if found.casefold() in _WORDS or _SAME_UNIT.get(code, code) == _SAME_UNIT.get(found, found):
+    if (
+        found.casefold() in _WORDS
+        or _LONG_CAPITALS.fullmatch(code)
+        or _SAME_UNIT.get(code, code) == _SAME_UNIT.get(found, found)
+    ):
         return False
     capitalized = code.capitalize()
     if _WORD.fullmatch(code) and (found == capitalized or (code == capitalized and found == code.lower())):
@@ -113,9 +123,9 @@ def _begins_sentence(token: str, text: str) -> bool:
 def _is_like(code: str, found: str) -> bool:
     """Whether a translation has a code with one letter that is another one, missing or added; not the last one, which
     can be an ending. Words with a number, such as Field2, can be translated."""
-    if min(len(code), len(found)) < MIN_ALIKE or code[-1:].lower() != found[-1:].lower():
+    if len(code) < MIN_ALIKE or code[-1:].lower() != found[-1:].lower():
         return False
-    if _CAPITALS.fullmatch(code) or _NUMBERED.fullmatch(code) or not (_CODE.fullmatch(found) or "-" in found):
+    if _NUMBERED.fullmatch(code) or not (_is_code(found) or "-" in found):
         return False
     one, other = code.casefold(), found.casefold()
     same = count_common(one, other) + count_common(one[::-1], other[::-1])
