@@ -77,7 +77,7 @@ class Scripted(Translator):
         texts = self.say(prepared.text)
         texts = texts if prepared.marked else [without_marks(text) for text in texts]  # as decoding does
         if prepared.request is not None and prepared.request.constraints.include:
-            texts = [self.answer or texts[0]]
+            texts = (self.answer or texts[0]).split("|")
         best, *others = (Translation(text, 0.0, (), 0.0, prepared.text, finished=True) for text in texts)
         return replace(best, alternatives=tuple(others))
 
@@ -362,6 +362,11 @@ def test_each_of_an_n_best_list_uses_the_terms() -> None:
     found = translator.translate("the lamps", glossary=GLOSSARY, n_best=2)
     assert [each.text for each in (found, *found.alternatives)] == ["die Leuchte", "jene Leuchten"]
     assert [each.unused for each in (found, *found.alternatives)] == [(), ()]
+
+    translator = Scripted(lambda text: ["Lampe", "Lampen"], answer="Die Lampe. Leuchte.|Die Leuchte.|Eine Leuchte.")
+    translator.directions = (Direction("en", "de"),)
+    found = translator.translate("The lamp.", glossary=GLOSSARY, n_best=2, source_lang="en", target_lang="de")
+    assert [each.text for each in (found, *found.alternatives)] == ["Die Leuchte.", "Eine Leuchte."]
 
     both = Tokenizers(tokenizer(), tokenizer())
     config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)

@@ -72,6 +72,7 @@ def translated(codec: Codec, source: MarkedSentence, part: Part, options: Option
     ranks = [
         rank._replace(unused=unused_terms(source.terms, text)) for rank, text in zip(other.ranks, shorter, strict=True)
     ]
+    ranks.sort(key=lambda rank: (not rank.repaired.is_whole, len(rank.unused)))
     other = other._replace(ranks=tuple(ranks))
     return _with_others(other if other.unused < found.unused else found, (*found.ranks, *ranks), options)
 
