@@ -76,6 +76,7 @@ def test_the_first_validation_is_that_of_the_model_there(parent: Path, tmp_path:
     assert [each.text for each in after.translate(ENGLISH)] == [each.text for each in before.translate(ENGLISH)]
 
 
+@pytest.mark.slow
 def test_it_learns_with_sampled_sub_words_and_goes_back(parent: Path, tmp_path: Path) -> None:
     config = run_with(parent, tmp_path)
     rates = {"learning_rate": 1e-2, "warmup": 5, "validate_every": 20, "label_smoothing": 0.0}

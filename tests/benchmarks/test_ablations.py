@@ -98,6 +98,7 @@ def test_another_seed_learns_the_same_vocabulary_and_so_perplexities_can_be_comp
 # --- the command ---
 
 
+@pytest.mark.slow
 def test_a_row_leaves_its_figures_and_goes_on_where_it_was(
     data: Path, tmp_path: Path, small: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

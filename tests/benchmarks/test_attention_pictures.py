@@ -12,6 +12,7 @@ CELLS = ("model.embedding=8", "model.hidden=6", "tokens.sampling=0", "tokens.voc
 HEADS = ("model.d_model=8", "model.heads=2", "model.d_ff=8", "tokens.vocabulary_size=400")
 
 
+@pytest.mark.slow
 def test_each_model_is_trained_once_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # few pairs for validation: of more, each run would learn its confidence
     monkeypatch.setattr(attention_pictures, "write_corpus", lambda *given: write_corpus(*given, held_out=9))

@@ -81,6 +81,7 @@ def test_pairs_are_sorted_by_their_longer_side(monkeypatch: pytest.MonkeyPatch) 
     assert found == {15: pairs[1:3], 20: pairs[3:5]}
 
 
+@pytest.mark.slow
 def test_tiny_runs_lead_to_figures_and_a_picture(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ def parent(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_model_is_made_in_all_directions_measured_and_resumed(
     data: Path, parent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from benchmarks import memory
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system does not tell its peaks so")
 def test_a_peak_is_seen_after_it_is_over() -> None:
     """In a process of its own, as the benchmark measures: what the tests before it have left in this one would be used

@@ -34,6 +34,7 @@ def run_here(command: list[str], **options: Any) -> None:
     assert [process.wait() for process in processes] == [0, 0]
 
 
+@pytest.mark.slow
 def test_processes_and_threads_are_measured_on_the_same_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ def test_a_run_chooses_its_heads_and_aligns_each_line(limelight: Limelight, trai
     assert json.loads(ended.out.splitlines()[0])["source"] == ["The", "old", "dog", "."]
 
 
+@pytest.mark.slow
 def test_calibrate_chooses_heads(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(trained, tmp_path / "run"))
     ended = limelight("calibrate", "--model", own, "--valid", corpus / "train.tsv")

@@ -55,6 +55,7 @@ def test_a_run_is_examined(limelight: Limelight, trained: Path) -> None:
     assert "with another one" in ended.out
 
 
+@pytest.mark.slow
 def test_a_run_that_learned_shuffled_pairs_ignores_its_source(
     limelight: Limelight, corpus: Path, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_the_machine_is_described(limelight: Limelight) -> None:
     assert "threads: " in ended.out
 
 
+@pytest.mark.slow
 def test_more_text_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a pace that is measured once."""
     paces: list[float] = []

@@ -154,6 +154,7 @@ def test_a_document_is_not_finished_by_another_model(
     assert run(9) == (0, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_memory_is_reused_by_processes(limelight: Limelight, trained: Path, tmp_path: Path, *, alone: bool) -> None:
     """Of one file and of many; also if the index cannot be beside the file, whose folder nothing can be written to."""

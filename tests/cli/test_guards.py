@@ -99,6 +99,7 @@ def test_without_a_detector_the_direction_has_to_be_said(
     assert "this model translates in several directions" in ended.err
 
 
+@pytest.mark.slow
 def test_confidence_is_learned_for_a_model_that_is_there(
     limelight: Limelight, two_ways: Path, corpus: Path, tmp_path: Path
 ) -> None:

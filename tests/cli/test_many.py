@@ -53,6 +53,7 @@ def test_a_long_file_is_translated_by_processes(
     assert started == [2]  # it is too short
 
 
+@pytest.mark.slow
 def test_pairs_to_train_on_are_written(limelight: Limelight, one: Path, folder: Path, tmp_path: Path) -> None:
     (folder / "c.jsonl").write_text('{"id": 7, "source": "abc"}\n')
     given = ["translate", "--model", one, folder, "--workers", 1, "--shard", "1/1", "--timeout", 300]
@@ -94,7 +95,13 @@ def test_a_mistake_is_told_before_a_model_is_loaded(
     assert said in ended.err
 
 
-@pytest.mark.parametrize("change", ["glossary", "config.yaml", "model.safetensors", "precision"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "glossary",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("config.yaml", "model.safetensors", "precision")),
+    ],
+)
 def test_a_change_between_two_starts_is_noticed(
     change: str, limelight: Limelight, one: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

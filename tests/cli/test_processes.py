@@ -102,6 +102,7 @@ print(codes)
 """
 
 
+@pytest.mark.slow
 def test_models_are_used_without_the_calls_that_windows_lacks_and_training_says_so(
     trained: Path, corpus: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:

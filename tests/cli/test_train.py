@@ -222,6 +222,7 @@ def test_mistakes_are_told_and_leave_no_run(
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
+@pytest.mark.slow
 def test_a_language_model_reads_a_text_of_one_long_line(limelight: Limelight, tmp_path: Path, seed: int) -> None:
     """As text8 is: from the file to tokens, two updates, and an evaluation that reads all of it."""
     words = " ".join(random.Random(seed).choices(["once", "upon", "a", "time", "there", "was", "water"], k=450_000))

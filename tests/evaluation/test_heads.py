@@ -138,6 +138,7 @@ def test_the_rarest_token_is_that_of_the_corpus(translator):
     assert found.chance["encoder_self"]["rare"] == pytest.approx(np.mean(shares))
 
 
+@pytest.mark.slow
 def test_bleu_is_that_of_a_translator_without_the_head(translator, monkeypatch):
     said = []
     with_heads = translator.with_heads

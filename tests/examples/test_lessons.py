@@ -71,6 +71,7 @@ SOONER = {"updates: int = 300": "updates: int = 100", "+ 0.15": "+ 0.05"}
 """Models of a lesson learn less; `make torture` runs it as it is."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DEFAULT not in bundled_models(), reason="needs the bundled model")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_prints_the_answers_of_its_lesson(path: Path) -> None:

@@ -29,6 +29,7 @@ def without_gradients() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 def test_hypotheses_of_a_sentence_go_ways_of_their_own(model: Seq2Seq, width: int, seed: int) -> None:
     followed = Followed(model, random_sources(model, LENGTHS), width)
@@ -36,6 +37,7 @@ def test_hypotheses_of_a_sentence_go_ways_of_their_own(model: Seq2Seq, width: in
         followed.step()
 
 
+@pytest.mark.slow
 def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq, seed: int) -> None:
     followed = Followed(model, random_sources(model, (6, 1, 4)), 3)
     for _ in range(5):
@@ -44,6 +46,7 @@ def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq, seed: int) -> No
     followed.step()
 
 
+@pytest.mark.slow
 def test_hypotheses_that_are_pruned_change_no_other(model: Seq2Seq, seed: int) -> None:
     followed = Followed(model, random_sources(model, LENGTHS), 4)
     for _ in range(4):
@@ -63,6 +66,7 @@ def test_a_step_is_that_of_hypotheses_which_all_live(model: Seq2Seq, width: int,
     assert_same(some, features.flatten(0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 2])
 def test_keep_takes_sentences_with_their_hypotheses(model: Seq2Seq, width: int, seed: int) -> None:
     followed = Followed(model, random_sources(model, LENGTHS), width)
@@ -75,6 +79,7 @@ def test_keep_takes_sentences_with_their_hypotheses(model: Seq2Seq, width: int, 
     followed.step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 2])
 def test_sentences_join_in_free_places_and_behind_the_last(model: Seq2Seq, width: int, seed: int) -> None:
     followed = Followed(model, random_sources(model, (4, 1)), width)

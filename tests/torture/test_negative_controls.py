@@ -62,6 +62,7 @@ def leave_out(what: str, patch: pytest.MonkeyPatch, saved: int) -> None:
         assert what == "nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["nothing", "draws", "schedule", "data position", "Adam state", "weights"])
 def test_the_comparison_fails_with_anything_left_out(
     what: str,

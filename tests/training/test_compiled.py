@@ -41,6 +41,7 @@ def of_rows(rows: int) -> Batch:
     return make_batch([[1] * 4] * rows, [[2] * 6] * rows, start=0, end=1, source_padding=8, target_padding=8)
 
 
+@pytest.mark.slow
 def test_a_transformer_is_one_graph_whatever_comes_after_the_sample(seed: int) -> None:
     """The random numbers of dropout are the model's, too. Sizes for which the code does not hold compile nothing."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}

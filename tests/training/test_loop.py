@@ -181,6 +181,7 @@ def test_a_run_of_minutes_is_over_though_no_other_update_fitted(
     assert "nothing left to do" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_more_minutes_go_on_along_the_longer_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Simulated(monkeypatch, update=1.0, validation=2.0)
     config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=1.0, validate_every=None, average=1)

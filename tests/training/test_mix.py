@@ -292,6 +292,7 @@ def test_a_vocabulary_that_cannot_grow_is_refused_by_name(parent: Path, tmp_path
     assert not (tmp_path / "run/config.yaml").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_measured_again(parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its scores are those of the model that it has at the end."""
     config = tuned(parent, tmp_path)

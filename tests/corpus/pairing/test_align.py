@@ -141,6 +141,7 @@ def test_an_empty_side_is_a_gap_and_no_error() -> None:
     assert align([Document([], [])]) == [[]]
 
 
+@pytest.mark.slow
 def test_a_narrow_band_follows_anchors_past_a_large_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 sentences whose middle is missing on the other side, with memory for a twentieth of all cells."""
     random, known = Random(8), vocabulary(500)

@@ -159,7 +159,7 @@ def dying_at(step: int, folder: Path, work: Callable[[], object]) -> Callable[[]
     return dying
 
 
-@pytest.mark.parametrize("sampling", [None, Sampling(seed=7)])
+@pytest.mark.parametrize("sampling", [pytest.param(None, marks=pytest.mark.slow), Sampling(seed=7)])
 def test_killed_at_any_step_it_goes_on_to_the_same_bytes(sampling: Sampling | None, text: Path, tmp_path: Path) -> None:
     options = {"sampling": sampling} if sampling else {}
     expected = made(job_of(text, "whole.tsv.gz", options=options))

@@ -122,6 +122,7 @@ print("numba.cpython.cmathimpl" in sys.modules, file=sys.stderr)  # one of the m
 """
 
 
+@pytest.mark.slow
 def test_bits_depend_neither_on_the_disk_nor_on_what_ran_before(tmp_path: Path) -> None:
     """Compiled just now, taken from disk, and taken from disk after what it calls: these were two results once. What is
     on disk needs nothing of the compiler."""
