@@ -366,7 +366,7 @@ class Codec:
         assert prepared.request is not None
         source = prepared.request.source[:-1]
         return attention_map(
-            self.model, tokenizers, prepared.text, tokenizers.target.encode(found.text), source_ids=source
+            self.searched, tokenizers, prepared.text, tokenizers.target.encode(found.text), source_ids=source
         ).uncovered()
 
 

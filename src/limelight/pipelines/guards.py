@@ -131,7 +131,7 @@ MIN_WORDS = 5
 FEWER = 0.75
 """Maximum ratio of its words to those of its source: German compounds have many characters."""
 CONFIDENT = 0.1
-"""Minimum confidence of a translation that may be brief without that check, for which the readable model has to run."""
+"""Minimum confidence of a translation that may be brief without that check, for which the model has to run again."""
 UNCOVERED = 0.25
 """Minimum share of source words without attention for the fault `uncovered`."""
 WIDER = 4
