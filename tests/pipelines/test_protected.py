@@ -220,6 +220,13 @@ def test_what_is_lost_between_two_signs_is_noticed(output: str, is_lost: bool) -
         ("Choose A > B", "<ph0> B", True),
         ("Choose A > B.", "Choisissez A <ph0> B.", False),
         ("Press the key >.", "Drücken Sie <ph0>.", False),
+        ("Press > to go on", "Drücken Sie <ph0> zum Fortfahren", False),
+        ("Wählen Sie Datei > Speichern unter.", "Choose <ph0> Save As.", True),
+        ("Choose Insert > Table > Rows.", "Wählen Sie <ph0> Tabelle <ph1> Zeilen einfügen.", True),
+        ("Choisissez Insertion > Tableau.", "Choose Insert <ph0> Table.", False),
+        ("Go to A > B > C.", "Gehe zu A <ph0> B <ph1> <ph1> C.", False),  # the second one is removed
+        ("Click File > Open.", "Datei <ph0> Öffnen wählen.", False),
+        ("Allez dans Fichier > Ouvrir > Récent.", "Go to File <ph0> Open <ph1> Recent.", False),
     ],
 )
 def test_what_is_lost_beside_a_sign_is_noticed(source: str, output: str, is_lost: bool) -> None:

@@ -23,7 +23,8 @@ translation name the faults that the returned text has:
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
-    uncovered         it is short, and a part of the source was not attended to; or nothing is left between two signs
+    uncovered         it is short, and a part of the source was not attended to; or nothing is left between two signs,
+                      or before the path of a menu
 
 A fault that another search or a repair has removed is not reported. What was cut or appended is, because the rest of
 such a text is not reliable either. `NOT_SEARCHED` has the guards that do not search again, because other translations

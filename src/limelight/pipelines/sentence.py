@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from limelight.config import Direction
@@ -21,7 +20,7 @@ from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
 from limelight.pipelines.translation import Translation, Word, joined, token_weights
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
-from limelight.text.marking import MARK, mark_number, placeholder
+from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.notations import is_sign
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.protect import Span
@@ -29,6 +28,17 @@ from limelight.text.translation_memory import MemoryMatch, SeveralMemories, Tran
 
 OF_MARKS = ("placeholder lost", "phrase missing")
 """Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
+
+
+_PATH_SIGNS = (">", "→", "->", "⇒", "=>")
+_AFTER_ITEM = re.compile(rf"\s[A-ZÀ-Þ][\w'’-]*\s*({PLACEHOLDER.pattern})")
+"""A sign after a capitalized word that is not the first one."""
+_BEFORE_PATH = (
+    r"(?<![\w'’])(?:to|on|in|at|from|under|the|sie|auf|zu|unter|im|den|die|das|der|sur|à|dans|de|du|la|le|les)"
+    r"|\A\W*(?:choose|click|select|open|go|use|wählen|klicken|öffnen|choisissez|cliquez|sélectionnez|ouvrez)"
+)
+"""Words of English, German and French that precede a path of menus: prepositions and articles, with which no item
+ends, and verbs at the beginning."""
 
 
 class Rank(NamedTuple):
@@ -124,11 +134,15 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
 
 
 def leaves_out(source: MarkedSentence, output: str) -> bool:
-    """Whether nothing is left of the words between two signs of a source, or beside one: `A → → C`, `A > B >.`."""
-    signs = [placeholder(number) for number, span in enumerate(source.spans) if is_sign(span.text)]
-    empty = [rf"{one}\s*{other}" for one, other in pairwise(signs)]
-    empty += [rf"\A\s*{sign}|{sign}\s*(?:[.,;:!?)]|\Z)" for sign in signs]
-    return any(re.search(each, output) and not re.search(each, source.text) for each in empty)
+    """Whether nothing is left of the words between two signs of a source, or beside one: `A → → C`, `A > B >.`; before
+    the signs of a path, something is missing if only a verb or a preposition is left: `Choose > Save`."""
+    signs = {placeholder(number): span.text for number, span in enumerate(source.spans) if is_sign(span.text)}
+    if not signs:
+        return False
+    paths = "".join(each[1] for each in _AFTER_ITEM.finditer(source.text) if signs.get(each[1]) in _PATH_SIGNS)
+    any_sign, before = f"[{''.join(signs)}]", rf"|(?:{_BEFORE_PATH})\s*(?=[{paths}])" if paths else ""
+    empty = re.compile(rf"({any_sign})\s*(?=(?!\1){any_sign}|[.,;:!?)]|\Z)|\A\s*(?={any_sign}){before}", re.IGNORECASE)
+    return len(empty.findall(output)) > len(empty.findall(source.text))
 
 
 def _with_spans(words: Sequence[Word], spans: Sequence[Span]) -> tuple[Word, ...]:
