@@ -38,7 +38,7 @@ _BEFORE_PATH = (
     r"|\A\W*(?:choose|click|select|open|go|use|wählen|klicken|öffnen|choisissez|cliquez|sélectionnez|ouvrez)"
 )
 """Words of English, German and French that precede a path of menus: prepositions and articles, with which no item
-ends, and verbs at the beginning."""
+ends, and imperatives at the beginning."""
 
 
 class Rank(NamedTuple):
@@ -135,7 +135,7 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
 
 def leaves_out(source: MarkedSentence, output: str) -> bool:
     """Whether nothing is left of the words between two signs of a source, or beside one: `A → → C`, `A > B >.`; before
-    the signs of a path, something is missing if only a verb or a preposition is left: `Choose > Save`."""
+    the signs of a path, something is missing if only an imperative or a preposition is left: `Choose > Save`."""
     signs = {placeholder(number): span.text for number, span in enumerate(source.spans) if is_sign(span.text)}
     if not signs:
         return False
