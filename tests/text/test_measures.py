@@ -21,6 +21,8 @@ def test_units_are_found_next_to_numbers() -> None:
         ("50% off", "50 Prozent weniger", "de", ()),
         ("50% off", "moins 50 pour cent", "fr", ()),
         ("50% off", "50 weniger", "de", ("%",)),
+        ("19 v. H. davon", "19 of it", "en", ("%",)),
+        ("19 v. H. davon", "19% of it", "en", ()),
         ("50¢ off", "50 weniger", "de", ("¢",)),
         ("50¢ off", "50 Cent weniger", "de", ()),
         ("Das sind 3,-- €", "That is 3", "en", ("€",)),

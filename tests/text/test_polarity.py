@@ -48,7 +48,15 @@ CHANGED = [
     ("fr", "Je demande pas.", "en", "I ask."),
     ("en", "Never smoke here without a window.", "fr", "Ne fumez jamais ici avec une fenêtre."),
 ]
+CHANGED += [
+    ("de", "Das ist nicht unwichtig.", "en", "This isn't important."),
+    ("en", "It is not very unlikely.", "de", "Das ist nicht sehr wahrscheinlich."),
+    ("fr", "Ce n'est pas inutile.", "en", "It isn't useful."),
+]
 KEPT = [
+    ("de", "Das ist nicht unwichtig.", "en", "This isn't unimportant."),
+    ("de", "Das ist nicht unmöglich.", "en", "It isn't impossible."),
+    ("en", "It is not unusual.", "fr", "Ce n'est pas rare."),
     ("en", "Do not open the door.", "de", "Öffne die Tür nicht."),
     ("en", "It's nice, isn't it?", "de", "Es ist schön, oder?"),
     ("en", "Do not leave unless I tell you.", "de", "Geh nicht, wenn ich es dir nicht sage."),

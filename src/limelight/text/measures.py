@@ -138,7 +138,7 @@ _SPELLED = {
     "yd": "yards?", "gal": "gall?on(?:s|en)?", "ac": "acres?", "ha": "hectares?|hektar",
     "‰": "promille|p(?:er|our)[ -]mille",
     "lb": "pounds?", "st": "stones?", "oz": "ounces?|unzen?|onces?",
-    "%": "per[ \u00a0]?cent|prozent|pour[ \u00a0]cent",
+    "%": r"per[ \u00a0]?cent|prozent|pour[ \u00a0]cent|v\.[ \u00a0]?h\.",
     "€": "euros?", "$": "dollars?", "ct": "cents?|centimes?", "¥": "yens?", "CHF": "franken|francs?",
     "s": "seconds?|sekunden?|secondes?", "min": "minut(?:es?|en?)", "hour": "hours?|stunden?",
     "day": "days?|tage?n?|jours?", "week": "weeks?|wochen?|semaines?", "month": "months?|monate?n?|mois",

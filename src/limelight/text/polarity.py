@@ -139,6 +139,22 @@ _EXCEPTIONS = {
     ),
 }
 """What says the same."""
+_NOT_UN = {
+    "en": _words(
+        r"(?:not|\w+n['’]t)(?: \w+)? un(?:important|common|usual|known|likely|fair|happy|kind|friendly|healthy|safe"
+        r"|wise|reasonable|interesting|necessary|related|pleasant|justified|expected|aware)",
+    ),
+    "de": _words(
+        r"nicht(?: \w+)? un(?:wichtig|möglich|bekannt|gewöhnlich|üblich|wahrscheinlich|fair|glücklich|freundlich"
+        r"|gesund|sicher|klug|vernünftig|interessant|nötig|angenehm|berechtigt|begründet|erwartet|schuldig)",
+    ),
+    "fr": _words(
+        r"pas(?: \w+)? (?:in(?:utile|habituel(?:le)?|juste)|impossible|improbable|imprudent|inattendue?)",
+    ),
+}
+"""Two negations of which the second is a part of a word: "not unimportant"."""
+_IN = _words(r"(?:im[mp](?!ort)|in(?!t|form|side|clu)|ir)\w{4,}")
+"""Words that may say the second one, as "impossible"."""
 _CODE = re.compile(r"(`+)[^`]+\1")
 """Names in code, such as `None`."""
 
@@ -162,6 +178,7 @@ def changes_polarity(source: str, output: str, source_language: str, target_lang
             _is_other_modal(source, output, one, other)
             or _is_other_modal(output, source, other, one)
             or _loses_one(source, output, one, other)
+            or _loses_prefix(source, output, source_language, other)
         )
     if in_source:
         return not other.hints.search(output)
@@ -192,6 +209,17 @@ def _loses_one(source: str, output: str, one: Polarity, other: Polarity) -> bool
     if count < 2 or count <= _count(output, other):
         return False
     return not other.hints.search(other.negation.sub(" ", output))
+
+
+def _loses_prefix(source: str, output: str, source_language: str, other: Polarity) -> bool:
+    """Whether an output, which has a negation, has no second one, nor a word that could stand for it, where the source
+    says "not un-": "not important" for "not unimportant"."""
+    return (
+        _NOT_UN[source_language].search(source) is not None
+        and len(other.negation.findall(output)) == 1
+        and not other.hints.search(other.negation.sub(" ", output))
+        and not _IN.search(output)
+    )
 
 
 def _count(text: str, language: Polarity) -> int:
