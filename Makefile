@@ -16,9 +16,12 @@ demo: .venv/.ready ## translate with the bundled model, draw its attention, trai
 # `make test AGAIN=1`, and likewise the others: the tests that failed last, one after the other.
 FAILED := $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none)
 
+# What other targets run.
+ELSEWHERE := --ignore tests/packaging --ignore tests/ray --ignore tests/learns --ignore tests/clients/test_clients.py --ignore tests/clients/test_schema.py
+
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run all tests but the slow ones, with every tensor shape checked
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging --ignore tests/ray --ignore tests/learns $(FAILED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE) $(FAILED)
 
 test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
 	@$(BIN)/python -m pytest -q -rA tests/packaging $(FAILED)
@@ -37,7 +40,7 @@ AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS
 	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt
 
 test-portable: .venv/.ready-dev ## run all tests as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
-	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging --ignore tests/ray --ignore tests/learns
+	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE)
 
 # npm may not be there, or may not give the package: its test says then that it is left out.
 test-clients: .venv/.ready-clients ## talk to a running service with the clients of others, and list what passes

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from limelight.config import RunConfig, TransformerConfig, save_config
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
@@ -31,7 +29,6 @@ def train_alone(config: RunConfig, folder: Path, *, hash_seed: int) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_the_same_seed_is_the_same_run(full: bool, measured: Measured, tmp_path: Path) -> None:
     config = wide_run(tmp_path / "text")
     if not full:  # this process has hashes of its own

@@ -213,6 +213,7 @@ def test_told_to_end_it_answers_what_it_has_taken(
     measured("S4", "SIGTERM under load: all answered, exit code 0, the port free", held=held, of=number, note=note)
 
 
+@pytest.mark.slow
 def test_control_an_end_that_does_not_wait_is_seen(
     folder: str, expected: dict[str, str], measured: Measured, tmp_path: Path
 ) -> None:

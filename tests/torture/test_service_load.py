@@ -386,6 +386,7 @@ def test_what_inflates_without_end_is_refused(full: bool, measured: Measured) ->
     measured("X3", "bodies of gigabytes in compressed ones refused", held=held, of=3, note=f"{peak.grown:+.0f} MB")
 
 
+@pytest.mark.slow
 def test_control_an_inflation_without_bound_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
     def unbounded(encoding: str) -> Callable[[bytes, int], bytes]:
         stream = zlib.decompressobj(zlib.MAX_WBITS | 32)

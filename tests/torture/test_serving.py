@@ -174,6 +174,7 @@ def test_no_answer_goes_to_another_client(full: bool, measured: Measured) -> Non
     measured("S2", f"{requests:,} mixed requests that got their own answer, and memory", held=held, of=1, note=note)
 
 
+@pytest.mark.slow
 def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
     """An engine that hands the results of a step to each other's tasks."""
     real = Worker._report
