@@ -86,6 +86,12 @@ def test_the_dash_of_a_price_is_left_out(price: str, english: str) -> None:
     assert localized_numbers(f"Es kostet {price} oder mehr.", "de", "en") == {price: english}
 
 
+@pytest.mark.parametrize(("text", "german"), [(".5 mg", "0,5 mg"), ("-.25", "-0,25"), ("$.50", "0,50\u00a0$")])
+def test_a_decimal_without_a_whole_part_gets_one(text: str, german: str) -> None:
+    assert localized_numbers(f"It is {text} now.", "en", "de") == {text: german}
+    assert localized_numbers("A .22 rifle, an .5 mg dose", "en", "de") == {".22": ".22", ".5 mg": "0,5 mg"}
+
+
 def test_identifiers_and_prices_with_a_dash_are_spans() -> None:
     text = "12,- € für SN-9F3K-22LM, 3dc65aa5 oder B-MW 1234"
     assert spans(text, "de", every=False) == ["12,- €", "SN-9F3K-22LM", "3dc65aa5", "B-MW 1234"]

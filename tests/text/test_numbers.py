@@ -125,6 +125,17 @@ def test_identifiers_are_exact_as_a_whole(text: str) -> None:
         assert (found.text, found.kind, found.exact) == (text, "identifier", True)
 
 
+@pytest.mark.parametrize("text", [".5", "-.5", "$.50", "(.5", "<.5"])
+def test_a_decimal_may_have_no_whole_part(text: str) -> None:
+    [found] = find_numbers(f"Take {text} mg of it.", "en")
+    assert found.readings == {Fraction(-1 if text[0] == "-" else 1, 2)}
+
+
+@pytest.mark.parametrize("text", ["end.5", "a .5b", ".5.2", "..5", "x .5,3"])
+def test_a_full_stop_is_no_decimal_point(text: str) -> None:
+    assert all(each.text[0] != "." for each in find_numbers(text, "en"))
+
+
 @pytest.mark.parametrize(
     "text", ["5ft11in", "10h30min", "1920x1080", "Zigbee2MQTT", "BIN2HEX", "2020 2021 2022", "2024-12-05", "10-12-14"]
 )

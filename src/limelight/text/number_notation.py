@@ -324,4 +324,4 @@ def _parts(digits: str, notation: Notation) -> tuple[str, str, bool] | None:
     groups = re.split(rf"[{re.escape(notation.group)}'’{SPACES}]", whole)
     if not "".join([*groups, decimals]).isdigit() or not is_grouped(groups):
         return None
-    return ("".join(groups), decimals, len(groups) > 1) if len(groups) > 1 or decimals else None
+    return ("".join(groups) or "0", decimals, len(groups) > 1) if len(groups) > 1 or decimals else None

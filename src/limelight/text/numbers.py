@@ -66,6 +66,8 @@ _DIGIT = re.compile(rf"[\d{_FRACTION}₀-₉]")
 _MAY_BE_DIGIT = re.compile("[0-9¼-¾\u0660-\U0010ffff]")
 """What every digit is, and few other characters of European languages: it is found in half the time."""
 _PLAIN = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?![{SPACES}]?\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"
+_NO_WHOLE = rf"(?<![^{MINUS}{CURRENCIES}\s(<>=~±+])\.\d{{1,4}}(?!\w|[.,]\d)"
+"""A decimal without its whole part: .5 mg."""
 _DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}(?P<dash>[./-])\d{1,2}(?P=dash)(?:\d{4}|\d{2})"
 _PHONE = (
     rf"(?=\+(?:[{SPACES}./()-]{{0,2}}\d){{9}})\+\d[\d{SPACES}./()-]{{7,30}}\d|\d{{3}}-\d{{3}}-\d{{4}}"
@@ -103,7 +105,7 @@ _NUMBER = re.compile(
     rf"|(?P<power>(?<!\d)\d+(?:[.,]\d+)?[eE][-+\u2212]?\d+(?!\w))"
     rf"|(?P<money>(?<!\d)\d+[{SPACES}]?{_MONEY}[{SPACES}]?\d{{2}}(?!\d|[.,]\d))"
     rf"|(?P<price>(?<!\d)(?:{_PRICE}){_DASH_OF_PRICE})"
-    rf"|(?P<plain>(?<!\d)(?:{_PLAIN}))"
+    rf"|(?P<plain>(?<!\d)(?:{_PLAIN})|{_NO_WHOLE})"
 )
 HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", re.IGNORECASE)
 _CLOCK = re.compile(
@@ -118,6 +120,8 @@ _BROKEN = re.compile(rf",[{SPACES}]%")
 """What a search makes of the space before a sign: `24, %`."""
 _PAIR = re.compile(r"\d{1,2}\.\d{1,2}")
 _SCORE = re.compile(r"\d+:\d")
+_ARTICLE = re.compile(r"(?<!\w)[Aa]n? $")
+"""What precedes the caliber of a weapon: a .22 rifle."""
 _AT = re.compile(r"(?<!\w)(?:at|by|until|till|before|after|since)[ \u00a0]$")
 _FIRST_WORDS = (
     "A|About|Add|After|All|Almost|An|And|Another|Approximately|Around|As|At|Before|Between|But|Buy|By|Cut|Drink|Drive"
@@ -215,12 +219,16 @@ def _plain(text: str, number: Number, language: str) -> Number:
     digits, begin, end = number.text, number.begin, number.end
     if _BROKEN.match(text, end):
         return number._replace(text=digits + ",", end=end + 1, exact=True)
-    if digits.isdigit():
+    if digits[0] == ".":
+        values: set[Reading] = {Fraction(f"0{digits}")}
+        is_caliber = _ARTICLE.search(text, max(0, begin - 3), begin) and not UNIT_AFTER.match(text, end)
+        number = number._replace(exact=bool(is_caliber))
+    elif digits.isdigit():
         if len(digits) > 2 and digits[0] == "0":  # a code
             return number._replace(exact=True)
         if _after_clock(text, end):
             return _time(text, number, (int(digits),), language)
-        values: set[Reading] = {int(digits)}
+        values = {int(digits)}
         if _DECADE.match(text, end) and 1900 < int(digits) < 2000:
             values.add(int(digits) - 1900)
     else:
