@@ -178,6 +178,8 @@ def smallest(run: Path, folder: Path, begun_with: Path, parent_share: float) -> 
     """
     remove(folder)
     stored = load_model(run)
+    if stored.notes.get("step") == "0":
+        print("warning: no validation of the run is better than the first: the model to ship has the parent's weights")
     if parent_share:
         before, after = named_weights(load_model(begun_with).model), named_weights(stored.model)
         mixed = {name: parent_share * before[name] + (1 - parent_share) * after[name] for name in after}

@@ -85,11 +85,11 @@ _DASH_OF_PRICE = (
 """What stands for no cents: 3,- Euro, 15.– Fr.; not a range, nor a part of words, as in "am 3.- und 4. Mai"."""
 _IDENTIFIER = (
     r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"  # UUID
-    r"|[0-9A-Fa-f]{2}(?P<pair>[:-])(?:[0-9A-Fa-f]{2}(?P=pair)){4}[0-9A-Fa-f]{2}"  # address of a network card
+    r"|[0-9A-Fa-f]{2}(?P<pair>[:-])(?:[0-9A-Fa-f]{2}(?P=pair)){4}[0-9A-Fa-f]{2}"  # MAC address
     r"|[A-Z]{2}\d{2}[ \u00a0]?[A-Z\d]{4}(?:[ \u00a0]?\d{4}){2,6}(?:[ \u00a0]?\d{1,3})?"  # IBAN
-    r"|\d{4}(?:[ \u00a0]\d{4}){3,}(?:[ \u00a0]\d{1,3})?"  # card
+    r"|\d{4}(?:[ \u00a0]\d{4}){3,}(?:[ \u00a0]\d{1,3})?"  # payment card
     r"|(?=(?:-?\d){9})(?:97[89]-)?\d{1,5}-\d{1,7}-\d{1,7}-[\dX]"  # ISBN
-    r"|[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?"  # plate of a car
+    r"|[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?"  # license plate
     r"|(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]{2,}(?:-[A-Z\d]{2,}){2,}"  # serial number
     r"|(?!(?:\d{1,4}[a-z]{1,3}\d{1,3}[a-z]{0,3}|\d+x\d+|[A-Za-z]+\d[A-Za-z]+)(?!\w))"  # not 5ft11in, 9x16, bin2hex
     r"(?=\d*[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d)[A-Za-z\d]{7,}"  # hash, key

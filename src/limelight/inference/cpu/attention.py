@@ -184,8 +184,8 @@ def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbe
 
 
 SHORT = 128
-"""Up to this many positions attention is computed in compiled loops, and so is the whole search. From about 90 on the
-fused kernel would be faster, but the rest of the search in steps is much slower."""
+"""Up to this many positions attention is computed in compiled loops, and so is the whole search. At 128 the
+fused kernel takes 0.5 to 0.7 times as long (AMD EPYC Zen 3, AVX2 only), but the rest of a search in steps is slower."""
 
 
 def attend_ragged(
