@@ -33,7 +33,7 @@ from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.preparation.shortlist import share_detector
-from limelight.storage.layout import CARD, bundled_models
+from limelight.storage.layout import CARD, bundled_models, find_snapshots
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import named_weights, put_weights
 from limelight.text.kept_signs import SIGNS
@@ -64,6 +64,7 @@ SETTINGS = (
     "training.warmup=50",
     "training.validate_every=1000",
     "training.checkpoint_every=50",
+    "training.keep_snapshots=1",
     "training.bleu_sentences=100",
     "batching.tokens=4096",
     "training.patience=1000",
@@ -171,15 +172,15 @@ def configuration(begin_with: Path, text: Path, settings: list[str]) -> RunConfi
 
 
 def smallest(run: Path, folder: Path, begun_with: Path, parent_share: float) -> Path:
-    """The run's best model with weights in rows of int8, written anew. Returns `folder`.
+    """The model of the run's last update with weights in rows of int8, written anew. Returns `folder`.
 
     Its weights are interpolated with those that it began with (Wortsman et al. 2022, "Robust fine-tuning of zero-shot
-    models"): what the parent knew best comes back, and little of the new is lost.
+    models"): what the parent knew best comes back, and little of the new is lost. The mean of two models can be better
+    than both, so the last one is taken even where the parent was better in validation.
     """
     remove(folder)
-    stored = load_model(run)
-    if stored.notes.get("step") == "0":
-        print("warning: no validation of the run is better than the first: the model to ship has the parent's weights")
+    [*_, last] = find_snapshots(run).values()
+    stored = load_model(last)
     if parent_share:
         before, after = named_weights(load_model(begun_with).model), named_weights(stored.model)
         mixed = {name: parent_share * before[name] + (1 - parent_share) * after[name] for name in after}

@@ -117,6 +117,17 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
     assert "dog" not in json.dumps(found), "sentences are printed, not kept"
 
 
+def test_the_last_model_is_made_small_even_if_the_first_was_better(data: Path, parent: Path, tmp_path: Path) -> None:
+    prepare_text(data, tmp_path / "text")
+    begin = in_the_box.extended(parent, tmp_path / "text", tmp_path / "start")
+    settings = ["training.max_steps=2", "training.validate_every=1", "training.learning_rate=30", *SMALL]
+    run = tmp_path / "run"
+    in_the_box.train(in_the_box.configuration(begin, tmp_path / "text", settings), run)
+    made = in_the_box.smallest(run, tmp_path / "made", begin, 0.5)
+    assert load_model(run).notes["step"] != "2", "the learning rate is too large to learn"
+    assert load_model(made).notes["step"] == "2"
+
+
 def test_all_augmentations_are_in_use(parent: Path, tmp_path: Path) -> None:
     config = in_the_box.configuration(parent, tmp_path, ["training.max_steps=7"])
     assert all(rate > 0 for name, rate in config.augmentation.model_dump().items() if name not in TAGGING)
