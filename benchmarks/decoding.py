@@ -36,8 +36,8 @@ from limelight.text.readers import read_pairs
 LIMIT = 128
 """Most tokens of a translation, for every way."""
 
-Translate = Callable[[Sequence[str], int], list[tuple[str, int]]]
-"""Sentences and a beam to texts and how many tokens each has, its end included."""
+Translate = Callable[[Sequence[str], int], list[str]]
+"""Sentences and a beam to texts."""
 
 
 class Size(NamedTuple):
@@ -125,7 +125,8 @@ def in_own_process(way: str, size: str, folder: Path, data: Path) -> dict[str, f
 
 
 def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str, float]:
-    """Target tokens per second in batches, milliseconds a sentence alone, by both clocks."""
+    """Sentences per second in batches, milliseconds a sentence alone, by both clocks. Tokens are not counted: what
+    removes repetition would seem slower, because it writes fewer of them."""
     from limelight.evaluation import corpus_bleu
 
     pairs = list(read_pairs([data / "test_2016_flickr.en.gz", data / "test_2016_flickr.de.gz"]))
@@ -137,10 +138,9 @@ def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str,
     for name, beam in (("greedy", 1), ("beam 4", 4)):
         translate(sources[:40], beam)
         found, seconds, computed = timed(translate, sources, beam)
-        tokens = sum(pieces for _, pieces in found)
-        figures[f"batches, {name}: tokens/s"] = tokens / seconds
-        figures[f"batches, {name}: tokens/CPU s"] = tokens / computed
-        figures[f"{name}: BLEU"] = corpus_bleu([text for text, _ in found], [pair.target for pair in pairs]).score
+        figures[f"batches, {name}: sentences/s"] = len(sources) / seconds
+        figures[f"batches, {name}: sentences/CPU s"] = len(sources) / computed
+        figures[f"{name}: BLEU"] = corpus_bleu(found, [pair.target for pair in pairs]).score
         times = [timed(translate, [source], beam)[1:] for source in sources[: size.alone]]
         walls, processors = zip(*times, strict=True)
         figures[f"alone, {name}: ms"] = 1000 * statistics.median(walls)
@@ -148,7 +148,7 @@ def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str,
     return figures
 
 
-def timed(translate: Translate, sources: Sequence[str], beam: int) -> tuple[list[tuple[str, int]], float, float]:
+def timed(translate: Translate, sources: Sequence[str], beam: int) -> tuple[list[str], float, float]:
     """The translations, the seconds that passed, and the seconds that all threads of the process computed."""
     wall, computed = time.perf_counter(), time.process_time()
     found = translate(sources, beam)
@@ -171,9 +171,9 @@ def limelight(precision: str, *, shortlist: bool = False, guards: bool = False) 
 
         languages = {"source_lang": "en", "target_lang": "de"} if translator.directions else {}
 
-        def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
+        def translate(sources: Sequence[str], beam: int) -> list[str]:
             found = translator.translate(sources, beam_size=beam, lines=True, guards=guards, **languages)
-            return [(each.text, len(each.tokens) + each.finished) for each in found]
+            return [each.text for each in found]
 
         return translate
 
@@ -197,13 +197,12 @@ def ctranslate2(precision: str, workers: int, threads: int) -> Callable[[Path], 
             str(folder / "ctranslate2"), compute_type=precision, inter_threads=workers, intra_threads=threads
         )
 
-        def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
+        def translate(sources: Sequence[str], beam: int) -> list[str]:
             pieces = [[*tag, *source.encode(text, out_type=str), "</s>"] for text in sources]
             found = translator.translate_batch(
                 pieces, beam_size=beam, max_batch_size=32, max_decoding_length=LIMIT, max_input_length=0
             )
-            best = [each.hypotheses[0] for each in found]
-            return [(target.decode(tokens), len(tokens) + 1) for tokens in best]
+            return [target.decode(each.hypotheses[0]) for each in found]
 
         return translate
 
@@ -220,8 +219,8 @@ def transformers(folder: Path) -> Translate:
     model = library.MarianMTModel.from_pretrained(folder / "huggingface").eval()
     tokenizers = load_model(folder / "run").tokenizers
 
-    def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
-        found: list[tuple[str, int]] = []
+    def translate(sources: Sequence[str], beam: int) -> list[str]:
+        found: list[str] = []
         ids = [[*tokenizers.source.encode(text), 0] for text in sources]
         order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
         for first in range(0, len(order), 32):
@@ -231,7 +230,7 @@ def transformers(folder: Path) -> Translate:
                     source, attention_mask=valid.long(), num_beams=beam, do_sample=False, max_length=LIMIT
                 )
             cut = [[piece for piece in row[1:] if piece != tokenizers.target.padding] for row in rows.tolist()]
-            found += [(tokenizers.target.decode([piece for piece in row if piece]), len(row)) for row in cut]
+            found += [tokenizers.target.decode([piece for piece in row if piece]) for row in cut]
         return [found[place] for place in sorted(range(len(order)), key=lambda place: order[place])]
 
     return translate
