@@ -6,6 +6,7 @@ its slot in the decoder's state immediately, and the next one takes it without c
 request depends only on the request itself.
 """
 
+import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -412,7 +413,10 @@ class Engine:
         entries = [waiting.entry for waiting in taken]
         try:
             found = self.model.search([_query(entry.request, self._bytes) for entry in entries])
-        except Exception:  # the steps have the same for each that it is about
+        except MemoryError:  # the steps need less of it
+            return []
+        except Exception as error:
+            warnings.warn(f"a search in one call failed, and goes on in steps, more slowly: {error!r}", stacklevel=1)
             return []
         outcomes = [
             Outcome(entry.id, [_hypothesis(path, entry.request) for path in paths])

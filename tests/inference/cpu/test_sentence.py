@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -197,19 +198,18 @@ def test_where_few_tokens_are_allowed_others_are_not_disturbed(
     expected = step_by_step(monkeypatch, model, requests, Utf8(values))
     assert_same(decoded(model, requests, Utf8(values)), expected)
     assert None not in calls
-    assert {len(best.ids) for [best, *_] in expected[1::2]} == {0, 1}
+    assert max(len(best.ids) for [best, *_] in expected[1::2]) == 1
 
 
 def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """A call that fails as a whole leaves each of its requests to the steps."""
+    """A call that fails as a whole leaves each of its requests to the steps, and says so unless memory is lacking."""
     model, requests = model_of("pre"), [Request([3, 0], 9), Request([4, 0], 9)]
     expected = decoded(model, requests)
-
-    def failing(queries: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(model, "search", failing)
+    monkeypatch.setattr(model, "search", Mock(side_effect=MemoryError))
     assert_same(decoded(model, requests), expected)
+    monkeypatch.setattr(model, "search", Mock(side_effect=IndexError("7")))
+    with pytest.warns(UserWarning, match=r"goes on in steps, more slowly: IndexError\('7'\)"):
+        assert_same(decoded(model, requests), expected)
 
 
 def test_equal_sums_have_the_order_of_the_readable_search(
@@ -271,7 +271,9 @@ def test_a_character_is_completed_by_the_least_probable_tokens(
     if continuing:
         assert any({20, 21, 22} & set(best.ids[2:]) for [best, *_] in expected)
     else:
-        assert {best.ids for [best] in expected[40:]} == {(), (5,)}
+        found = {best.ids for [best] in expected[40:]}
+        assert (5,) in found
+        assert found <= {(), (5,)}
 
 
 @pytest.mark.parametrize("beam", [1, 4])
