@@ -83,19 +83,22 @@ _DASH_OF_PRICE = (
     rf"|(?<!\b[12]\d\d\d)\.(?:--|[\u2013\u2212]|-(?!{_LIST}))(?=[\s.,;:!?)€$£]|$))(?![{SPACES}]?\d)"
 )
 """What stands for no cents: 3,- Euro, 15.– Fr.; not a range, nor a part of words, as in "am 3.- und 4. Mai"."""
-_IDENTIFIER = (
-    r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"  # UUID
-    r"|[0-9A-Fa-f]{2}(?P<pair>[:-])(?:[0-9A-Fa-f]{2}(?P=pair)){4}[0-9A-Fa-f]{2}"  # MAC address
-    r"|[A-Z]{2}\d{2}[ \u00a0]?[A-Z\d]{4}(?:[ \u00a0]?\d{4}){2,6}(?:[ \u00a0]?\d{1,3})?"  # IBAN
-    r"|\d{4}(?:[ \u00a0]\d{4}){3,}(?:[ \u00a0]\d{1,3})?"  # payment card
-    r"|(?=(?:-?\d){9})(?:97[89]-)?\d{1,5}-\d{1,7}-\d{1,7}-[\dX]"  # ISBN
-    r"|[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?"  # license plate
-    r"|(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]{2,}(?:-[A-Z\d]{2,}){2,}"  # serial number
-    r"|(?!(?:\d{1,4}[a-z]{1,3}\d{1,3}[a-z]{0,3}|\d+x\d+|[A-Za-z]+\d[A-Za-z]+)(?!\w))"  # not 5ft11in, 9x16, bin2hex
-    r"(?=\d*[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d)[A-Za-z\d]{7,}"  # hash, key
-)
+_IDENTIFIERS = {
+    "UUID": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
+    "MAC address": r"[0-9A-Fa-f]{2}(?P<pair>[:-])(?:[0-9A-Fa-f]{2}(?P=pair)){4}[0-9A-Fa-f]{2}",
+    "IBAN": r"[A-Z]{2}\d{2}[ \u00a0]?[A-Z\d]{4}(?:[ \u00a0]?\d{4}){2,6}(?:[ \u00a0]?\d{1,3})?",
+    "payment card": r"\d{4}(?:[ \u00a0]\d{4}){3,}(?:[ \u00a0]\d{1,3})?",
+    "ISBN": r"(?=(?:-?\d){9})(?:97[89]-)?\d{1,5}-\d{1,7}-\d{1,7}-[\dX]",
+    "license plate": r"[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?",
+    "serial number": r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]{2,}(?:-[A-Z\d]{2,}){2,}",
+    "hash or key, not 5ft11in, 9x16, bin2hex": (
+        r"(?!(?:\d{1,4}[a-z]{1,3}\d{1,3}[a-z]{0,3}|\d+x\d+|[A-Za-z]+\d[A-Za-z]+)(?!\w))"
+        r"(?=\d*[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d)[A-Za-z\d]{7,}"
+    ),
+}
+"""Notations that are kept as they are written."""
 _NUMBER = re.compile(
-    rf"(?P<identifier>(?<![\w-])(?:{_IDENTIFIER})(?!\w))"
+    rf"(?P<identifier>(?<![\w-])(?:{'|'.join(_IDENTIFIERS.values())})(?!\w))"
     rf"|(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
     r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-cA-C](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
     rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
