@@ -80,13 +80,13 @@ def main(
         *(f"--only {shlex.quote(way)}" for way in only or ()),
         *(f"--size {each}" for each in size or ()),
     ]
-    kind = "bfloat16" if has("bf16") else "float32"  # emulated bf16 takes minutes
+    dtype = torch.bfloat16 if has("bf16") else torch.float32  # emulated bf16 takes minutes
     result = {
         "benchmark": "decoding beside the peers",
         "command": " ".join(["python -m benchmarks.decoding --data DATA --small RUN --base RUN", *options]),
         "machine": describe_machine(),
         "capabilities": describe(),
-        "products": {f"{kind} GFLOP/s": round(product_rate(getattr(torch, kind)) / 1e9)},
+        "products": {f"{dtype} GFLOP/s": round(product_rate(dtype) / 1e9)},
         **found,
         "table": "\n\n".join(shown(size, each) for size, each in found.items()),
     }

@@ -178,9 +178,11 @@ def smallest(run: Path, folder: Path, begun_with: Path, parent_share: float) -> 
     models"): what the parent knew best comes back, and little of the new is lost. The mean of two models can be better
     than both, so the last one is taken even where the parent was better in validation.
     """
+    snapshots = find_snapshots(run)
+    if not snapshots:
+        raise typer.BadParameter(f"{run} has no snapshot of its last update: train it to its end with this command")
     remove(folder)
-    [*_, last] = find_snapshots(run).values()
-    stored = load_model(last)
+    stored = load_model(snapshots[max(snapshots)])
     if parent_share:
         before, after = named_weights(load_model(begun_with).model), named_weights(stored.model)
         mixed = {name: parent_share * before[name] + (1 - parent_share) * after[name] for name in after}

@@ -416,7 +416,11 @@ class Engine:
         except MemoryError:  # the steps need less of it
             return []
         except Exception as error:
-            warnings.warn(f"a search in one call failed, and goes on in steps, more slowly: {error!r}", stacklevel=1)
+            warnings.warn(
+                "a search of the model in one call failed; its requests are decoded step by step, which is slower. "
+                f"Please report this: {error!r}",
+                stacklevel=1,
+            )
             return []
         outcomes = [
             Outcome(entry.id, [_hypothesis(path, entry.request) for path in paths])

@@ -106,7 +106,7 @@ class Logistic:
         return [self._probability(row, terms) for row in rows]
 
     def _probability(self, features: Sequence[float], terms: Sequence[tuple[float, float, float]]) -> float:
-        """In plain Python: for the few features of a sentence, calls of numpy take three times as long."""
+        """The probability for one row; each of the terms is a weight and the range of its feature."""
         logit = self.bias
         for feature, (weight, low, high) in zip(features, terms, strict=True):
             logit += weight * (low if feature < low else high if feature > high else feature)

@@ -91,7 +91,7 @@ _IDENTIFIERS = {
     "ISBN": r"(?=(?:-?\d){9})(?:97[89]-)?\d{1,5}-\d{1,7}-\d{1,7}-[\dX]",
     "license plate": r"[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?",
     "serial number": r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]{2,}(?:-[A-Z\d]{2,}){2,}",
-    "hash or key, not 5ft11in, 9x16, bin2hex": (
+    "hash or key": (  # not 5ft11in, 9x16, bin2hex
         r"(?!(?:\d{1,4}[a-z]{1,3}\d{1,3}[a-z]{0,3}|\d+x\d+|[A-Za-z]+\d[A-Za-z]+)(?!\w))"
         r"(?=\d*[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d)[A-Za-z\d]{7,}"
     ),

@@ -208,7 +208,7 @@ def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(model, "search", Mock(side_effect=MemoryError))
     assert_same(decoded(model, requests), expected)
     monkeypatch.setattr(model, "search", Mock(side_effect=IndexError("7")))
-    with pytest.warns(UserWarning, match=r"goes on in steps, more slowly: IndexError\('7'\)"):
+    with pytest.warns(UserWarning, match=r"decoded step by step, which is slower.*IndexError\('7'\)"):
         assert_same(decoded(model, requests), expected)
 
 
