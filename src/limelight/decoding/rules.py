@@ -2,7 +2,8 @@
 
 To add a rule, write a function that makes it from the value of its option, and add a row to `RULES`; the key is the
 name of the search option (`Translator.translate(text, no_repeat_ngram=3)`). A rule is applied only to requests that set
-the option. The probabilities of permitted tokens are not renormalized.
+the option, and not within a character that is written in bytes, which would become another character (`complete`). The
+probabilities of permitted tokens are not renormalized.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,6 +36,15 @@ def no_repeat_ngram(size: Any) -> Rule:
         begun = tokens[:, tokens.shape[1] - size + 1 :]
         for hypothesis, run in zip(*np.nonzero((runs[:, :, :-1] == begun[:, None]).all(axis=2)), strict=True):
             permitted[hypothesis, runs[hypothesis, run, -1]] = False
+
+    return rule
+
+
+def complete(continues: Truths) -> Rule:
+    """Tokens for which `continues`, (vocab,), is true are permitted: bytes that continue a character."""
+
+    def rule(tokens: Integers, permitted: Truths) -> None:
+        permitted |= continues[: permitted.shape[1]]
 
     return rule
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.request import Hypothesis, Request
-from limelight.decoding.rules import RULES, Rule, without
+from limelight.decoding.rules import RULES, Rule, complete, without
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
@@ -55,6 +55,8 @@ class Search(ABC):
             self.ids[slot] = self.start_id if request.first is None else request.first
             self.requests[slot] = request
             self.rules[slot] = [RULES[name](value) for name, value in request.settings.rules]
+            if self.rules[slot] and self.utf8 is not None:
+                self.rules[slot].append(complete(self.utf8.continues))
             if request.constraints.exclude:
                 self.rules[slot].append(without(request.constraints.exclude))
 

@@ -25,6 +25,8 @@ class Utf8:
         self.values = values
         self.is_stray: Truths = ((values >= 0x80) & (values < 0xC2)) | (values > 0xF4)
         """(ids,): bytes that cannot begin a character."""
+        self.continues: Truths = (values >= CONTINUATION[0]) & (values <= CONTINUATION[1])
+        """(ids,): bytes that continue a character."""
         self.is_high: Truths = values >= 0x80
         """(ids,): bytes of characters with several bytes."""
 

@@ -186,12 +186,23 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
     for remedy in REMEDIES:
         if not best.to_remedy:
             break
+        if "loop" in best.faults:
+            sentence = without_repetition(sentence, best.translation.text)
         others = yield from remedy(sentence, best)
         best = better(best, [checked(sentence, each) for each in others])
     if not best.faults:  # most translations
         return best.translation
     best = repaired(sentence, best)
     return _unsure(replace(best.translation, warnings=best.warnings))
+
+
+def without_repetition(sentence: Sentence, looping: str) -> Sentence:
+    """The sentence for searches in which no n-gram of the length of a loop occurs twice."""
+    size = min(MAX_NGRAM_TOKENS, max(2, len(checks.find_loop(sentence.text, looping))))
+    rules = dict(sentence.settings.rules)
+    rules["no_repeat_ngram"] = min(size, rules.get("no_repeat_ngram", size))
+    request = replace(sentence.request, settings=replace(sentence.settings, rules=tuple(rules.items())))
+    return replace(sentence, prepared=replace(sentence.prepared, request=request), request=request)
 
 
 def _is_final(request: Request) -> bool:
@@ -381,14 +392,11 @@ def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translati
     return found
 
 
-def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Forbid repeated n-grams of the loop's length."""
-    loop = checks.find_loop(sentence.text, best.translation.text)
-    if not loop:
+def again(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
+    """Search again if there is a loop: no search of this sentence repeats itself from now on."""
+    if "loop" not in best.faults:
         return []
-    size = min(MAX_NGRAM_TOKENS, max(2, len(loop)))
-    rules = {**dict(sentence.settings.rules), "no_repeat_ngram": size}
-    found = yield from sentence.search(settings=replace(sentence.settings, rules=tuple(rules.items())))
+    found = yield from sentence.search()
     return found
 
 
@@ -406,5 +414,5 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     return found
 
 
-REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_placeholders, without_repetition, among_more)
+REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_placeholders, again, among_more)
 """In the order in which they are tried, until there is no fault."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from unittest.mock import Mock
 
 import numpy as np
@@ -237,8 +237,9 @@ def test_equal_sums_of_a_forbidden_and_an_allowed_token_are_certain(
 
 
 def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
-    """Where many of the best tokens are invalid bytes, the call finds others."""
-    numbers, whole = np.random.default_rng(seed), 0
+    """Where many of the best tokens are invalid bytes, the call finds others; also where no pair of tokens occurs twice,
+    but for those of a character."""
+    numbers, whole, twice = np.random.default_rng(seed), 0, 0
     for name in ("post", "pre", "rotary", "ssru"):
         model = model_of(name, sharp=2.0)
         values = np.full(model.target_padding + 1, -1)
@@ -246,11 +247,17 @@ def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, see
         model.packed.output.packed.biases[np.flatnonzero(values > 0x80)] += 3  # type: ignore[union-attr]
         model.packed.output.packed.biases[model.end_id] -= 3  # type: ignore[union-attr]
         requests = [random_request(numbers, model) for _ in range(20)]
+        for number in range(10):
+            settings = replace(requests[number].settings, rules=(("no_repeat_ngram", 2),))
+            requests[number] = replace(requests[number], settings=settings)
         expected = step_by_step(monkeypatch, model, requests, Utf8(values))
         assert_same([decoded(model, [request], Utf8(values))[0] for request in requests], expected)
         assert None not in calls
         whole += sum(any(values[id] == 0x80 for id in best.ids) for [best, *_] in expected)
+        pairs = [list(pairwise(best.ids)) for [best, *_] in expected[:10]]
+        twice += sum(len(set(each)) < len(each) for each in pairs)
     assert whole
+    assert twice
 
 
 @pytest.mark.parametrize("continuing", [[0x80, 0x9F, 0xBF], []])

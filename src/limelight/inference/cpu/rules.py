@@ -48,4 +48,5 @@ def breaks_utf8(tokens: Integers, position: int, token: int, values: Bytes) -> b
 def is_forbidden(tokens: Integers, position: int, token: int, ngram: int, values: Bytes) -> bool:
     """Whether a token must not follow the `position` first ones, of which no n-gram of this size (0 for any) occurs
     again, and whose bytes are `values`."""
-    return breaks_utf8(tokens, position, token, values) or (ngram > 0 and repeats(tokens, position, token, ngram))
+    may_repeat = ngram == 0 or 0x80 <= values[token] <= 0xBF
+    return breaks_utf8(tokens, position, token, values) or (not may_repeat and repeats(tokens, position, token, ngram))
