@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 import torch
 
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
+from limelight.errors import UserError
 from limelight.pipelines import scheduler
 from limelight.pipelines.codec import Steps
 from limelight.pipelines.job import Job
@@ -218,6 +219,86 @@ def test_each_engine_gets_long_and_short_requests_and_the_rest_of_the_others() -
     assert len(shelf.take(1, 100)) == 2  # half of what the other one has left
     assert len(shelf.take(0, 100)) == 2
     assert shelf.take(0, 1) == shelf.take(1, 1) == []
+
+
+def test_towards_the_end_engines_take_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all jobs are made, and their requests are on the shelf."""
+    monkeypatch.setattr(scheduler, "LAST", 3)
+    shelf = Shelf(jobs(requests(40)))
+    shelf.divide(2)
+    assert len(shelf.take(0, 4)) == 4
+    shelf.receive(jobs(requests(4)))
+    assert len(shelf.take(0, 14)) == 14
+    taken = [len(shelf.take(number % 2, 14)) for number in range(12)]
+    assert taken[:2] == [2, 14]
+    assert sum(taken) == 26
+    assert max(taken[2:]) == 3
+
+
+def test_jobs_are_made_while_engines_work() -> None:
+    """The last ones after the first requests have been found."""
+    made, begun, given = list[Job](), Event(), requests(30)
+
+    class Telling(Slow):
+        def step(self) -> list[Outcome]:
+            begun.set()
+            return super().step()
+
+    def further() -> Iterator[Job]:
+        for place, job in enumerate(jobs(given[10:])):
+            assert place < 15 or begun.wait(PATIENCE)
+            made.append(job)
+            yield job
+
+    first = jobs(given[:10])
+    run(first, Telling, further=further(), threads=2)
+    assert len(made) == 20
+    assert all(job.done for job in [*first, *made])
+    alone = jobs(given[10:])
+    run(jobs(given[:1]), Slow, further=iter(alone), threads=2)
+    run(jobs(given[:1]), Slow, further=iter(alone), threads=None)
+    assert all(job.done for job in alone)
+
+
+def test_a_failure_where_jobs_are_made_stops_the_engines() -> None:
+    def broken() -> Iterator[Job]:
+        yield from jobs([Request([7, 5], 3)])
+        raise UserError("text 14 is too long")
+
+    Failing.error = ValueError("never")
+    given = [Request([place, 5], 3) for place in range(1, 11)]
+    with pytest.raises(UserError, match="text 14"):
+        run(jobs(given), Failing, further=broken(), threads=2)
+
+
+def test_a_failure_of_an_engine_stops_making_jobs() -> None:
+    Failing.error = ValueError("lost")
+
+    def endless() -> Iterator[Job]:
+        while time.monotonic() < Failing.end:
+            time.sleep(1e-4)
+            yield from jobs([Request([1, 5], 3)])
+
+    with pytest.raises(ValueError, match="lost"):
+        run(jobs([Request([place, 5], 3) for place in range(10)]), Failing, further=endless(), threads=2)
+    assert time.monotonic() < Failing.end
+
+
+def test_engines_wait_for_jobs_that_are_still_made() -> None:
+    """Without work in the meantime, they do not end."""
+    found, given = list[Job](), requests(20)
+
+    def slowly() -> Iterator[Job]:
+        for job in jobs(given[10:]):
+            while not all(each.done for each in [*first, *found]):
+                time.sleep(1e-4)
+            found.append(job)
+            yield job
+
+    first = jobs(given[:10])
+    run(first, Slow, further=slowly(), threads=2)
+    assert len(found) == 10
+    assert all(job.done for job in found)
 
 
 def test_engines_share_the_threads() -> None:

@@ -36,17 +36,23 @@ WORD_FEATURES = ("word", "probability", "least token", "before", "behind", "mean
 
 def word_log_probabilities(tokenizer: Tokenizer, hypothesis: Hypothesis) -> tuple[list[float], list[float]]:
     """The log-probability of each word, and of its least probable token."""
-    words: dict[int, list[float]] = {}
-    numbers = tokenizer.word_of(hypothesis.ids)
-    for number, each in zip(numbers, hypothesis.log_probabilities, strict=False):
-        words.setdefault(number, []).append(max(LEAST, each))
-    return [max(LEAST, sum(each)) for each in words.values()], [min(each) for each in words.values()]
+    words, least, last = list[float](), list[float](), -1
+    for number, found in zip(tokenizer.word_of(hypothesis.ids), hypothesis.log_probabilities, strict=False):
+        each = found if found > LEAST else LEAST
+        if number == last:
+            words[-1] += each
+            least[-1] = each if each < least[-1] else least[-1]
+        else:
+            words.append(each)
+            least.append(each)
+        last = number
+    return [each if each > LEAST else LEAST for each in words], least
 
 
 def sentence_features(source: str, text: str, words: Sequence[float], tokens: Sequence[float]) -> list[float]:
     """The features named in `SENTENCE_FEATURES`. `words` and `tokens` are log-probabilities, including the end."""
-    mean = sum(max(LEAST, each) for each in tokens) / max(1, len(tokens))
-    doubtful = sum(each < DOUBTFUL for each in words) / max(1, len(words))
+    mean = sum([each if each > LEAST else LEAST for each in tokens]) / max(1, len(tokens))
+    doubtful = sum([each < DOUBTFUL for each in words]) / max(1, len(words))
     coverage = max(-3.0, min(3.0, math.log((len(text) + 1) / (len(source) + 1))))
     least = min(words, default=0.0)
     length = math.log(len(words) + 1)

@@ -225,7 +225,8 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
     """The translation with its faults."""
     source, text = _without_terms(sentence.text), translation.text
     found = faults(source, text, names_of(sentence.prepared.direction))
-    if "too short" not in found and (translation.confidence or 0.0) < CONFIDENT and is_brief(source, text):
+    is_certain = "loop" in found or "too short" in found or (translation.confidence or 0.0) >= CONFIDENT
+    if not is_certain and is_brief(source, text):
         share = sentence.codec.uncovered(sentence.prepared, translation)
         found = (*found, "uncovered") if share >= UNCOVERED else found
     if "sign lost" not in found and lost_parts(source, sentence.unheld(source), text):

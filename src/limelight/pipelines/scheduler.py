@@ -1,9 +1,9 @@
 """The owner of engines: hands them the requests of jobs, and the jobs what was found.
 
-`run` works on given jobs to their end, the longest requests first. A `Scheduler` is for a service, whose jobs come and
-go: each has a budget of CPU time. In both, the next search of a sentence joins the running batch: of a service before
-all requests that wait, so that its text is complete soon; in `run` after them, so that those of several sentences are
-decoded together.
+`run` works on given jobs to their end, the longest requests first, while further jobs are made. A `Scheduler` is for a
+service, whose jobs come and go: each has a budget of CPU time. In both, the next search of a sentence joins the running
+batch: of a service before all requests that wait, so that its text is complete soon; in `run` after them, so that those
+of several sentences are decoded together.
 
 With several engines each works in a thread of its own. Two engines with one thread each are up to 1.5 times as fast as
 one with two threads: the matrix products of a step are too small to be divided. More than a few engines wait for one
@@ -19,11 +19,11 @@ import math
 import sys
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Event, Lock
+from threading import Condition, Event, Lock
 from typing import Any, NamedTuple
 
 import torch
@@ -39,6 +39,9 @@ WINDOW = 4096
 """Requests that are made at a time; the longest of them come first, so that a lack of memory shows early."""
 AHEAD = 128
 """Requests that wait in an engine."""
+LAST = 16
+"""Towards the end, an engine takes half of its share of what is left, but at least so many, so that all engines end at
+about the same time."""
 SWITCH = 1e-5
 """Python's switch interval in seconds. With the default of five milliseconds a thread would hold the interpreter lock
 while others could begin their next product; with this value two engines are up to a fifth faster."""
@@ -59,26 +62,30 @@ def run(
     jobs: Sequence[AnyJob],
     new_engine: Callable[[], Engine],
     *,
+    further: Iterable[AnyJob] = (),
     device: torch.device | None = None,
     threads: int | None = None,
 ) -> None:
     """Work until each job has a result or an error. Raises the error of a request that fails or is invalid.
 
     Args:
+        further: jobs after these, made while several engines work; one engine begins when all are made.
         device: of the engines; more than one of them work only on a CPU.
         threads: number of threads that the engines share, given by the owner of the process: torch's number of threads
             and Python's switch interval are changed for the call, and another call with `threads` waits for that.
             Without it one engine works in the caller's thread, and no settings are changed.
     """
     shelf = Shelf(jobs)
+    count = engines_for(shelf.size, device, threads)
+    if count == 1:
+        shelf.receive(further)
     if threads is None:
         _work(new_engine(), shelf, 0, Event())
         return
-    count = engines_for(shelf.size, device, threads)
     shelf.divide(count)
     with _OWNER, settings_put_back():
         if count > 1:
-            _side_by_side(shelf, new_engine, count, threads // count)
+            _side_by_side(shelf, further, new_engine, count, threads // count)
         else:
             torch.set_num_threads(threads if shelf.size > 1 else 1)
             _work(new_engine(), shelf, 0, Event())
@@ -88,7 +95,8 @@ class Shelf:
     """Requests of jobs that no engine has yet, made in order, the longest of a window first. Used by all threads."""
 
     def __init__(self, jobs: Sequence[AnyJob]) -> None:
-        self._jobs, self._lock = deque(jobs), Lock()
+        self._jobs, self._changed = deque(jobs), Condition()
+        self._complete = False
         self._shares: list[deque[tuple[AnyJob, Ask]]] = [deque()]
         """Waiting requests of each engine, with their jobs."""
         self._fill()
@@ -103,14 +111,38 @@ class Shelf:
         asks = [each for share in self._shares for each in share]
         self._shares = [deque(asks[number::count]) for number in range(count)]
 
-    def take(self, engine: int, most: int) -> list[tuple[AnyJob, Ask]]:
-        """At most so many requests of the share of an engine; once that is empty, of the largest one."""
-        with self._lock:
-            if not self._shares[engine]:
-                self._fill()
-                self._shares[engine] = self._shares[engine] or self._half_of(max(self._shares, key=len))
-            share = self._shares[engine]
+    def receive(self, jobs: Iterable[AnyJob], stop: Event | None = None) -> None:
+        """Add jobs as they are made, until that is to `stop`. After them, none come."""
+        try:
+            for job in jobs:
+                with self._changed:
+                    self._jobs.append(job)
+                    self._changed.notify()
+                if stop is not None and stop.is_set():
+                    break
+        finally:
+            with self._changed:
+                self._complete = True
+                self._changed.notify_all()
+
+    def take(self, engine: int, most: int, *, wait: bool = False) -> list[tuple[AnyJob, Ask]]:
+        """At most so many requests of the share of an engine; once that is empty, of the largest one. If there are
+        none, `wait` for further jobs."""
+        with self._changed:
+            share = self._share_of(engine)
+            while wait and not share and not self._complete:
+                self._changed.wait()
+                share = self._share_of(engine)
+            if self._complete and not self._jobs:
+                most = min(most, max(LAST, self.size // (2 * len(self._shares))))
             return [share.popleft() for _ in range(min(most, len(share)))]
+
+    def _share_of(self, engine: int) -> deque[tuple[AnyJob, Ask]]:
+        """The share of an engine, filled up if it is empty."""
+        if not self._shares[engine]:
+            self._fill()
+            self._shares[engine] = self._shares[engine] or self._half_of(max(self._shares, key=len))
+        return self._shares[engine]
 
     def _half_of(self, share: deque[tuple[AnyJob, Ask]]) -> deque[tuple[AnyJob, Ask]]:
         return deque(share.pop() for _ in range(len(share) - len(share) // 2))
@@ -147,8 +179,11 @@ def settings_put_back() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _side_by_side(shelf: Shelf, new_engine: Callable[[], Engine], count: int, threads: int) -> None:
-    """Work with several engines, which share the requests and have so many `threads` each."""
+def _side_by_side(
+    shelf: Shelf, further: Iterable[AnyJob], new_engine: Callable[[], Engine], count: int, threads: int
+) -> None:
+    """Work with several engines, which share the requests and have so many `threads` each, while further jobs are
+    made."""
     stop = Event()
 
     def share(number: int) -> None:
@@ -162,8 +197,10 @@ def _side_by_side(shelf: Shelf, new_engine: Callable[[], Engine], count: int, th
     sys.setswitchinterval(SWITCH)
     with ThreadPoolExecutor(count) as pool:
         try:
-            for _ in pool.map(share, range(count)):
-                pass
+            working = [pool.submit(share, number) for number in range(count)]
+            shelf.receive(further, stop)
+            for each in working:
+                each.result()
         except BaseException:
             stop.set()
             raise
@@ -174,7 +211,7 @@ def _work(engine: Engine, shelf: Shelf, number: int, stop: Event) -> None:
     requests = Requests(engine)
     while not stop.is_set():
         if 2 * engine.waiting < AHEAD:
-            for job, ask in shelf.take(number, AHEAD - engine.waiting):
+            for job, ask in shelf.take(number, AHEAD - engine.waiting, wait=not engine.busy):
                 requests.submit(job, ask)
         if not engine.busy:
             return

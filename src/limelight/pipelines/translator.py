@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, Unpack, overload
 
 import torch
@@ -42,7 +43,7 @@ from limelight.pipelines.codec import (
 from limelight.pipelines.job import Job, Text, failed
 from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.pivot import translated_through
-from limelight.pipelines.scheduler import run
+from limelight.pipelines.scheduler import MAX_ENGINES, SENTENCES_EACH, run
 from limelight.pipelines.sentence import (
     Found,
     joined_sentences,
@@ -65,6 +66,9 @@ from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked, knows_marks
 
 __all__ = ["TextOptions", "Translation", "Translator"]
+
+MADE_FIRST = MAX_ENGINES * SENTENCES_EACH
+"""Jobs that are made before the work on them begins: enough for all engines."""
 
 
 class Translator(Codec):
@@ -336,17 +340,31 @@ class Translator(Codec):
 
     def run(self, jobs: Iterable[TextJob], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
         """The translations of jobs, in their order. Raises the error of the first that has one."""
-        kept = [_sound(job) for job in jobs]
-        self.work(kept, batch_tokens)
+        kept = list[TextJob]()
+
+        def made() -> Iterator[TextJob]:
+            for job in jobs:
+                kept.append(_sound(job))
+                yield job
+
+        further = made()
+        self.work(list(islice(further, MADE_FIRST)), batch_tokens, further=further)
         return [translation for job in kept if (translation := _sound(job).result) is not None]
 
-    def work(self, jobs: Sequence[Job[Any, Any]], batch_tokens: int = BATCH_TOKENS) -> None:
-        """Work on jobs until each has a result or an error."""
+    def work(
+        self,
+        jobs: Sequence[Job[Any, Any]],
+        batch_tokens: int = BATCH_TOKENS,
+        *,
+        further: Iterable[Job[Any, Any]] = (),
+    ) -> None:
+        """Work on jobs, and on further ones as they are made, until each has a result or an error."""
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
         self.refresh()
         with eval_mode(self.searched, self.modules) as device:
-            run(jobs, partial(self.engine, batch_tokens=batch_tokens), device=device, threads=self.threads)
+            new_engine = partial(self.engine, batch_tokens=batch_tokens)
+            run(jobs, new_engine, further=further, device=device, threads=self.threads)
 
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
         """The hypotheses of each request. Requests of similar length are decoded together."""

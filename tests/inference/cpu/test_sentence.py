@@ -237,8 +237,8 @@ def test_equal_sums_of_a_forbidden_and_an_allowed_token_are_certain(
 
 
 def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
-    """Where many of the best tokens are invalid bytes, the call finds others; also where no pair of tokens occurs twice,
-    but for those of a character."""
+    """Where many of the best tokens are invalid bytes, the call finds others; also where no pair of tokens occurs
+    twice, but for those of a character."""
     numbers, whole, twice = np.random.default_rng(seed), 0, 0
     for name in ("post", "pre", "rotary", "ssru"):
         model = model_of(name, sharp=2.0)
