@@ -63,6 +63,17 @@ def test_the_state_says_whether_and_how_nearly_a_phrase_is_contained(seed: int) 
                 assert automaton.needed[state] == len(nearest)
 
 
+def test_a_word_may_go_on_after_a_token_without_text() -> None:
+    """1 is a phrase, which 3 would continue; 4 has no text."""
+    automaton = Automaton(Phrase(((1,),), frozenset({3}), frozenset({4})))
+    for ids, contained in {(1, 4, 2): True, (1, 4): True, (1, 4, 4, 3): False, (1, 4, 3, 1): True}.items():
+        state = 0
+        for token in ids:
+            state = automaton.after(state, token)
+        assert (automaton.after(state, 0) == DONE) == contained, ids
+    assert automaton.after(DONE, 4) == DONE
+
+
 def test_so_many_tokens_are_enough_for_all_phrases(seed: int) -> None:
     """Some wanted token always makes `most` smaller, and `least` is never more than what is needed."""
     random.seed(seed)

@@ -23,6 +23,8 @@ class Phrase(NamedTuple):
     forms: tuple[tuple[int, ...], ...]
     joined: frozenset[int] = frozenset()
     """Tokens that must not follow, because they would continue its last word."""
+    silent: frozenset[int] = frozenset()
+    """Tokens without text: `joined` ones must not follow after them either."""
 
 
 class Constraints(NamedTuple):
@@ -86,7 +88,7 @@ class Automaton:
             whole[state] = True
         self.begins = frozenset(self._next[0])
         """Tokens that begin a form."""
-        self._joined = phrase.joined - self.begins
+        self._joined, self._silent = phrase.joined - self.begins, phrase.silent
         self._shorter = self._suffixes()
         self.needed = self._distances(whole)
         """For each state the minimum number of tokens that complete a form."""
@@ -94,7 +96,7 @@ class Automaton:
     def after(self, state: int, token: int) -> int:
         """The state after one more token; the end token never continues a word."""
         if state == DONE or (self.needed[state] == 0 and token not in self._joined):
-            return DONE
+            return state if token in self._silent else DONE
         while token not in self._next[state]:
             if state == 0:
                 return 0

@@ -12,7 +12,7 @@ from limelight.decoding.request import Hypothesis, Request
 from limelight.errors import UserError
 from limelight.text.numbers import has_digits
 from limelight.text.words import is_unspaced
-from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of
+from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of, is_control
 
 WIDTH = 8
 """Minimum default beam size with phrases to include."""
@@ -64,6 +64,7 @@ class PhraseTokens:
         self._ids = {piece: number for number, piece in enumerate(pieces)}
         self._joined = frozenset(number for number, piece in enumerate(pieces) if piece[:1].isalnum() or byte_of(piece))
         """Tokens that continue a word."""
+        self._silent = frozenset(number for number, piece in enumerate(pieces) if is_control(piece))
 
     def constraints(self, phrases: Phrases) -> Constraints:
         """The constraints for phrases. Raises `UserError` for a phrase without tokens in the vocabulary."""
@@ -72,7 +73,9 @@ class PhraseTokens:
             runs = dict.fromkeys(run for form in forms for run in self._runs(form))
             if not runs:
                 raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens for this phrase")
-            include.append(Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined))
+            include.append(
+                Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined, self._silent)
+            )
         exclude = dict.fromkeys(run for phrase in phrases.exclude for run in self._runs(phrase, phrase.lower()))
         return Constraints(tuple(include), tuple(exclude))
 
