@@ -117,7 +117,7 @@ class Shelf:
             for job in jobs:
                 with self._changed:
                     self._jobs.append(job)
-                    self._changed.notify()
+                    self._changed.notify_all()
                 if stop is not None and stop.is_set():
                     break
         finally:
