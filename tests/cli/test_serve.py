@@ -17,7 +17,7 @@ import pytest
 
 from limelight.cli.serve import is_loopback, named_model
 from limelight.pipelines.load import load_translator
-from limelight.pipelines.scheduler import SWITCH
+from limelight.serving.links import SWITCH
 from limelight.serving.logs import Log
 from limelight.serving.run import Plan
 from tests.cli.conftest import Limelight

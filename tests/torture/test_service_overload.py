@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 from limelight.memory import rare_collections
-from limelight.pipelines.scheduler import SWITCH, settings_put_back
+from limelight.pipelines.scheduler import settings_put_back
 from limelight.serving import server
 from limelight.serving.limits import Limits
+from limelight.serving.links import SWITCH
 from limelight.serving.pool import Pool
 from tests.serving.helpers import TEXTS, Running, at_work, running, table, translator, wait_until
 from tests.torture.conftest import Measured

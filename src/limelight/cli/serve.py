@@ -97,9 +97,9 @@ def serve(
 def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
     """Run the service. Raises `UserError` if the packages of the extra `serve` are not installed."""
     try:
-        from limelight.pipelines.scheduler import SWITCH, settings_put_back
+        from limelight.pipelines.scheduler import settings_put_back
         from limelight.serving.limits import Limits
-        from limelight.serving.links import ENGINE
+        from limelight.serving.links import ENGINE, SWITCH
         from limelight.serving.load import Loading
         from limelight.serving.logs import Log, log_warnings
         from limelight.serving.run import Plan, run_service

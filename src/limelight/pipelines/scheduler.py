@@ -42,9 +42,10 @@ AHEAD = 128
 LAST = 16
 """Towards the end, an engine takes half of its share of what is left, but at least so many, so that all engines end at
 about the same time."""
-SWITCH = 1e-5
-"""Python's switch interval in seconds. With the default of five milliseconds a thread would hold the interpreter lock
-while others could begin their next product; with this value two engines are up to a fifth faster."""
+SWITCH = 1e-3
+"""Python's switch interval in seconds while several engines work. With the default of five milliseconds a thread holds
+the interpreter lock while others could begin their next product; with ten microseconds, threads that handle results
+interrupt one another too often."""
 
 AT_A_TIME = 16
 """Requests of one job that a scheduler's engine has at a time: a text of many sentences does not hold up others."""

@@ -22,7 +22,6 @@ from limelight.child import ENDING_SECONDS, how_it_ended
 from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
 from limelight.memory import hold_memory_for_work, rare_collections
-from limelight.pipelines.scheduler import SWITCH
 from limelight.serving.load import Loading, load_worker
 from limelight.serving.logs import Log, log_warnings
 from limelight.serving.tasks import Report, Task, decode_report, decode_task, encode
@@ -34,6 +33,9 @@ SILENT = "the engine did not report"
 """Why one has ended that was killed by the service."""
 ENGINE = "engine"
 """The name of threads that are engines."""
+SWITCH = 1e-5
+"""Python's switch interval in seconds, in processes whose engine shares the interpreter lock with a thread that reads
+tasks or answers clients."""
 ReportCallback = Callable[[Report], None]
 """Called with each report, from any thread; the last one is `closed`."""
 
