@@ -233,6 +233,19 @@ def test_towards_the_end_engines_take_less(monkeypatch: pytest.MonkeyPatch) -> N
     assert taken[:2] == [2, 14]
     assert sum(taken) == 26
     assert max(taken[2:]) == 3
+    alone = Shelf(jobs(requests(40)))
+    alone.receive([])
+    assert len(alone.take(0, 39)) == 39
+
+
+def test_engines_are_as_many_as_the_requests_of_all_jobs_are_worth() -> None:
+    """Where the first texts need no search, as blank lines do."""
+    nothing: list[Job] = [Job((), list) for _ in range(9)]
+    further = jobs(requests(20))
+    run([*nothing, *jobs(requests(1))], Slow, further=further, threads=3)
+    assert len(Slow.born) == 3
+    assert all(job.done for job in further)
+    assert sum(len(engine.places) for engine in Slow.born) == 21
 
 
 def test_jobs_are_made_while_engines_work() -> None:

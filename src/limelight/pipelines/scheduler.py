@@ -70,16 +70,19 @@ def run(
     """Work until each job has a result or an error. Raises the error of a request that fails or is invalid.
 
     Args:
-        further: jobs after these, made while several engines work; one engine begins when all are made.
+        further: jobs after these, made while engines work if `jobs` have enough requests for all engines, which are
+            several; else before.
         device: of the engines; more than one of them work only on a CPU.
         threads: number of threads that the engines share, given by the owner of the process: torch's number of threads
             and Python's switch interval are changed for the call, and another call with `threads` waits for that.
             Without it one engine works in the caller's thread, and no settings are changed.
     """
-    shelf = Shelf(jobs)
+    shelf, further = Shelf(jobs), iter(further)
     count = engines_for(shelf.size, device, threads)
-    if count == 1:
+    if count == 1 or count < engines_for(MAX_ENGINES * SENTENCES_EACH, device, threads):
         shelf.receive(further)
+        shelf.fill()
+        count = engines_for(shelf.size, device, threads)
     if threads is None:
         _work(new_engine(), shelf, 0, Event())
         return
@@ -100,7 +103,7 @@ class Shelf:
         self._complete = False
         self._shares: list[deque[tuple[AnyJob, Ask]]] = [deque()]
         """Waiting requests of each engine, with their jobs."""
-        self._fill()
+        self.fill()
 
     @property
     def size(self) -> int:
@@ -134,24 +137,25 @@ class Shelf:
             while wait and not share and not self._complete:
                 self._changed.wait()
                 share = self._share_of(engine)
-            if self._complete and not self._jobs:
+            if len(self._shares) > 1 and self._complete and not self._jobs:
                 most = min(most, max(LAST, self.size // (2 * len(self._shares))))
             return [share.popleft() for _ in range(min(most, len(share)))]
 
     def _share_of(self, engine: int) -> deque[tuple[AnyJob, Ask]]:
         """The share of an engine, filled up if it is empty."""
+        if not self.size:
+            self.fill()
         if not self._shares[engine]:
-            self._fill()
             self._shares[engine] = self._shares[engine] or self._half_of(max(self._shares, key=len))
         return self._shares[engine]
 
     def _half_of(self, share: deque[tuple[AnyJob, Ask]]) -> deque[tuple[AnyJob, Ask]]:
         return deque(share.pop() for _ in range(len(share) - len(share) // 2))
 
-    def _fill(self) -> None:
-        """Make further requests if there are none."""
+    def fill(self) -> None:
+        """Put requests of the jobs that are made on the shelf, at most `WINDOW`."""
         found: list[tuple[AnyJob, Ask]] = []
-        while not self.size and self._jobs and len(found) < WINDOW:
+        while self._jobs and len(found) < WINDOW:
             asks = self._jobs[0].take(WINDOW - len(found))
             found += [(self._jobs[0], ask) for ask in asks]
             if not asks:
