@@ -121,13 +121,6 @@ def test_every_command_line_would_be_taken(page):
     assert command_faults(read(page)) + mentioned_faults(read(page)) == []
 
 
-def test_every_option_is_on_some_page():
-    said = set(re.findall(r"(?<![\w-])--?\w[\w-]*", "".join(map(read, PAGES))))
-    shown = [each for command in COMMANDS.values() for each in command.params if not getattr(each, "hidden", False)]
-    options = [_spellings(parameter) for parameter in shown]
-    assert [names for names in options if names[0].startswith("-") and not said.intersection(names)] == []
-
-
 # ---- Python
 
 
