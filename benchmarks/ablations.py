@@ -37,11 +37,11 @@ from limelight.batching.stream import BatchStream, Position
 from limelight.config import RunConfig
 from limelight.evaluation import evaluate, perplexity, score_pairs
 from limelight.files import write_whole
+from limelight.formats import read_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import build_model, count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.preparation.pairs import Prepared, prepare
-from limelight.text.readers import read_pairs
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HalfCopy, choose_precision
 from limelight.training.optimization.update import update

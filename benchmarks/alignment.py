@@ -16,12 +16,12 @@ from benchmarks.machine import describe_machine
 from benchmarks.output import table, write_result
 from limelight.config import Direction
 from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, read_gold
+from limelight.formats import read_pairs
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.align import AttentionAligner, Links, WordPair
 from limelight.pipelines.load import load_translator
 from limelight.preparation.word_alignment import Words, learn_aligner
 from limelight.storage.layout import bundled_models
-from limelight.text.readers import read_pairs
 from limelight.text.words import words_and_signs
 
 GOLD = Path(__file__).parent / "alignments"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from limelight.config import Corpus
 from limelight.files import write_whole
+from limelight.formats import read_pairs
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 
 DEV_SHARE = 100
 MAX_JOINED = 3

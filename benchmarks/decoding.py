@@ -30,8 +30,8 @@ import typer
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
 from limelight.capabilities import describe, has
+from limelight.formats import read_pairs
 from limelight.storage.layout import DEFAULT, bundled_models
-from limelight.text.readers import read_pairs
 
 LIMIT = 128
 """Most tokens of a translation, for every way."""

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.output import table
+from limelight.formats import read_pairs
 from limelight.storage.layout import DEFAULT, DETECTOR, find_model
 from limelight.storage.tables import read_detector
 from limelight.text.foreign import foreign_evidence
-from limelight.text.readers import read_pairs
 
 CLAIM, UNSURE = 0.8, 0.5
 EACH = 200

@@ -39,13 +39,13 @@ from limelight.config import TransformerConfig, override
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request
 from limelight.evaluation import score_pairs
+from limelight.formats import read_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import load_model
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers
 from limelight.training.optimization.optimizer import learning_rate, make_optimizer, set_rate
 from limelight.training.optimization.update import update

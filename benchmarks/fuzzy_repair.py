@@ -24,9 +24,9 @@ from benchmarks.output import RESULTS, table, write_result
 from benchmarks.own_text import Rows, columns, lines_of, write_rows
 from limelight.cli.app import run
 from limelight.evaluation.metrics import corpus_bleu
+from limelight.formats.translation_memory import fuzzy_match, open_memory
 from limelight.pipelines.load import load_translator
 from limelight.storage.layout import DEFAULT
-from limelight.text.translation_memory import fuzzy_match, open_memory
 from limelight.training.mix import read_before_after
 
 NEW, GENERAL, TESTED = 5000, 2000, 200

@@ -33,6 +33,7 @@ from benchmarks.guard_cases import CASES
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from limelight.config import Direction
+from limelight.formats import read_pairs
 from limelight.pipelines import guards
 from limelight.pipelines.codec import Sentence
 from limelight.pipelines.load import load_translator
@@ -40,7 +41,6 @@ from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import DEFAULT
 from limelight.text.polarity import LANGUAGES, changes_polarity, count_negations
-from limelight.text.readers import read_pairs
 from limelight.text.spelling import misspelled
 
 CHANGED = 0.5

@@ -17,13 +17,13 @@ import typer
 from benchmarks.machine import describe_machine
 from benchmarks.output import table, write_result
 from limelight.evaluation.metrics import corpus_bleu
+from limelight.formats import read_pairs
 from limelight.interop import export_limelight, least_needed, prune_model
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import WEIGHTS, bundled_models
 from limelight.storage.model import load_model
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 
 EVERY = 5
 """One in so many pairs of the test set is translated."""

@@ -27,6 +27,7 @@ from limelight.config import Direction, RunConfig, override
 from limelight.evaluation import Evaluation, evaluate
 from limelight.evaluation.confidence import MIN_PAIRS, Errors
 from limelight.files import remove
+from limelight.formats import read_pairs
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import count_parameters
@@ -38,7 +39,6 @@ from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import named_weights, put_weights
 from limelight.text.kept_signs import SIGNS
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 from limelight.tokens.extend import extend_tokenizers
 from limelight.training.confidence import learn_alignment, learn_confidence
 from limelight.training.parent import read_parent

@@ -18,13 +18,13 @@ import typer
 from benchmarks.machine import describe_machine
 from limelight.config import Corpus, RunConfig, override
 from limelight.evaluation import corpus_bleu, evaluate, score_by_length
+from limelight.formats import read_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.storage.model import load_model
-from limelight.text.readers import read_pairs
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, stored_progress
 from limelight.training.run import train
 

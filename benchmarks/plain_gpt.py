@@ -18,7 +18,7 @@ import typer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.text.open_text import open_text
+from limelight.formats.opening import open_text
 
 BLOCK, ROWS, UPDATES, LOOK_EVERY, LOOKED_AT = 64, 12, 2000, 250, 20
 WIDTH, HEADS, LAYERS = 128, 4, 4

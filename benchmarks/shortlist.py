@@ -19,10 +19,10 @@ import typer
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from limelight.evaluation.metrics import corpus_bleu
+from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 
 SENTENCES, ALONE = 1000, 50
 BEAM = 4

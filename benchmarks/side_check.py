@@ -17,9 +17,9 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
+from limelight.formats import read_pairs
 from limelight.preparation.sides import SideCheck, check_sides, draw_sample
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 
 Rows = list[tuple[str, str]]
 PARTS = (200, 1000, 3000)

@@ -23,10 +23,10 @@ import sacrebleu
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import write_result
+from limelight.formats import read_pairs
 from limelight.pipelines.job import Text
 from limelight.pipelines.load import load_translator
 from limelight.storage.layout import DEFAULT as DEFAULT_MODEL
-from limelight.text import read_pairs
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.words import word_spans
 

@@ -26,9 +26,9 @@ from benchmarks.machine import describe_machine, product_rate
 from benchmarks.multi30k import RESULTS
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import TransformerConfig
+from limelight.formats import read_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import build_model
-from limelight.text.readers import read_pairs
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HalfCopy, autocast, choose_precision

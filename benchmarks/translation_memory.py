@@ -20,15 +20,15 @@ from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from benchmarks.machine import describe_machine
-from limelight.text.readers import read_pairs
-from limelight.text.translation_memory import LEAST, open_memory
+from limelight.formats import read_pairs
+from limelight.formats.translation_memory import LEAST, open_memory
 from limelight.text.words import words_and_signs
 
 TEXTS = 200
 INDEX = """
 import sys, time
 from pathlib import Path
-from limelight.text.translation_memory import open_memory
+from limelight.formats.translation_memory import open_memory
 began = time.process_time()
 open_memory(sys.argv[1], "en", "de")
 peak = next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)

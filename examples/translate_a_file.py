@@ -13,7 +13,7 @@ from pathlib import Path
 import limelight
 from limelight import Translation
 from limelight.errors import UserError
-from limelight.text import read_lines
+from limelight.formats import read_lines
 
 
 def sureness(translation: Translation) -> float:

@@ -21,7 +21,7 @@ Sources = dict[str, str]
 
 LEVELS = (
     {"child", "errors", "files", "memory", "plugins", "resumable", "screen", "shapes", "signals", "untrusted"},
-    {"config", "recipes", "text", "tokens"},
+    {"config", "formats", "recipes", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers"},
     {"models"},
     {"storage"},

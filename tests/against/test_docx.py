@@ -6,9 +6,9 @@ import docx
 from docx.document import Document
 
 from limelight.documents.document import open_document
-from limelight.text.units.registry import Options
-from limelight.text.units.unit import CODES
-from tests.text.units.helpers import upper
+from limelight.formats.registry import Options
+from limelight.formats.unit import CODES
+from tests.formats.helpers import upper
 
 
 def made(path: Path) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from limelight.documents.translate import Work, translate_document
+from limelight.formats.registry import Options
 from limelight.text.marking import MARK, without_marks
-from limelight.text.units.registry import Options
 from tests.pipelines.test_protected import Scripted
 
 COUNT = 100

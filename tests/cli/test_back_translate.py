@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from limelight.config import load_config
+from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
-from limelight.text.readers import read_pairs
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines, write_pairs
 

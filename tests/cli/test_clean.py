@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from limelight.formats import read_pairs
 from limelight.text.clean import CleanReport
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 from tests.cli.conftest import Limelight
 from tests.preparation.parallel import invented_pairs
 

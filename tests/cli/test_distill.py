@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from limelight.cli.app import run
+from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
 from limelight.resumable import places_of
-from limelight.text.readers import read_pairs
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines, write_pairs
 from tests.torture.commands import Command, Moment

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
+from limelight.formats import read_pairs
 from limelight.interop import export_huggingface
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 from limelight.storage.model import load_model
-from limelight.text.readers import read_pairs
 from limelight.tokens import ListedTokenizer, SentencePieceTokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.listed import listed_model
 from limelight.tokens.tokenizer import END_PIECE, UNKNOWN_PIECE

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from limelight.text.readers import read_pairs
+from limelight.formats import read_pairs
 from tests.cli.conftest import Limelight
 
 WORDS = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Limelight, settings
-from tests.text.readers.files import qt, tmx, unit, xliff
+from tests.formats.files import qt, tmx, unit, xliff
 
 Pairs = Sequence[tuple[str, str]]
 

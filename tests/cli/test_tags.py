@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from limelight.config import load_config
-from limelight.text.readers import read_pairs
+from limelight.formats import read_pairs
 from limelight.tokens import load_tokenizers
 from tests.cli.conftest import Limelight, settings
 

@@ -143,8 +143,8 @@ def programs(page: str) -> list[str]:
 
 
 def test_a_wrong_import_is_found():
-    assert import_faults("import limelight\nfrom limelight.text import read_pairs, read_pears") == [
-        "limelight.text.read_pears"
+    assert import_faults("import limelight\nfrom limelight.formats import read_pairs, read_pears") == [
+        "limelight.formats.read_pears"
     ]
 
 

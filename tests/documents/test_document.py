@@ -13,8 +13,8 @@ from limelight.child import environment
 from limelight.documents import document
 from limelight.documents.document import open_document, read_document
 from limelight.errors import UserError
-from limelight.text.units.registry import BOTH_SIDES, FORMATS, Options
-from tests.text.units.helpers import upper
+from limelight.formats.registry import BOTH_SIDES, FORMATS, Options
+from tests.formats.helpers import upper
 
 GIVEN = Options("en", "de")
 FILES = {

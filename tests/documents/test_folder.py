@@ -13,9 +13,9 @@ from limelight.documents.folder import RECORD, translate_folder
 from limelight.documents.report import Report
 from limelight.documents.translate import Work
 from limelight.errors import UserError
+from limelight.formats.registry import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
-from limelight.text.units.registry import Options
 from tests.documents.test_translate import Capitals, work
 from tests.forked import PROCESSES
 

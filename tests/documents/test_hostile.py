@@ -11,11 +11,12 @@ import pytest
 
 from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
-from limelight.text import BadLine, read_pairs
-from limelight.text.units.registry import FORMATS, Options
+from limelight.formats import read_pairs
+from limelight.formats.registry import FORMATS, Options
+from limelight.text import BadLine
 from tests.documents.test_document import FILES, XML, docx
 from tests.documents.test_other_readers import in_capitals
-from tests.text.readers.files import CONTENTS, SENTENCES
+from tests.formats.files import CONTENTS, SENTENCES
 
 LAUGHS = (
     "<!DOCTYPE x [<!ENTITY a 'ha'>"

@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from limelight.documents.translate import Work, translate_document
+from limelight.formats.registry import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 from limelight.text.protectors import DEFAULT, find_spans
-from limelight.text.units.registry import Options
 
 HEADER = (
     'msgid ""\nmsgstr ""\n"Language: \\n"\n"Content-Type: text/plain; charset={charset}\\n"\n"Plural-Forms: '

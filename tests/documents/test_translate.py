@@ -10,10 +10,10 @@ from limelight.documents import translate as module
 from limelight.documents.report import Journal
 from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
+from limelight.formats.registry import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
-from limelight.text.units.registry import Options
-from tests.text.units.helpers import upper
+from tests.formats.helpers import upper
 
 
 def answer(text: str, source: str, failed: tuple[str, ...] = ()) -> Translation:

@@ -8,10 +8,10 @@ import torch
 
 from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.errors import UserError
+from limelight.formats.translation_memory import open_memory
 from limelight.models.families import build_model
 from limelight.pipelines.job import Text
 from limelight.pipelines.translator import Translator
-from limelight.text.translation_memory import open_memory
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.tokenizer import is_control
 

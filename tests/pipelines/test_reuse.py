@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import limelight
+from limelight.formats.translation_memory import TranslationMemory, open_memory
 from limelight.pipelines.translator import Translator
-from limelight.text.translation_memory import TranslationMemory, open_memory
 
 CLOSED, RESTART = "The pharmacy is closed today.", "Please restart the computer."
 PAIRS = {CLOSED: "Die Apotheke hat heute zu.", RESTART: "Rechner bitte neu starten."}

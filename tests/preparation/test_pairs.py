@@ -16,7 +16,7 @@ from limelight.text.marking import has_private_use, placeholder, show_marks
 from limelight.tokens.marked import decode_marked
 from limelight.tokens.tokenizer import PLACEHOLDERS
 from limelight.training.preflight import check_run
-from tests.text.readers.files import tmx, unit
+from tests.formats.files import tmx, unit
 from tests.training.helpers import NUMBERS, ZAHLEN, tiny_run
 
 

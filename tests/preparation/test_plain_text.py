@@ -14,10 +14,9 @@ from limelight.batching.store import NO_TEXT
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
+from limelight.formats import lines, running_text
 from limelight.preparation import plain_text as module
 from limelight.preparation.plain_text import PreparedText, prepare_text
-from limelight.text import documents
-from limelight.text.readers import lines
 from limelight.tokens import MASK, save_tokenizers, train_tokenizer
 from limelight.tokens.stored import Tokenizers
 from limelight.tokens.text import decode_text, encode_text, reserved_id
@@ -83,7 +82,7 @@ def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, 
 def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for reader, name in ((documents, "PART"), (lines, "MAX_LINE_BYTES")):
+    for reader, name in ((running_text, "PART"), (lines, "MAX_LINE_BYTES")):
         monkeypatch.setattr(reader, name, 10_000)
     text = " ".join(LINES * 30) + "\n"
     config = configured(tmp_path, kind, text=(write(tmp_path / "line.txt", text),), held_out=0.0)
@@ -159,7 +158,7 @@ def test_without_validation(tmp_path: Path) -> None:
 
 def test_parts_of_a_long_document_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = prepared(configured(tmp_path, "bpe"), tmp_path / "whole")
-    monkeypatch.setattr("limelight.text.documents.PART", 50)
+    monkeypatch.setattr("limelight.formats.running_text.PART", 50)
     monkeypatch.setattr(module, "PART", 50)
     parts, _ = prepared(configured(tmp_path, "bpe"), tmp_path / "parts")
     for role in ("train", "valid"):

@@ -23,6 +23,7 @@ import uvicorn
 from limelight import child
 from limelight.child import Child
 from limelight.documents.translate import Work, translate_document
+from limelight.formats.registry import Options
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
 from limelight.serving.dialects import documents as dialect
@@ -37,7 +38,6 @@ from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
 from limelight.serving.tasks import Task
 from limelight.serving.uploads import Uploads
-from limelight.text.units.registry import Options
 from tests.forked import SUBPROCESS, Forked
 from tests.serving.helpers import Answered, Running, at_work, carrying, running, wait_until
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from limelight.config.directions import Direction
+from limelight.formats.markup import check_xml, escape_xml
 from limelight.serving.segments import TagHandling, segmented
 from limelight.serving.service import Answer
 from limelight.text.glossary import Glossary, Term
-from limelight.text.units.markup import check_xml, escape_xml
 from tests.serving.helpers import PHRASES, Running, carrying, running, table, translator
 
 ONE = carrying()

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.text.glossary import Glossary, Term, glossary_of, is_used, read_glossary
+from limelight.formats.glossaries import glossary_of, read_glossary
+from limelight.text.glossary import Glossary, Term, is_used
 
 GLOSSARY = Glossary(
     [Term("bank", "Ufer"), Term("river bank", "Flussufer"),

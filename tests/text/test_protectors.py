@@ -5,12 +5,12 @@ import random
 import pytest
 
 from limelight.errors import UserError
+from limelight.formats.unit import FIRST_CODE, Code, code_protector, make_unit
 from limelight.text import protectors
 from limelight.text.marking import TERM_BEGIN, placeholder
 from limelight.text.notations import Protector
 from limelight.text.protect import protect
 from limelight.text.protectors import DEFAULT, PROTECTORS, elements, find_spans, pattern
-from limelight.text.units.unit import FIRST_CODE, Code, code_protector, make_unit
 
 
 def found(text: str, *protectors: Protector) -> list[str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.text import BadLine, SkipReport, read_pairs
+from limelight.formats import read_pairs
+from limelight.text import BadLine, SkipReport
 from limelight.text.clean import NAMED
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
+from limelight.formats import read_pairs
 from limelight.text.pair import PairLines
-from limelight.text.readers import read_pairs
 
 PAIRS = [('a <b> & "c" ]]>', "ä\u00a0€ 𝄞"), (" 1 < 2", "x"), ("tab\there", "two\nlines\u2028and")]
 

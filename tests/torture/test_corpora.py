@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 
 from limelight.errors import TextWarning, UserError
-from limelight.text import BadLine, Pair, read_lines, read_pairs
-from limelight.text.readers import lines as moses
-from limelight.text.readers import pairs
+from limelight.formats import lines as moses
+from limelight.formats import pairs, read_lines, read_pairs
+from limelight.text import BadLine, Pair
 from tests.torture.conftest import Measured
 from tests.torture.corpora import COMPRESS, NAMES, Case, as_lines, drawn_case, ends_with_a_line, lines_of
 
@@ -308,7 +308,8 @@ READER = """
 import json, sys, time
 from pathlib import Path
 from limelight.errors import TextWarning, UserError
-from limelight.text import SkipReport, read_pairs
+from limelight.formats import read_pairs
+from limelight.text import SkipReport
 
 def most_memory():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

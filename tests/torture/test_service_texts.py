@@ -17,12 +17,12 @@ import pytest
 
 from limelight.cli.serve import require_access
 from limelight.errors import UserError
+from limelight.formats.html import html_units
 from limelight.pipelines.explain import Question, explain
 from limelight.serving import page
 from limelight.serving.run import Plan
 from limelight.text import sentences
 from limelight.text.sentences import split_sentences
-from limelight.text.units.html import html_units
 from tests.browser.helpers import untrained
 from tests.serving.helpers import ROOT, Running, running, table, translator, words
 from tests.torture.conftest import Measured

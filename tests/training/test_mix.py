@@ -10,13 +10,13 @@ import torch
 
 from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, load_config
 from limelight.errors import UserError
+from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 from limelight.preparation.replay import GENERAL, _find, plan_replay, read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights, save_weights
-from limelight.text.readers import read_pairs
 from limelight.training import confidence
 from limelight.training import mix as mixing
 from limelight.training.mix import BEFORE_AFTER, read_before_after

@@ -62,8 +62,8 @@ def align(
     folders, configs = find_models(model, bundled=True, one="words are aligned with one")
     [corpus] = corpora(files, source_lang, target_lang, "FILE")
     from limelight.config import directions_of, find_direction, known_languages
-    from limelight.text.readers import read_pairs
-    from limelight.text.readers.lines import chunks
+    from limelight.formats import read_pairs
+    from limelight.formats.lines import chunks
 
     languages = known_languages(corpus)
     direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))

@@ -51,7 +51,7 @@ def repeat_options(arguments: list[str]) -> list[str]:
 
 def _require_word(option: str, words: int) -> None:
     if option and not words:
-        from limelight.text.open_text import BOTH_SIDES
+        from limelight.formats.opening import BOTH_SIDES
 
         raise UserError(
             f"{option}: name a file after it: one that holds both sides ({', '.join(BOTH_SIDES)}), two files line by "
@@ -67,7 +67,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     order of `source` and `target`, and for corpora of several directions that are not all named.
     """
     from limelight.config import Corpus, require_one_direction
-    from limelight.text.open_text import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
+    from limelight.formats.opening import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
 
     found: list[Corpus] = []
     waiting, guessed = "", False
@@ -125,7 +125,7 @@ def _direction(word: str) -> tuple[tuple[str, str], str]:
 
 def _language(file: str, otherwise: str) -> str:
     """`train.en.gz` is English."""
-    from limelight.text.open_text import text_suffix
+    from limelight.formats.opening import text_suffix
 
     suffix = text_suffix(file).removeprefix(".")
     is_language = 2 <= len(suffix) <= 3 and suffix.isalpha() and suffix not in NO_LANGUAGES

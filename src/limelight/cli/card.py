@@ -106,7 +106,7 @@ def calibrate(
 
 def _pairs(data: DataConfig, given: Sequence[Corpus]) -> Corpora:
     """The pairs of each direction; for a model of both directions also reversed."""
-    from limelight.text.readers import read_pairs
+    from limelight.formats import read_pairs
     from limelight.training.tasks.translation import valid_pairs
 
     named = data.model_copy(update={"valid": tuple(given)})

@@ -88,8 +88,8 @@ class Kept(NamedTuple):
 
 def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
     """Raise `UserError` for an output of another format, or in the place of an input, and for an unknown reason."""
+    from limelight.formats.opening import BOTH_SIDES
     from limelight.text.clean import REASONS
-    from limelight.text.open_text import BOTH_SIDES
     from limelight.text.pair import require_written
 
     if len(output) > 2:

@@ -133,7 +133,7 @@ def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: st
 
 def named_for(output: Path, direction: object) -> Path:
     """`new.en-de.tsv.gz` for `new.tsv.gz`, if each of several directions has a file."""
-    from limelight.text.open_text import text_suffix
+    from limelight.formats.opening import text_suffix
 
     base, dot, rest = output.name.rpartition(text_suffix(output))
     return output.with_name(f"{base}.{direction}{dot}{rest}")

@@ -93,7 +93,7 @@ def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corp
 def _durations(given: Sequence[Corpus]) -> None:
     """How long training on this text takes."""
     from limelight.config import known_languages
-    from limelight.text.readers import read_pairs
+    from limelight.formats import read_pairs
     from limelight.training.examine import estimate
 
     def pairs() -> list[tuple[str, str]]:

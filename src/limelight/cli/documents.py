@@ -21,10 +21,10 @@ from limelight.files import sha256
 if TYPE_CHECKING:
     from limelight.config import RunConfig
     from limelight.documents.report import Report
+    from limelight.formats.translation_memory import TranslationMemory
     from limelight.pipelines.job import Text
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import Translator
-    from limelight.text.translation_memory import TranslationMemory
 
 Everything = Annotated[
     bool, option("--all", "In bilingual documents, also translate segments that have a translation.")
@@ -86,8 +86,8 @@ def memory_of(path: Path | None, config: RunConfig, asked: Mapping[str, Any]) ->
     if path is None:
         return None
     from limelight.config import directions_of
-    from limelight.text.readers.pairs import names_languages
-    from limelight.text.translation_memory import open_memory
+    from limelight.formats.pairs import names_languages
+    from limelight.formats.translation_memory import open_memory
 
     source, target, directions = asked["source_lang"], asked["target_lang"], directions_of(config.data)
     if len(directions) == 1:
@@ -114,7 +114,7 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
-    from limelight.text.open_text import DOCUMENT_SUFFIXES, refuse_to_translate
+    from limelight.formats.opening import DOCUMENT_SUFFIXES, refuse_to_translate
 
     if path is not None and not path.is_dir():
         refuse_to_translate(path)
@@ -152,8 +152,8 @@ def translate_documents(
     """
     from limelight.documents.folder import translate_folder
     from limelight.documents.translate import Work, translate_document
+    from limelight.formats.registry import Options
     from limelight.pipelines.codec import choose_direction, other_language, unchanged
-    from limelight.text.units.registry import Options
 
     translator = new_translator()
     given = {name: value for name, value in asked.items() if name != "batch_tokens"}
@@ -201,8 +201,8 @@ def translate_documents(
 def _staying(translator: Translator, texts: Sequence[Text], language: str) -> dict[int, Translation]:
     """The texts of a document in the target language that are not clearly in another one, by their places."""
     from limelight.config import Direction
+    from limelight.formats.unit import CODES
     from limelight.pipelines.codec import other_language, unchanged
-    from limelight.text.units.unit import CODES
 
     there, stays = Direction(language, language), {}
     for place, text in enumerate(texts):

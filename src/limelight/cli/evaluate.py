@@ -173,9 +173,9 @@ def read_test(given: Sequence[Corpus], direction: Direction | None = None) -> li
     """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
     text, also if it does not seem to be in the languages of `direction`."""
     from limelight.config import known_languages
+    from limelight.formats import names_languages, read_pairs
+    from limelight.preparation.doubts import doubts
     from limelight.preparation.sides import check_sides, draw_sample
-    from limelight.text.doubts import doubts
-    from limelight.text.readers import names_languages, read_pairs
 
     pairs: list[Pair] = []
     for corpus in given:

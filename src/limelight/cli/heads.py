@@ -187,7 +187,7 @@ def _studied(
 
 def _gold(path: Path) -> list[GoldAlignment]:
     from limelight.evaluation.metrics import read_gold
-    from limelight.text.readers.lines import read_lines
+    from limelight.formats.lines import read_lines
 
     found = []
     for number, line in enumerate(read_lines(path), start=1):

@@ -21,8 +21,8 @@ from limelight.errors import RunError, UserError, counted
 if TYPE_CHECKING:
     from limelight.corpus.translate import Engine, Report
     from limelight.corpus.worker import Done, WorkerSettings
+    from limelight.formats.translation_memory import TranslationMemory
     from limelight.text.glossary import Glossary
-    from limelight.text.translation_memory import TranslationMemory
 
 ENOUGH = 4000
 """Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
@@ -139,7 +139,7 @@ class TranslateOptions(NamedTuple):
         """The glossary. Raises `UserError` if it cannot be read."""
         if self.glossary is None:
             return None
-        from limelight.text.glossary import read_glossary
+        from limelight.formats.glossaries import read_glossary
 
         return read_glossary(self.glossary, self.options["source_lang"], self.options["target_lang"])
 
@@ -262,7 +262,7 @@ def _part(text: str | None) -> tuple[int, int]:
 
 
 def _is_lines(name: str) -> bool:
-    from limelight.text.open_text import DOCUMENT_SUFFIXES
+    from limelight.formats.opening import DOCUMENT_SUFFIXES
 
     return _is(Path.is_file, name) and Path(name).suffix.lower() not in DOCUMENT_SUFFIXES
 

@@ -53,7 +53,7 @@ def _exists(path: Path) -> bool:
 
 def lines_of(file: Path | None) -> Iterator[str]:
     """The lines of a file, or of standard input. Raises `UserError` immediately if it cannot be read."""
-    from limelight.text.readers import read_lines, read_stream
+    from limelight.formats import read_lines, read_stream
 
     if file is not None:
         return read_lines(file)
@@ -67,8 +67,8 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
     lines so far are answered."""
     if text is not None:
         return iter(text.splitlines())
-    from limelight.text.open_text import open_text
-    from limelight.text.readers.lines import LiveStream, read_live
+    from limelight.formats.lines import LiveStream, read_live
+    from limelight.formats.opening import open_text
 
     if file is not None:
         return read_live(LiveStream(open_text(file)), str(file)) if _is_pipe(file) else lines_of(file)
@@ -81,7 +81,7 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
 
 def _is_pipe(file: Path) -> bool:
     """Whether a file is a pipe. Compressed input is not read line by line."""
-    from limelight.text.open_text import COMPRESSIONS
+    from limelight.formats.opening import COMPRESSIONS
 
     return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
 

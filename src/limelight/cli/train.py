@@ -201,8 +201,8 @@ def _divided(corpus: Corpus, column: str) -> list[Corpus]:
     """A corpus for each side constraint in a column. Raises `UserError` for a cell with another content, and for a file
     without this column."""
     from limelight.config import known_languages
+    from limelight.formats import read_pairs
     from limelight.preparation.pairs import NO_CONSTRAINT
-    from limelight.text.readers import read_pairs
     from limelight.tokens import side_constraint_tag
 
     found, bad = set[str](), list["BadLine"]()  # the run reports bad lines, or stops at one

@@ -24,9 +24,9 @@ from limelight.corpus.shards import RESERVED, RESULT, Form, Item, Shard
 from limelight.corpus.worker import Outcome
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL, as_json, fill_file, sync_file, sync_folder, write_all, write_whole, writing
+from limelight.formats.opening import compress
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.resumable import ResumableFile, describe_differences, differences, places_of, resumable
-from limelight.text.open_text import compress
 from limelight.text.pair import BadLine
 
 FORMAT = 2

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from limelight.errors import UserError
 from limelight.files import as_json, cause, sha256
-from limelight.text.open_text import COMPRESSIONS, ArchiveReader, open_text, require_file, require_lasting, text_suffix
+from limelight.formats.lines import scan_lines
+from limelight.formats.opening import COMPRESSIONS, ArchiveReader, open_text, require_file, require_lasting, text_suffix
 from limelight.text.pair import BadLine
-from limelight.text.readers.lines import scan_lines
 
 FIELDS = ("text", "source")
 """Fields of an object that may hold the text, unless one is named."""

@@ -108,9 +108,9 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
 
 
 def _translating(settings: WorkerSettings, translator: Translator, asked: dict[str, Any]) -> Translate:
+    from limelight.formats.glossaries import read_glossary
+    from limelight.formats.translation_memory import TranslationMemory
     from limelight.pipelines.job import Text
-    from limelight.text.glossary import read_glossary
-    from limelight.text.translation_memory import TranslationMemory
 
     batch_tokens = asked.pop("batch_tokens")
     if settings.glossary:

@@ -22,9 +22,9 @@ from typing import NamedTuple
 from limelight.child import Frame, Handler, Header
 from limelight.errors import UserError, shown
 from limelight.files import cause
-from limelight.text.units.docx import PARTS, docx_units
-from limelight.text.units.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
-from limelight.text.units.unit import FormatError, Unit, rewritten
+from limelight.formats.docx import PARTS, docx_units
+from limelight.formats.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
+from limelight.formats.unit import FormatError, Unit, rewritten
 from limelight.untrusted import read_plain
 
 MAX_FILE = 64 << 20

@@ -15,9 +15,9 @@ from limelight.documents.report import Journal, LeftOut, Note, Report, read_form
 from limelight.documents.translate import PROGRESS, Work, made_of, translate_document
 from limelight.errors import UserError, counted
 from limelight.files import PARTIAL, cause, sha256
+from limelight.formats.opening import COMPRESSIONS, name_of_format
+from limelight.formats.registry import DOCX, FORMATS, is_document, suffix_of
 from limelight.resumable import describe_differences, differences
-from limelight.text.open_text import COMPRESSIONS, name_of_format
-from limelight.text.units.registry import DOCX, FORMATS, is_document, suffix_of
 
 RECORD = ".limelight.progress"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from limelight.errors import RunError, counted, shown
 from limelight.files import cause
+from limelight.formats.unit import Unit, parts_of, with_codes
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
 from limelight.text.foreign import IN_TARGET_LANGUAGE
 from limelight.text.measures import lost_units, other_units
-from limelight.text.units.unit import Unit, parts_of, with_codes
 
 _SIGN_OF_AMOUNT = re.compile(r"[$%]\s?\d|\d\s?[$%]|(?<=\d)\u00a0|\u00a0(?=\d)")
 _CODE_SIGN = re.compile(r"[{}<>\[\]\\|@#~^_`=&*$%\u00a0]")

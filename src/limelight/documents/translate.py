@@ -12,10 +12,10 @@ from limelight.documents.document import Document, open_document
 from limelight.documents.report import Journal, Kept, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
+from limelight.formats.registry import BOTH_SIDES, Options, suffix_of
+from limelight.formats.unit import CODES, Unit
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
-from limelight.text.units.registry import BOTH_SIDES, Options, suffix_of
-from limelight.text.units.unit import CODES, Unit
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""

@@ -21,11 +21,11 @@ from limelight.batching.blocks import blocks_in_order
 from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError
 from limelight.evaluation.summary import Figures, provenance_lines, summarize_text, versions
+from limelight.formats.running_text import Part, measure, read_documents
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator
 from limelight.shapes import Float
-from limelight.text.documents import Part, measure, read_documents
 from limelight.tokens import Tokenizer
 from limelight.tokens.text import encode_text
 from limelight.tokens.tokenizer import END, UNKNOWN

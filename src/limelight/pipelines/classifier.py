@@ -10,12 +10,12 @@ import numpy as np
 
 from limelight.batching.batch import Batch, begun, cut_batches, label_batch
 from limelight.errors import UserError
+from limelight.formats.lines import chunks
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import reader_map
 from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer import halves
 from limelight.models.transformer.halves import EncoderOnly, Pooling, pool
-from limelight.text.readers.lines import chunks
 from limelight.tokens import Tokenizer
 
 ModelT = TypeVar("ModelT", bound=EncoderOnly)

@@ -38,7 +38,7 @@ class Text(NamedTuple):
     prefix: str = ""
     """Forced beginning of the translation. The text is one sentence then."""
     codes: tuple[tuple[Role, str], ...] = ()
-    """Role and name of each code in the text, see `text/units/unit.py`."""
+    """Role and name of each code in the text, see `formats/unit.py`."""
 
 
 class Ask(NamedTuple):

@@ -11,12 +11,12 @@ from limelight.config.directions import split_form
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
+from limelight.formats.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
 from limelight.text.notations import Protector
 from limelight.text.plan import has_spans
 from limelight.text.protectors import DEFAULT, pattern
-from limelight.text.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory
 
 
 class TextOptions(SearchOptions, total=False):

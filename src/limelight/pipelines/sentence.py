@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from limelight.config import Direction
 from limelight.errors import UserError
+from limelight.formats.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory, fuzzy_match
 from limelight.pipelines.codec import Codec, Part, Sentence, Steps, names_of, with_constraints
 from limelight.pipelines.guards import guarded
 from limelight.pipelines.options import Options
@@ -24,7 +25,6 @@ from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.notations import is_sign
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.protect import Span
-from limelight.text.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory, fuzzy_match
 
 OF_MARKS = ("placeholder lost", "phrase missing")
 """Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""

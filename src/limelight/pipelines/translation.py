@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from limelight.text.translation_memory import MemoryMatch
+from limelight.formats.translation_memory import MemoryMatch
 
 LOW_CONFIDENCE = 0.2
 """Confidence below which reports call a translation unsure."""

@@ -21,6 +21,8 @@ from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchOptions, search_settings
 from limelight.errors import UserError, counted
+from limelight.formats.lines import chunks
+from limelight.formats.unit import Code, code_protector
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heads import Heads, with_heads
 from limelight.inspection.layers import States, states
@@ -59,9 +61,7 @@ from limelight.text.glossary import with_terms
 from limelight.text.languages import language_name, normal_code
 from limelight.text.marking import MARK, has_marks, placeholder
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
-from limelight.text.readers.lines import chunks
 from limelight.text.sentences import MAX_TOKENS
-from limelight.text.units.unit import Code, code_protector
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked, knows_marks
 

@@ -22,6 +22,7 @@ from limelight.batching.store import (
 )
 from limelight.config import Corpus
 from limelight.files import write_whole
+from limelight.formats.translation_memory import TranslationMemory, fuzzy_match, index_pairs
 from limelight.preparation.hold_out import DATA, Say
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import (
@@ -34,7 +35,6 @@ from limelight.preparation.word_alignment import (
 )
 from limelight.text.marking import Link
 from limelight.text.pair import Pair, Sides
-from limelight.text.translation_memory import TranslationMemory, fuzzy_match, index_pairs
 
 GROUP = 10_000
 """Number of pairs that are aligned, or looked up, at once."""

@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 from limelight.config import Corpus, DataConfig, known_languages
 from limelight.errors import counted, shown
+from limelight.formats import read_pairs
+from limelight.preparation.doubts import doubts
 from limelight.preparation.hold_out import fold
 from limelight.preparation.sides import Finding, check_sides, draw_sample
 from limelight.text.clean import CleanReport, clean, encoding_damage
-from limelight.text.doubts import doubts
 from limelight.text.languages import foreign_language, language_margin
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers import read_pairs
 
 MIN_SWAPPED = 3
 MIN_COPIED = 3

@@ -20,10 +20,10 @@ from limelight.batching.store import DESCRIPTION, Ragged, TokenStore, described
 from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, load_config, trained_directions
 from limelight.errors import RunError, UserError, shown
 from limelight.files import write_folder, write_whole
+from limelight.formats import read_pairs
 from limelight.storage.layout import CONFIG, TOKENIZER
 from limelight.text.marking import without_marks
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 
 HELD_OUT = "held-out"
 MADE_FROM = "made-from.json"

@@ -16,7 +16,11 @@ from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, op
 from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
+from limelight.formats import names_languages, read_pairs
+from limelight.formats.lines import chunks
+from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores, find_similar
+from limelight.preparation.doubts import doubts
 from limelight.preparation.hold_out import (
     DATA,
     Say,
@@ -36,12 +40,8 @@ from limelight.preparation.sides import MAX_WRONG, SideCheck, check_sides, draw_
 from limelight.preparation.unheld import Characters
 from limelight.storage.layout import CONFIG, TOKENIZER, find_start
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
-from limelight.text.doubts import doubts
 from limelight.text.languages import normal_code
-from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers import names_languages, read_pairs
-from limelight.text.readers.lines import chunks
 from limelight.tokens import (
     BACK_TRANSLATED,
     FORMALITY_TAGS,

@@ -22,6 +22,8 @@ from limelight.batching.store import (
 from limelight.config import DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
+from limelight.formats.opening import require_lasting
+from limelight.formats.running_text import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.preparation.hold_out import Say, is_resumed, places_of, store_elsewhere
 from limelight.preparation.pairs import (
     cleaned,
@@ -34,9 +36,7 @@ from limelight.preparation.pairs import (
 )
 from limelight.storage.layout import LABELS, TOKENIZER, find_model
 from limelight.text.clean import CleanReport, SkipReport
-from limelight.text.documents import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.text.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
-from limelight.text.open_text import require_lasting
 from limelight.text.pair import Pair
 from limelight.tokens import MASK, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id

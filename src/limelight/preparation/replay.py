@@ -29,12 +29,12 @@ from limelight.config import (
 )
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
+from limelight.formats import read_pairs
 from limelight.preparation.hold_out import DATA, Say, fits_tsv, keeps, kept_pairs, text_hash, write_tsv
 from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.clean import CleanReport
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 
 GENERAL = "general"
 """The folder with the general text, in a run and in a model that `limelight learn` writes."""

@@ -13,6 +13,7 @@ from limelight.batching.store import TokenStore, open_store
 from limelight.config import Corpus, RunConfig, directions_of, known_languages, load_config
 from limelight.errors import UserError
 from limelight.files import fill_file, sha256, writing
+from limelight.formats import read_pairs
 from limelight.preparation.hold_out import DATA
 from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
 from limelight.storage.layout import BEST, CONFIG, DETECTOR, SHORTLIST, TOKENIZER, find_model
@@ -20,7 +21,6 @@ from limelight.storage.tables import Shortlist, read_detector, save_detector, sa
 from limelight.text.clean import CleanReport, clean
 from limelight.text.detection import MAX_TEXTS, learn_detector
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers, load_tokenizers
 
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from limelight.preparation.doubts import of_languages
 from limelight.preparation.lexicon import Ids, Lexicon, Pieces, learn_lexicon, word_ids
-from limelight.text.doubts import of_languages
 from limelight.text.languages import contradiction, language_margin, likely_language, normal_code
 from limelight.text.pair import Pair
 from limelight.text.words import words_of

@@ -13,12 +13,12 @@ from typing import NamedTuple, TypeVar
 from limelight.child import KILLED, Child, ChildEndedError, ChildFaultError, ChildKilledError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
+from limelight.formats.registry import DOCX, FORMATS, suffix_of
+from limelight.formats.unit import CODES
 from limelight.serving.catalog import Way
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Lookup, Segment
 from limelight.serving.service import Client, Service, preferred_form
-from limelight.text.units.registry import DOCX, FORMATS, suffix_of
-from limelight.text.units.unit import CODES
 
 SUFFIXES = (*FORMATS, DOCX)
 CHUNK = 64

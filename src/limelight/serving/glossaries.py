@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from limelight.config.directions import same_language
 from limelight.errors import UserError
+from limelight.formats.glossaries import glossary_of
 from limelight.serving.kept import Kept
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.text.glossary import Glossary, Term, glossary_of
+from limelight.text.glossary import Glossary, Term
 
 MAX_GLOSSARIES = 5000
 """Maximum number of glossaries of all clients."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from limelight.config.directions import UNNAMED
 from limelight.errors import UserError
+from limelight.formats.translation_memory import WatchedMemory
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
 from limelight.pipelines.mask_filler import MaskFiller
@@ -21,7 +22,6 @@ from limelight.serving.worker import Worker
 from limelight.serving.workers import Workers
 from limelight.storage.layout import DETECTOR, find_model
 from limelight.storage.tables import read_detector
-from limelight.text.translation_memory import WatchedMemory
 
 SENTENCE = "A dog runs to the house."
 

@@ -20,13 +20,13 @@ from typing import NamedTuple
 from limelight.config.directions import same_language
 from limelight.errors import UserError
 from limelight.files import fill_file, remove
+from limelight.formats.opening import BOTH_SIDES
+from limelight.formats.pairs import read_pairs
+from limelight.formats.translation_memory import open_memory
 from limelight.serving.kept import Kept
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal, bad_request, beyond
-from limelight.text.open_text import BOTH_SIDES
 from limelight.text.pair import BadLine
-from limelight.text.readers.pairs import read_pairs
-from limelight.text.translation_memory import open_memory
 
 ALL = 20
 """The memories of all clients together may have so many times the segments of one."""

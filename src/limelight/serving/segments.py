@@ -8,14 +8,14 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
+from limelight.formats.html import PLAIN, Tags, html_units, xml_units
+from limelight.formats.markdown import markdown_units
+from limelight.formats.unit import CODES, FormatError, Unit, rewritten, with_codes
 from limelight.serving.pool import Sentence
 from limelight.text.glossary import Term
 from limelight.text.notations import Found
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.sentences import Sentences, split_sentences
-from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
-from limelight.text.units.markdown import markdown_units
-from limelight.text.units.unit import CODES, FormatError, Unit, rewritten, with_codes
 
 MAX_CODES = 2000
 """Tags within a segment of a request."""
@@ -100,7 +100,7 @@ class Segment(NamedTuple):
     """A part of a text or a document."""
 
     text: str
-    """With a character for each code, see `text/units/unit.py`."""
+    """With a character for each code, see `formats/unit.py`."""
     codes: tuple[tuple[str, str], ...] = ()
     """Role and name of each."""
 

@@ -12,6 +12,7 @@ from html import unescape
 from typing import Any, NamedTuple
 
 from limelight.config.directions import Direction, split_form
+from limelight.formats.unit import FormatError
 from limelight.serving.asks import Ask, require_bounds
 from limelight.serving.catalog import Catalog, Model, Way
 from limelight.serving.glossaries import Glossaries
@@ -33,7 +34,6 @@ from limelight.serving.segments import (
 from limelight.serving.uploads import Uploads
 from limelight.text.foreign import IN_TARGET_LANGUAGE
 from limelight.text.glossary import Glossary
-from limelight.text.units.unit import FormatError
 
 QUICK = 2000
 """Characters of a request that are split into sentences within the event loop; more are split in a thread."""

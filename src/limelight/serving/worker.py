@@ -14,6 +14,13 @@ from typing import Any
 
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
+from limelight.formats.translation_memory import (
+    JoinedMemory,
+    MemoryMatch,
+    TranslationMemory,
+    WatchedMemory,
+    open_memory,
+)
 from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, Question, explain
 from limelight.pipelines.job import Text
@@ -26,7 +33,6 @@ from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
 from limelight.text.foreign import foreign_evidence
 from limelight.text.glossary import Glossary, Term
-from limelight.text.translation_memory import JoinedMemory, MemoryMatch, TranslationMemory, WatchedMemory, open_memory
 from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000

@@ -44,6 +44,9 @@ SIMILAR_MARK = chr(_FIRST + MARK_COUNT + 2)
 MARK = re.compile(f"[{chr(_FIRST)}-{SIMILAR_MARK}]")
 PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")
 ANNOTATION = re.compile(f"{TERM_BEGIN}[^{TERM_END}]*{TERM_END}")
+FIRST_CODE, LAST_CODE = 0xF1000, 0xFFFFD
+CODES = re.compile(f"[{chr(FIRST_CODE)}-{chr(LAST_CODE)}]")
+"""Matches the character of a code in the text of a document (`formats/unit.py`)."""
 _PRIVATE = re.compile("[\U000f0000-\U000ffffd]")
 
 

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from limelight.text.glossary import Glossary, Match, find_terms
 from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
-from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.marking import CODES, MARK, PLACEHOLDER, mark_number, placeholder, without_marks
 from limelight.text.notations import Protector
 from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
 from limelight.text.protectors import find_spans
 from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_short
-from limelight.text.units.unit import is_code
 
 ENDS = ".!?…。！？"
 TAIL = re.compile(rf"(?<=\w)((?:\s*[(\[]{PLACEHOLDER.pattern}[)\]]|\s?:\s{PLACEHOLDER.pattern})+)([{ENDS}]*)\Z")
@@ -290,4 +289,4 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
     span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
-    return span if span is not None and (_is_tag(span) or is_code(span.text)) and span.name != VALUE else None
+    return span if span is not None and (_is_tag(span) or CODES.fullmatch(span.text)) and span.name != VALUE else None

@@ -20,6 +20,7 @@ from limelight.config import Direction, RunConfig, direction_of, directions_of, 
 from limelight.errors import UserError
 from limelight.evaluation.metrics import choose_tokenization, corpus_bleu, corpus_chrf
 from limelight.files import write_whole
+from limelight.formats import read_pairs
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
@@ -29,7 +30,6 @@ from limelight.preparation.replay import read_general
 from limelight.storage.layout import BEST, WEIGHTS, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.pair import Pair
-from limelight.text.readers import read_pairs
 from limelight.training.checkpoints.keep import write_best
 from limelight.training.run_state import Run
 from limelight.training.tasks.task import Validation

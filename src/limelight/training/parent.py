@@ -32,6 +32,7 @@ from limelight.config import (
 from limelight.config.recipes import SAMPLED, finetune
 from limelight.errors import UserError
 from limelight.files import write_whole
+from limelight.formats import names_languages
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.preparation.hold_out import Say
@@ -40,7 +41,6 @@ from limelight.resumable import describe_differences
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
-from limelight.text.readers import names_languages
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.tokenizer import UNKNOWN, byte_of
 from limelight.untrusted import read_plain

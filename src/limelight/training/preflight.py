@@ -24,6 +24,8 @@ from limelight.config import (
     known_languages,
 )
 from limelight.errors import UserError
+from limelight.formats import read_pairs
+from limelight.formats.opening import open_text, require_lasting
 from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
@@ -33,8 +35,6 @@ from limelight.preparation.pairs import Prepared, further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.marking import show_marks
-from limelight.text.open_text import open_text, require_lasting
-from limelight.text.readers import read_pairs
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
 from limelight.tokens.marked import MARK_PIECES, decode_marked, require_marks
 from limelight.tokens.tokenizer import reserved_pieces

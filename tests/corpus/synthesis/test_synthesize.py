@@ -17,8 +17,8 @@ from limelight.corpus.synthesis.synthesize import REASONS
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.files import sha256
+from limelight.formats import read_pairs
 from limelight.resumable import places_of
-from limelight.text.readers import read_pairs
 from tests.corpus.synthesis.fakes import Parrot, die
 
 MADE_WITH = {"model": {"parrot": "1"}}

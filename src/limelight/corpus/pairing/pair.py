@@ -13,12 +13,12 @@ from typing import NamedTuple
 from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
 from limelight.documents.document import open_document, read_document
 from limelight.errors import UserError, counted
+from limelight.formats.opening import BOTH_SIDES
+from limelight.formats.registry import BOTH_SIDES as BILINGUAL
+from limelight.formats.registry import Options, is_document
+from limelight.formats.unit import CODES, Unit, has_words
 from limelight.text.languages import function_words, likely_language, normal_code
-from limelight.text.open_text import BOTH_SIDES
 from limelight.text.sentences import split_sentences
-from limelight.text.units.registry import BOTH_SIDES as BILINGUAL
-from limelight.text.units.registry import Options, is_document
-from limelight.text.units.unit import CODES, Unit, has_words
 from limelight.untrusted import read_plain
 
 MAX_TEXT = 64 << 20

@@ -26,16 +26,16 @@ from limelight.errors import RunError, UserError, counted
 from limelight.evaluation.metrics import SAMPLE, choose_tokenization, sentence_scorer
 from limelight.evaluation.summary import versions
 from limelight.files import sha256, write_whole
+from limelight.formats import read_pairs
+from limelight.formats.lines import scan_lines
+from limelight.formats.opening import compress, open_text, require_lasting, text_suffix
 from limelight.models.interface import longest_sequence
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
 from limelight.resumable import ResumableFile, describe_differences, differences, places_of, resumable
 from limelight.text.checks import find_loop
 from limelight.text.clean import differ_in_length
-from limelight.text.open_text import compress, open_text, require_lasting, text_suffix
 from limelight.text.pair import BadLine
-from limelight.text.readers import read_pairs
-from limelight.text.readers.lines import scan_lines
 from limelight.tokens import normalize
 
 

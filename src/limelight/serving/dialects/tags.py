@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from limelight.errors import UserError
+from limelight.formats.html import Tags
 from limelight.serving.refusal import bad_request
 from limelight.serving.segments import TagHandling
 from limelight.text.glossary import Glossary, Term
-from limelight.text.units.html import Tags
 
 
 def as_names(value: Any) -> Any:

@@ -1,0 +1,477 @@
+"""Lines of text, and the pairs in them: source TAB target, a JSON object a line, or two files line by line.
+
+A line ends only at the byte `\n`, so that line numbers agree with other tools and both sides of a parallel text stay
+aligned whatever other separators they contain. A `\r` before it is removed, as is a byte order mark at the start of any
+line, because files with one may have been concatenated.
+
+Lines come from files, pipes and terminals; pauses of a pipe or a terminal are marked, so that the lines so far can be
+processed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import select
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from io import BufferedIOBase, IOBase
+from itertools import islice
+from pathlib import Path
+from shlex import quote
+from typing import Any, NoReturn, TypeVar
+
+from limelight.errors import UserError
+from limelight.formats.opening import COMPRESSIONS, head_of, open_text, refuse_table, require_file
+from limelight.text.pair import BadLine, Pair
+
+Item = TypeVar("Item")
+
+MAX_LINE_BYTES = 1_000_000
+"""Longer lines are reported and skipped without being held in memory; `scan_text` returns them in chunks."""
+
+MAX_SKIPPED_BYTES = 100_000_000
+"""Maximum number of bytes that are read only to find the end of a line that is too long, or to count lines without a
+counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
+
+MAX_COLUMN = 1000
+"""Maximum number of a column of a .tsv file."""
+
+_CONVERT = "{0}; convert it to UTF-8: iconv -f {0} -t UTF-8 FILE > NEW"
+_LOOKS_LIKE = {
+    codecs.BOM_UTF32_LE: _CONVERT.format("UTF-32"),
+    codecs.BOM_UTF32_BE: _CONVERT.format("UTF-32"),
+    codecs.BOM_UTF16_LE: _CONVERT.format("UTF-16"),
+    codecs.BOM_UTF16_BE: _CONVERT.format("UTF-16"),
+    b"PK\x03\x04": "a ZIP archive or an Office document; save it as plain text in UTF-8",
+    b"\xd0\xcf\x11\xe0": "an old Office document; save it as plain text in UTF-8",
+    b"\x1f\x8b": "a gzip archive; end its name in .gz",
+    b"\xfd7zXZ\0": "an xz archive; end its name in .xz",
+    b"\x28\xb5\x2f\xfd": "a Zstandard archive; end its name in .zst",
+}
+"""First bytes of files that are not UTF-8 text, with a remedy. UTF-32 comes before UTF-16, whose byte order mark is a
+prefix of its own."""
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a file (plain, .gz, .xz or .zst), without their line ends.
+
+    Raises:
+        UserError: immediately if the file is missing; later at the first bad line, with file and line.
+    """
+    require_file(Path(path))  # now, not when the first line is read
+    return _read_file(path)
+
+
+def _read_file(path: str | Path) -> Iterator[str]:
+    with open_text(path) as stream:
+        yield from read_stream(stream, str(path))
+
+
+def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
+    """The lines of an open stream of bytes, such as standard input; `name` is the name of the file in messages.
+
+    Raises:
+        UserError: at the first bad line, with its number.
+    """
+    for line in scan_lines(stream, name):
+        if isinstance(line, BadLine):
+            raise UserError(str(line))
+        yield line
+
+
+def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
+    """Exactly one item for each line of `stream`: its text, or its fault.
+
+    The last one is fatal if the file cannot be read to its end: an archive is damaged, or a line has no end within
+    100 MB. In an archive the preceding lines are not verified either: the checksum is at its end.
+    """
+    number = 0
+    while True:
+        number += 1
+        try:
+            raw = stream.readline(MAX_LINE_BYTES + 1)
+            if not raw:
+                return
+            too_long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
+            endless = too_long and not _skip_line(stream)
+        except OSError as error:
+            yield damaged(name, number, error)
+            return
+        if endless:
+            reason = f"no line end within {MAX_SKIPPED_BYTES:,} bytes; is this file text, with line ends of \\n?"
+            yield BadLine(name, number, reason, fatal=True)
+            return
+        if too_long:
+            reason = f"the line is longer than {MAX_LINE_BYTES:,} bytes; is this file text, one sentence a line?"
+            yield BadLine(name, number, reason)
+        else:
+            yield _decode(raw, name, number)
+
+
+def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
+    """All of a text whose lines may have any length, in order: each line with its end, also the last one; a line of
+    more than `MAX_LINE_BYTES` in chunks.
+
+    A chunk other than the first begins with a space or a tab, unless there is none within the limit. A fault of a chunk
+    does not affect the rest of its line.
+    """
+    number, place, rest = 1, 0, b""
+    while True:
+        try:
+            raw = rest + stream.readline(MAX_LINE_BYTES + 1 - len(rest))
+        except OSError as error:
+            yield damaged(name, number, error)
+            return
+        if not raw:
+            return
+        ends = len(raw) <= MAX_LINE_BYTES or raw.endswith(b"\n")
+        cut = len(raw) if ends else _cut(raw)
+        found = _decode(raw[:cut], name, number, place=place, ends=ends)
+        yield found if isinstance(found, BadLine) else found + "\n" * ends
+        if ends and place and isinstance(found, BadLine):
+            yield "\n"  # ends the preceding chunks of the line
+        number, place, rest = number + ends, 0 if ends else place + cut, raw[cut:]
+
+
+def _cut(raw: bytes) -> int:
+    """Where to divide a part of a line: before its last space or tab; if there is none, before its last character."""
+    cut = max(raw.rfind(b" ", 1), raw.rfind(b"\t", 1))
+    if cut < 0:
+        cut = len(raw) - 1
+        while cut > len(raw) - 4 and raw[cut] & 0xC0 == 0x80:  # in the middle of a character
+            cut -= 1
+    return cut
+
+
+def damaged(name: str, number: int, error: OSError) -> BadLine:
+    """The fault to report if reading a file fails."""
+    reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
+    return BadLine(name, number, reason, fatal=True)
+
+
+def _skip_line(stream: BufferedIOBase) -> bool:
+    """Read to the end of a line that is too long, in bounded chunks; False if no end is found."""
+    for _ in range(MAX_SKIPPED_BYTES // MAX_LINE_BYTES):
+        piece = stream.readline(MAX_LINE_BYTES)
+        if not piece or piece.endswith(b"\n"):
+            return True
+    return False
+
+
+def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = True) -> str | BadLine:
+    """The text of a line, or of a part of it that begins at byte `place`; `ends`: whether the line ends there."""
+    first = number == 1 and not place
+    try:
+        text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
+        advice = encoding_advice(raw, first=first) or _of_one_byte(raw) or "convert the file to UTF-8"
+        return BadLine(name, number, f"{reason}; {_with_file(advice, name)}")
+    if "\0" in text:
+        advice = encoding_advice(raw, first=first) or "is this file text?"
+        return BadLine(name, number, f"the line holds a NUL character; {_with_file(advice, name)}")
+    return text if place else text.removeprefix("\ufeff")
+
+
+def encoding_advice(raw: bytes, *, first: bool) -> str:
+    """The probable format of a file that is not UTF-8 text, and a remedy; empty if unknown. `first`: whether the file
+    begins with these bytes."""
+    for beginning, words in _LOOKS_LIKE.items():
+        if first and raw.startswith(beginning):
+            return f"the file looks like {words}"
+    # Western text in UTF-16 has a NUL in every second byte and none between them.
+    fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
+    every_second = not fewer and more > 3 and 4 * more > len(raw)
+    return f"the file looks like {_CONVERT.format('UTF-16')}" if every_second else ""
+
+
+_WESTERN = frozenset("’‘‚“”„–—…€«»‹›°§·¿¡©®™£¥½¼¾²³ºª×÷•\xa0")
+"""Signs of Windows-1252 that are common beside its letters."""
+
+
+def _of_one_byte(raw: bytes) -> str:
+    """The advice for a line in Windows-1252: its bytes above 0x7f are some accented letters and signs. In Cyrillic or
+    Greek text of an 8-bit encoding they are most of the letters. Empty if unknown."""
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return ""
+    letters = [letter for letter in text if letter.isalpha()]
+    above = [letter for letter in text if ord(letter) > 0x7F]
+    if any(letter in "ÿþ" or not (letter.isalpha() or letter in _WESTERN) for letter in above):
+        return ""
+    if 2 * sum(map(str.isascii, letters)) < len(letters):
+        return (
+            "the line looks like text of an 8-bit encoding such as Windows-1251 (Cyrillic) or ISO-8859-7 (Greek); "
+            "convert the file to UTF-8: iconv -f WINDOWS-1251 -t UTF-8 FILE > NEW"
+        )
+    return "the line looks like Windows-1252; convert the file to UTF-8: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
+
+
+def _with_file(advice: str, name: str) -> str:
+    """The advice with the name of the file in its command, if it is one that iconv can read."""
+    path = Path(name)
+    plain = path.is_file() and path.suffix.lower() not in COMPRESSIONS
+    return advice.replace("UTF-8 FILE >", f"UTF-8 {quote(name)} >") if plain else advice
+
+
+def scan_tsv(path: str | Path, column: str = "") -> Iterator[Pair | BadLine]:
+    """One item for each line: the pair, or its fault. There is no quoting: quotes are ordinary characters.
+
+    A blank line is a pair of two empty sides. Each pair has its cell of the further `column`, a number from 3. Raises
+    `UserError` for a table with other delimiters, and for another column.
+    """
+    name, place = str(path), _place(column, str(path))
+    with open_text(path) as stream:
+        refuse_table(Path(path), head_of(stream, Path(path)))
+        for number, line in enumerate(scan_lines(stream, name), start=1):
+            if isinstance(line, BadLine):
+                yield line
+                continue
+            columns = line.split("\t", max(place, 2))
+            if len(columns) < 2 and not line.strip():
+                yield Pair("", "", name, number)
+            elif len(columns) < 2:
+                yield BadLine(name, number, "there is no TAB in this line; a .tsv line is source TAB target")
+            elif len(columns) > 2 and "\r" in columns[1]:
+                # The next pair would be read as further columns, and lost silently.
+                yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
+            elif place >= len(columns):
+                yield BadLine(name, number, f"there is no column {place + 1} in this line; it has {len(columns)}")
+            else:
+                yield Pair(columns[0], columns[1], name, number, cell=columns[place].strip() if place else "")
+
+
+def _place(column: str, name: str) -> int:
+    """The index of a further column; 0 if there is none. Raises `UserError` unless it is a number from 3."""
+    if column and not (column.isascii() and column.isdigit() and 3 <= int(column[:4]) <= MAX_COLUMN):
+        raise UserError(
+            f"{name}: column {column!r}: a .tsv file has no names of columns: give the number of a column after source "
+            f"and target, from 3 to {MAX_COLUMN}"
+        )
+    return int(column) - 1 if column else 0
+
+
+_EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
+_NAMES = {bool: "true or false", float: "a number", int: "a number", list: "a list", str: "text", type(None): "null"}
+
+
+class _Object(list[tuple[str, Any]]):
+    """The members of a JSON object in order, including repeated keys."""
+
+
+def scan_jsonl(path: str | Path, column: str = "") -> Iterator[Pair | BadLine]:
+    """One item for each line: the pair, or its fault. Each pair has its text of the further key `column`."""
+    name = str(path)
+    with open_text(path) as stream:
+        for number, line in enumerate(scan_lines(stream, name), start=1):
+            if isinstance(line, BadLine):
+                yield line
+                continue
+            texts = _texts(line, ("source", "target", *[column] * bool(column)))
+            if isinstance(texts, str):
+                yield BadLine(name, number, texts)
+            else:
+                yield Pair(texts[0], texts[1], name, number, cell="".join(texts[2:]).strip())
+
+
+def _texts(line: str, keys: Sequence[str]) -> list[str] | str:
+    """The texts of these keys, or the reason why the line lacks one."""
+    try:
+        record = json.loads(line, object_pairs_hook=_Object, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        return f"not valid JSON ({error.msg} at character {error.colno}); {_EXAMPLE}"
+    except RecursionError:
+        return f"JSON nested too deeply; {_EXAMPLE}"
+    except ValueError as error:  # NaN, or a number of thousands of digits
+        return f"not valid JSON ({error}); {_EXAMPLE}"
+    if not isinstance(record, _Object):
+        return f"not a JSON object but {_NAMES[type(record)]}; {_EXAMPLE}"
+    found = [_text(record, key) for key in keys]
+    faults = [fault for _, fault in found if fault]
+    return faults[0] if faults else [text for text, _ in found]
+
+
+def _text(record: _Object, key: str) -> tuple[str, str]:
+    """The text of a key, or its fault: one of the two is empty."""
+    values = [value for name, value in record if name == key]
+    if not values:
+        return "", f"the object has no {key!r}; {_EXAMPLE}"
+    if len(values) > 1:
+        return "", f"the object has {key!r} more than once; {_EXAMPLE}"
+    text = values[0]
+    if not isinstance(text, str):
+        return "", f"{key!r} is not text but {_NAMES.get(type(text), 'an object')}; {_EXAMPLE}"
+    # JSON escapes can represent characters that UTF-8 cannot.
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        return "", f"{key!r} holds a NUL character or half of a surrogate pair"
+    return text, ""
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not valid JSON")
+
+
+_PIECE = 1 << 16
+
+
+def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLine]:
+    """One item for each line number: the pair, or the fault of either side.
+
+    A bad line is dropped together with its counterpart, so the sides stay aligned. Files of unequal length end with a
+    fatal `BadLine` that names both counts: a line is missing at an unknown place, and all later pairs are wrong. It is
+    reported at the end of the shorter file, because a corpus is read only once.
+    """
+    with open_text(source) as source_stream, open_text(target) as target_stream:
+        sources = scan_lines(source_stream, str(source))
+        targets = scan_lines(target_stream, str(target))
+        number = 0
+        while True:
+            number += 1
+            left, right = next(sources, None), next(targets, None)
+            if left is None and right is None:
+                return
+            if isinstance(left, str) and isinstance(right, str):
+                yield Pair(left, right, str(source), number)
+                continue
+            bad = [side for side in (left, right) if isinstance(side, BadLine)]
+            if any(side.fatal for side in bad):
+                yield _joined(bad)
+                return
+            if left is None:
+                yield _unequal(str(target), number, target_stream, partner=str(source))
+                return
+            if right is None:
+                yield _unequal(str(source), number, source_stream, partner=str(target))
+                return
+            yield _joined(bad)
+
+
+def _joined(bad: list[BadLine]) -> BadLine:
+    """One report for a line number, even if both sides are bad; a fatal fault comes first."""
+    if len(bad) == 1:
+        return bad[0]
+    first, second = sorted(bad, key=lambda side: not side.fatal)
+    return BadLine(first.file, first.line, f"{first.reason}; and {second}", fatal=first.fatal)
+
+
+def _unequal(longer: str, number: int, rest: BufferedIOBase, *, partner: str) -> BadLine:
+    """`number` is the first line without a counterpart, `rest` the stream after it."""
+    more, all_of_them = _count_lines(rest)
+    reason = (
+        f"this line has no partner: {longer} has {'' if all_of_them else 'more than '}{number + more:,} lines, "
+        f"{partner} has {number - 1:,}; both files need equally many lines; which one is missing is not known"
+    )
+    return BadLine(longer, number, reason, fatal=True)
+
+
+def _count_lines(rest: BufferedIOBase) -> tuple[int, bool]:
+    """The number of lines, and whether that is all: counting stops at damage and at `MAX_SKIPPED_BYTES`."""
+    lines, last = 0, b"\n"
+    with suppress(OSError):
+        for _ in range(MAX_SKIPPED_BYTES // _PIECE):
+            piece = rest.read(_PIECE)
+            if not piece:
+                return lines + (last != b"\n"), True
+            lines, last = lines + piece.count(b"\n"), piece[-1:]
+    return lines, False
+
+
+WAIT = 0.02
+"""Seconds in all that received lines wait for further ones: the latency added to a single line. A program that writes
+many lines needs less than a millisecond for each."""
+
+_MAX_READ = MAX_LINE_BYTES + 1  # what `scan_lines` reads at once
+
+
+class LiveStream(BufferedIOBase):
+    """An unread stream of bytes that can also report whether a whole line is available (`line_within`).
+
+    If the system cannot wait for this kind of file, every line counts as available. Raises `OSError` for a stream
+    without a file descriptor.
+    """
+
+    def __init__(self, stream: IOBase) -> None:
+        self._stream, self._descriptor = stream, stream.fileno()
+        self._held = bytearray()
+        self._searched = 0  # no line ends before this place
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readline(self, limit: int | None = -1, /) -> bytes:
+        """As for any stream: up to the end of the line, or `limit` bytes; empty at the end of the input."""
+        most = _MAX_READ if limit is None or limit < 0 else limit
+        while not self._has_line(most):
+            self._fill()
+        end = self._held.find(b"\n", 0, most)
+        count = end + 1 if end >= 0 else most
+        line = bytes(self._held[:count])
+        del self._held[:count]
+        self._searched = 0
+        return line
+
+    def line_within(self, seconds: float) -> bool:
+        """Whether a line, or the end of the input, can be read without waiting longer than this."""
+        until = time.monotonic() + seconds
+        while not self._has_line(_MAX_READ):
+            if not _ready(self._descriptor, max(0.0, until - time.monotonic())):
+                return False
+            self._fill()
+        return True
+
+    def _has_line(self, most: int) -> bool:
+        if self._ended or len(self._held) >= most:
+            return True
+        found = self._held.find(b"\n", self._searched) >= 0
+        self._searched = 0 if found else len(self._held)
+        return found
+
+    def _fill(self) -> None:
+        piece = os.read(self._descriptor, _PIECE)
+        self._held += piece
+        self._ended = not piece
+
+
+def _ready(descriptor: int, seconds: float) -> bool:
+    try:
+        return bool(select.select([descriptor], [], [], seconds)[0])
+    except (OSError, ValueError):  # the system cannot wait for this kind of file
+        return True
+
+
+def read_live(stream: LiveStream, name: str) -> Iterator[str | None]:
+    """The lines of a pipe or a terminal as `read_stream` returns them, and `None` when the input pauses.
+
+    A pause follows at least one line, after `WAIT` seconds of waiting for further ones. Raises `UserError` at the first
+    bad line.
+    """
+    left = WAIT
+    for line in read_stream(stream, name):
+        yield line
+        began = time.monotonic()
+        more = stream.line_within(left)
+        left -= time.monotonic() - began
+        if not more:
+            yield None
+            left = WAIT
+
+
+def chunks(lines: Iterable[Item | None], size: int) -> Iterator[list[Item]]:
+    """At most `size` items, such as lines, at a time, fewer where the input pauses (`None`) and at its end."""
+    remaining = iter(lines)
+    while True:
+        chunk: list[Item] = []
+        for line in islice(remaining, size):
+            if line is None:
+                break
+            chunk.append(line)
+        else:
+            if not chunk:
+                return
+        if chunk:
+            yield chunk

@@ -1,0 +1,411 @@
+"""Open a text file as bytes: detect its format by its name and first bytes, and decompress it.
+
+As plain lines, a TMX would be translated tag by tag, and a spreadsheet would be garbage: a format that is not supported
+is an error with a remedy.
+
+A damaged or truncated archive raises an error.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import lzma
+import os
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import zstandard
+
+from limelight.errors import TextWarning, UserError
+
+# The header of an archive states how much memory decompression needs: 65 MiB after `xz -9`, 4 GiB in a malicious one.
+# zstandard has its own bound, 128 MiB.
+_XZ_MEMORY = 1 << 27
+
+_FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
+    ".gz": (lambda: zlib.decompressobj(wbits=31), 4096),
+    ".xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), 256),
+    ".zst": (lambda: zstandard.ZstdDecompressor().decompressobj(), 128),
+}
+"""For each suffix its decompressor and the block size in bytes. The block size limits the memory that a malicious
+archive can use to about 4 MiB (128 bytes of .zst can expand to 4 MiB); larger blocks are hardly faster."""
+
+COMPRESSIONS = tuple(_FORMATS)
+
+
+class ArchiveReader(RawIOBase):
+    """Raw stream over a .gz, .xz or .zst file; several archives may be concatenated, as parallel compressors do.
+
+    Reading raises `OSError` if the archive is truncated, damaged, or followed by anything but NUL padding. The readers
+    of the standard libraries do not always: some accept an empty file, a truncated file, or a damaged second archive.
+
+    With `lines`, warns (`TextWarning`) if the text does not end with a line feed: the file may have been truncated
+    exactly between two archives. If that place is also the end of a line, truncation cannot be detected.
+    """
+
+    def __init__(self, path: Path, suffix: str, *, lines: bool = True, file: BinaryIO | None = None) -> None:
+        """`file`, if given, is read instead of opening `path`; then `path` serves only as the name in messages."""
+        self._new, self._step = _FORMATS[suffix]
+        self._path, self._lines, self._file = path, lines, path.open("rb") if file is None else file
+        self._archive: Any = None  # the one being read; none between two of them
+        self._unread = b""
+        self._any_whole = False
+        self._ready = memoryview(b"")
+        self._last = b"\n"  # the last byte of the text so far
+        self._fault = ""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._fault:
+            raise OSError(self._fault)  # once damaged, it stays so
+        try:
+            while not self._ready:
+                if not self._read_on():
+                    return 0
+        except OSError as error:
+            self._fault = str(error)
+            raise
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _read_on(self) -> bool:
+        """Decompress one more block; False at the regular end of the archive."""
+        compressed = self._unread or self._file.read(self._step)
+        if not compressed:
+            if self._any_whole and self._archive is None:
+                self._warn_of_half_a_line()
+                return False
+            raise OSError("the archive has no end")
+        self._unread = b""
+        if self._archive is None:
+            compressed = compressed.lstrip(b"\0") if self._any_whole else compressed
+            if not compressed:
+                return True
+            self._archive = self._new()
+        try:
+            self._ready = memoryview(self._archive.decompress(compressed))
+        except (zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise OSError(str(error)) from None
+        self._last = bytes(self._ready[-1:]) or self._last
+        if self._archive.eof:
+            self._unread, self._archive, self._any_whole = self._archive.unused_data, None, True
+        return True
+
+    def _warn_of_half_a_line(self) -> None:
+        if self._lines and self._last != b"\n":
+            warnings.warn(
+                f"{self._path}: the last line has no line feed at its end; if several archives were joined in this "
+                "file, it may be cut off between two of them",
+                TextWarning,
+                stacklevel=2,
+            )
+        self._last = b"\n"  # once
+
+
+def compress(content: bytes, suffix: str) -> bytes:
+    """Compress `content` deterministically; for any other suffix it is returned unchanged. Concatenated archives are
+    a valid archive, so a compressed file can be extended by appending."""
+    if suffix == ".gz":
+        return gzip.compress(content, mtime=0)
+    if suffix == ".xz":
+        return lzma.compress(content)
+    if suffix == ".zst":
+        return zstandard.ZstdCompressor(write_checksum=True).compress(content)
+    return content
+
+
+_TABLE = (
+    "save its two text columns as tab-separated text in UTF-8 (a .tsv file: source TAB target, without quotes), or "
+    "each language as plain text, a sentence a line"
+)
+_PAIRS = (
+    "as parallel text it is read by the ending of its name ({}): limelight train --train FILE, limelight evaluate "
+    "--test FILE; for anything else export each language as plain text"
+)
+_DOCUMENT = "save it as plain text in UTF-8, a sentence a line"
+
+_WAYS_OUT = {
+    "a CSV table": _PAIRS.format(".csv"),
+    "an Excel table (XLSX)": _TABLE,
+    "an Excel table (XLS)": _TABLE,
+    "an OpenDocument table (ODS)": _TABLE,
+    "a translation memory (TMX)": _PAIRS.format(".tmx"),
+    "a translation file (XLIFF)": _PAIRS.format(".xlf, .xliff"),
+    "a gettext catalog (PO)": _PAIRS.format(".po"),
+    "a Qt translation file (TS)": _PAIRS.format(".ts"),
+    "a Word document (DOCX)": _DOCUMENT,
+    "a Word document (DOC)": _DOCUMENT,
+    "an OpenDocument text (ODT)": _DOCUMENT,
+    "an RTF document": _DOCUMENT,
+    "a PDF document": _DOCUMENT,
+    "a presentation (PPTX)": _DOCUMENT,
+    "an old Office file (DOC, XLS or PPT)": _DOCUMENT,
+    "a ZIP archive": "unpack it first",
+}
+
+_BY_SUFFIX = {
+    ".csv": "a CSV table",
+    ".xlsx": "an Excel table (XLSX)",
+    ".xls": "an Excel table (XLS)",
+    ".ods": "an OpenDocument table (ODS)",
+    ".tmx": "a translation memory (TMX)",
+    ".xlf": "a translation file (XLIFF)",
+    ".xliff": "a translation file (XLIFF)",
+    ".sdlxliff": "a translation file (XLIFF)",
+    ".mqxliff": "a translation file (XLIFF)",
+    ".po": "a gettext catalog (PO)",
+    ".docx": "a Word document (DOCX)",
+    ".doc": "a Word document (DOC)",
+    ".odt": "an OpenDocument text (ODT)",
+    ".rtf": "an RTF document",
+    ".pdf": "a PDF document",
+    ".pptx": "a presentation (PPTX)",
+}
+
+XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
+"""Suffixes of XLIFF; the last two are those of translation programs."""
+
+SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
+"""Suffixes of files whose segments name their languages."""
+
+DOCUMENT_SUFFIXES = (
+    *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
+    *(".yml", *XLIFF, ".tmx", ".ts"),
+)
+"""Suffixes of files that are translated as documents (`formats/`), and not line by line."""
+
+BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
+"""Suffixes of files that hold both sides of parallel text."""
+
+_BEGINNINGS = {
+    b"%PDF-": "a PDF document",
+    b"{\\rtf": "an RTF document",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (DOC, XLS or PPT)",
+}
+
+_IN_ZIP = {
+    "xl/": "an Excel table (XLSX)",
+    "word/": "a Word document (DOCX)",
+    "ppt/": "a presentation (PPTX)",
+}
+
+_OPEN_DOCUMENTS = {
+    b"application/vnd.oasis.opendocument.text": "an OpenDocument text (ODT)",
+    b"application/vnd.oasis.opendocument.spreadsheet": "an OpenDocument table (ODS)",
+}
+
+_ROOTS = {
+    "<tmx": "a translation memory (TMX)",
+    "<xliff": "a translation file (XLIFF)",
+    "<ts": "a Qt translation file (TS)",
+}
+
+HEAD = 4096
+"""Bytes from the beginning of a file that are enough to detect its format."""
+
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_DELIMITERS = {",": "commas", ";": "semicolons"}
+
+
+def refuse_name(path: Path, suffix: str) -> None:
+    """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
+    if suffix in _BY_SUFFIX:
+        raise _error(path, _BY_SUFFIX[suffix])
+
+
+def refuse_to_translate(path: Path) -> None:
+    """Raise `UserError` for a file whose format is not translated, with what to give instead."""
+    found = name_of_format(text_suffix(path))
+    if not found or text_suffix(path) in DOCUMENT_SUFFIXES:
+        return
+    is_table = "table" in found
+    remedy = (
+        "save the column to translate as plain text, a line for each row (.txt); the translation has the same lines, "
+        "so it can be put back as a column"
+        if is_table
+        else "save it as a Word document (.docx), whose layout is kept, or as plain text"
+    )
+    raise UserError(f"{path}: is {found}, which is not translated as it is; {remedy}")
+
+
+def name_of_format(suffix: str) -> str:
+    """What an unsupported format is called, such as `a PDF document`; empty for other suffixes."""
+    return _BY_SUFFIX.get(suffix, "")
+
+
+def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
+    """Raise `UserError` if `head`, the first decompressed bytes of a file, is of an unsupported format. With `xml`, XML
+    is supported."""
+    found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
+    if head.startswith(b"PK\x03\x04"):
+        found = _in_zip(path)
+    found = found or ("" if xml else _in_xml(head))
+    if found:
+        raise _error(path, found)
+
+
+def is_qt(head: bytes) -> bool:
+    """Whether a file begins like a Qt translation file. The suffix .ts may also be a language code."""
+    return _in_xml(head) == "a Qt translation file (TS)"
+
+
+def _in_xml(head: bytes) -> str:
+    """The XML format of a file; empty for unknown formats and for text."""
+    start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
+    if not start.startswith(("<?xml", "<!--", "<!doctype", *_ROOTS)):
+        return ""
+    return next((name for root, name in _ROOTS.items() if re.search(rf"{root}[\s/>]", start)), "")
+
+
+def refuse_table(path: Path, head: bytes) -> None:
+    """Raise `UserError` if a .tsv file has commas or semicolons between its columns instead of tabs.
+
+    That is the case if no line of its head has a tab, and all have the same number of fields, more than one.
+    """
+    lines = [line for line in _as_text(head).removeprefix("\ufeff").splitlines() if line.strip()]
+    if len(lines) > 2 and not head.endswith(b"\n"):
+        lines.pop()  # it may be incomplete
+    if len(lines) < 2 or any("\t" in line for line in lines):
+        return
+    for delimiter, words in _DELIMITERS.items():
+        counts = {len(fields) for fields in csv.reader(lines, delimiter=delimiter)}
+        if len(counts) == 1 and counts.pop() > 1:
+            raise UserError(
+                f"{path}: looks like a CSV table with {words} between its columns, and a .tsv file has tabs; {_TABLE}"
+            )
+
+
+def _as_text(head: bytes) -> str:
+    coding = next((coding for mark, coding in _UTF16.items() if head.startswith(mark)), "utf-8")
+    return head.decode(coding, "replace")
+
+
+def _in_zip(path: Path) -> str:
+    """The format of a ZIP file; unknown, damaged and doubly compressed ones are a ZIP archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < HEAD:
+                kind = archive.read("mimetype").strip()
+                return _OPEN_DOCUMENTS.get(kind, "a ZIP archive")
+    except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
+        return "a ZIP archive"
+    kinds = (kind for start, kind in _IN_ZIP.items() if any(name.startswith(start) for name in names))
+    return next(kinds, "a ZIP archive")
+
+
+def _error(path: Path, found: str) -> UserError:
+    return UserError(f"{path}: is {found}, which is not read as text; {_WAYS_OUT[found]}")
+
+
+_OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
+
+
+def open_text(path: str | Path) -> BufferedReader:
+    """Open `path` for reading bytes; .gz, .xz and .zst are decompressed.
+
+    Reading raises `OSError` if an archive is damaged or truncated.
+
+    Raises:
+        UserError: the file does not exist, is a folder, may not be read, or is in a format that is not text.
+    """
+    path = Path(path)
+    require_file(path)
+    return _open(path, xml=False)
+
+
+def open_segments(path: str | Path, *, xml: bool) -> BufferedReader:
+    """Open a file in one of `SEGMENT_FORMATS`; `xml` says whether that is XML. Raises as `open_text` does."""
+    path = Path(path)
+    require_there(path)
+    return _open(path, xml=xml)
+
+
+def _open(path: Path, *, xml: bool) -> BufferedReader:
+    suffix = path.suffix.lower()
+    try:
+        if suffix in COMPRESSIONS:
+            stream: Any = BufferedReader(ArchiveReader(path, suffix, lines=not xml), buffer_size=1 << 16)
+        else:
+            stream = path.open("rb")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        refuse_content(path, head_of(stream, path), xml=xml)
+    except UserError:
+        stream.close()
+        raise
+    return cast(BufferedReader, stream)
+
+
+def head_of(stream: BufferedReader, path: Path) -> bytes:
+    """The first bytes of a stream, without consuming them. Empty for a pipe, which may not have any yet, and for a
+    damaged archive, which is reported when it is read."""
+    if not path.is_file():
+        return b""
+    with suppress(OSError):
+        return stream.peek(HEAD)[:HEAD]
+    return b""
+
+
+def holds_both_sides(path: Path) -> bool:
+    """Whether a file holds both sides of parallel text, by its name; if that ends in .ts, which is also a language
+    code, by its first bytes."""
+    suffix = text_suffix(path)
+    if suffix != ".ts" or not path.is_file():
+        return suffix in BOTH_SIDES
+    with open_segments(path, xml=True) as stream:
+        return is_qt(head_of(stream, path))
+
+
+def require_file(path: Path) -> None:
+    """Raise `UserError` unless `path` can be read as text, possibly decompressed; pipes are permitted."""
+    require_there(path)
+    refuse_name(path, text_suffix(path))
+
+
+def require_there(path: Path) -> None:
+    """Raise `UserError` for a file that is missing, is a folder, or is in an unsupported archive."""
+    try:
+        exists, is_folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    if not exists:
+        raise UserError(f"{path}: there is no such file (looked in {path.absolute().parent})")
+    if is_folder:
+        raise UserError(f"{path}: is a folder; name the files in it")
+    if path.suffix.lower() in _OTHER_ARCHIVES:
+        raise UserError(f"{path}: unpack it first; read as they are: plain text, {', '.join(COMPRESSIONS)}")
+
+
+def require_lasting(files: Iterable[str]) -> None:
+    """Raise `UserError` for a file that can be read only once (a pipe, a device); for callers that read it several
+    times."""
+    for path in files:
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise UserError(
+                f"{path}: is a pipe or a device, and this text is read several times; save it to a file first"
+            )
+
+
+def text_suffix(path: str | Path) -> str:
+    """The suffix before that of the compression: `.tsv` of `train.tsv.gz`."""
+    path = Path(str(path).lower())
+    return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix

@@ -1,0 +1,194 @@
+"""Pairs from parallel text in any format; among them TMX 1.4b (and older versions, which have the same elements)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from limelight.errors import UserError, counted
+from limelight.formats.csv_table import scan_csv
+from limelight.formats.lines import scan_jsonl, scan_moses, scan_tsv
+from limelight.formats.opening import (
+    BOTH_SIDES,
+    COMPRESSIONS,
+    XLIFF,
+    holds_both_sides,
+    require_file,
+    require_there,
+    text_suffix,
+)
+from limelight.formats.po import scan_po
+from limelight.formats.segments import Code, LanguagePair, Parts, Segment, States, Variant, matches, pairs_of
+from limelight.formats.xliff import scan_qt, scan_xliff
+from limelight.formats.xml_units import Element, read_units
+from limelight.text.pair import BadLine, Pair
+
+_CODES = ("bpt", "ept", "ph", "it", "ut")
+"""Elements whose content is code, not text."""
+
+
+def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
+    """The translation units of a memory. The text in its source language comes first, unless that is `*all*`."""
+    own = ""
+    for unit in read_units(path, "tmx", ("header", "tu")):
+        if isinstance(unit, BadLine):
+            yield unit
+        elif unit.element.name == "header":
+            own = unit.element.get("srclang")
+        else:
+            yield _segment(unit.element, own, str(path))
+
+
+def _segment(unit: Element, own: str, file: str) -> Segment | BadLine:
+    variants = []
+    for variant in unit.elements("tuv"):
+        language = variant.language or variant.get("lang")
+        if not language:
+            return BadLine(file, variant.line, "a <tuv> without a language (xml:lang)")
+        text = variant.first("seg")
+        if text is not None:
+            variants.append(Variant(language, _parts(text)))
+    source = unit.get("srclang") or own
+    variants.sort(key=lambda each: not (source and matches(source, each.language)))  # stable
+    return Segment(unit.line, variants, unit.get("tuid"))
+
+
+def _parts(segment: Element) -> Parts:
+    """Text and codes. The content of codes is not text; that of highlighting (`hi`) is."""
+    parts: list[str | Code] = []
+    opened: dict[str, str] = {}  # the keys of <bpt> by their i
+    _collect(segment, parts, opened)
+    return parts
+
+
+def _collect(element: Element, parts: list[str | Code], opened: dict[str, str]) -> None:
+    for child in element.children:
+        if isinstance(child, str):
+            parts.append(child)
+        elif child.name in _CODES:
+            parts.append(_code(child, opened))
+        else:
+            _collect(child, parts, opened)
+
+
+def _code(element: Element, opened: dict[str, str]) -> Code:
+    """A code with its key: `x`, which is equal on both sides; else `i` for a pair, else the content."""
+    said, pair = element.get("x"), element.get("i")
+    if element.name == "bpt":
+        opened[pair] = f"bpt x{said}" if said else f"bpt i{pair}"
+        return Code(opened[pair], "open")
+    if element.name == "ept":
+        return Code(opened.get(pair, f"bpt i{pair}"), "close")
+    return Code(f"{element.name} x{said}" if said else f"{element.name} {element.text()}")
+
+
+OnBadLine = Callable[[BadLine], None]
+
+_COLUMNS: dict[str, Callable[..., Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
+"""Readers by suffix, for files with a source and a target."""
+
+_SEGMENTS: dict[str, Callable[..., Iterator[Segment | BadLine]]] = {
+    ".tmx": scan_tmx,
+    **dict.fromkeys(XLIFF, scan_xliff),
+    ".po": scan_po,
+    ".ts": scan_qt,
+    ".csv": scan_csv,
+}
+"""Readers by suffix, for files that name the languages of their texts."""
+
+FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv")
+"""Suffixes of files that may have columns beside the texts."""
+
+
+def read_pairs(
+    files: Sequence[str | Path],
+    source: str = "",
+    target: str = "",
+    *,
+    marks: bool = False,
+    states: States = "translated",
+    column: str = "",
+    on_bad_line: OnBadLine | None = None,
+    on_unused: OnBadLine | None = None,
+) -> Iterator[Pair]:
+    """Read pairs of parallel text, in the order of the files and without holding them in memory.
+
+    One file holds both sides (.tsv: source TAB target; .jsonl: objects with `source` and `target`; .tmx, .xlf, .xliff,
+    .po, .ts, .csv: segments in named languages); two files are read line by line. Each may be compressed (.gz, .xz,
+    .zst). A side may be empty: `clean` filters such pairs.
+
+    Args:
+        source, target: language codes for files of segments, such as `en`, which also matches `en-US`. If one is not
+            given, the file must have exactly two languages.
+        marks: inline codes that both sides of a segment have become placeholders (see `text/marking.py`), and the pair
+            is `marked`; otherwise codes are left out.
+        states: which segments are used, see `formats/segments.py`: `approved` only approved translations, `all`
+            also drafts. In files without states all pairs are used.
+        column: a further column, whose `cell` each pair has: its number in .tsv (from 3), its name in .csv, a key in
+            .jsonl. A line without it is a bad line.
+        on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both
+            keys, a faulty segment), which is skipped with its counterpart; if not given, the first one raises.
+        on_unused: called for each segment that is not used: not translated, not approved, or in other languages.
+
+    Raises:
+        UserError: immediately if a file is missing or of unknown format; while reading, at the first bad line, or at a
+            fault of the whole file: unequal numbers of lines, a damaged archive, a line of over 100 MB. Do not use the
+            pairs read before such a fault: the sides may be misaligned, and an archive's checksum is at its end.
+    """
+    paths = [Path(file) for file in files]
+    for path in paths:
+        (require_there if holds_both_sides(path) else require_file)(path)
+    if column and not (len(paths) == 1 and text_suffix(paths[0]) in FURTHER_COLUMNS):
+        raise UserError(
+            f"{' + '.join(map(str, paths))}: column {column!r}: only one file of {', '.join(FURTHER_COLUMNS)} has "
+            "further columns"
+        )
+    return _pairs(
+        _scan(paths, LanguagePair(source, target), marks=marks, states=states, column=column), on_bad_line, on_unused
+    )
+
+
+def names_languages(files: Sequence[str | Path]) -> bool:
+    """Whether the pairs read from these files depend on the `source` and `target` languages."""
+    return len(files) == 1 and text_suffix(files[0]) in _SEGMENTS
+
+
+def _scan(
+    files: list[Path], languages: LanguagePair, *, marks: bool, states: States, column: str
+) -> Iterator[Pair | BadLine]:
+    suffixes = [text_suffix(file) for file in files]
+    kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
+    if len(files) == 1:
+        further = (column,) * bool(column)
+        if suffixes[0] in _SEGMENTS:
+            segments = _SEGMENTS[suffixes[0]](files[0], *further)
+            return pairs_of(segments, str(files[0]), languages, marks=marks, states=states)
+        if suffixes[0] in _COLUMNS:
+            return _COLUMNS[suffixes[0]](files[0], *further)
+        raise UserError(
+            f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
+            f"not {suffixes[0] or 'without a suffix'}; give two files to read them line by line"
+        )
+    if len(files) == 2:
+        for file, suffix in zip(files, suffixes, strict=True):
+            if holds_both_sides(file):
+                raise UserError(f"{file}: a {suffix} file holds both sides: give it alone, not as one of two files")
+        return scan_moses(*files)
+    raise UserError(
+        f"{counted(len(files), 'file')} given; parallel text is one file ({kinds}) or two, read line by line"
+    )
+
+
+def _pairs(
+    scanned: Iterator[Pair | BadLine], on_bad_line: OnBadLine | None, on_unused: OnBadLine | None
+) -> Iterator[Pair]:
+    for item in scanned:
+        if isinstance(item, Pair):
+            yield item
+        elif item.unused:
+            if on_unused is not None:
+                on_unused(item)
+        elif on_bad_line is None or item.fatal:
+            raise UserError(str(item))
+        else:
+            on_bad_line(item)

@@ -1,0 +1,138 @@
+"""The registry of document formats: their encodings and parsers."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterable
+from pathlib import PurePath
+from typing import NamedTuple
+
+from limelight.errors import shown
+from limelight.formats.catalogs import json_units, yaml_units
+from limelight.formats.html import html_units
+from limelight.formats.markdown import markdown_units
+from limelight.formats.markup import check_xml
+from limelight.formats.opening import XLIFF
+from limelight.formats.plain import subtitle_units, text_units
+from limelight.formats.po_units import charset, po_units
+from limelight.formats.translator_xml import qt_units, tmx_units, xliff_units
+from limelight.formats.unit import FormatError, Splice, Unit, splice
+
+
+class Options(NamedTuple):
+    """What to translate in a file."""
+
+    source: str = ""
+    target: str = ""
+    everything: bool = False
+    """In files with both sides, also translate segments that already have a translation."""
+
+
+Parse = Callable[[str, Options], list[Unit]]
+
+FORMATS: dict[str, tuple[str, Parse]] = {
+    ".txt": ("text", lambda text, _: text_units(text)),
+    ".srt": ("text", lambda text, _: subtitle_units(text)),
+    ".vtt": ("text", lambda text, _: subtitle_units(text)),
+    ".po": ("po", lambda text, given: po_units(text, given.target, everything=given.everything)),
+    ".pot": ("po", lambda text, given: po_units(text, given.target, everything=given.everything)),
+    ".html": ("html", lambda text, given: html_units(text, given.target)),
+    ".htm": ("html", lambda text, given: html_units(text, given.target)),
+    ".xhtml": ("html", lambda text, given: html_units(text, given.target)),
+    ".md": ("text", lambda text, _: markdown_units(text)),
+    ".markdown": ("text", lambda text, _: markdown_units(text)),
+    ".json": ("text", lambda text, given: json_units(text, given.source, given.target)),
+    ".arb": ("text", lambda text, given: json_units(text, given.source, given.target)),
+    ".yaml": ("text", lambda text, given: yaml_units(text, given.source, given.target)),
+    ".yml": ("text", lambda text, given: yaml_units(text, given.source, given.target)),
+    **dict.fromkeys(XLIFF, ("xml", lambda text, given: xliff_units(text, given.target, everything=given.everything))),
+    ".tmx": ("xml", lambda text, given: tmx_units(text, given.source, given.target)),
+    ".ts": ("xml", lambda text, given: qt_units(text, given.target, everything=given.everything)),
+}
+"""By suffix: how to find the encoding, and the parser."""
+DOCX = ".docx"
+BOTH_SIDES = (".po", ".pot", *XLIFF, ".tmx", ".ts")
+"""Formats with source and translation, where a translation that is the same as its source is not written."""
+
+
+def suffix_of(name: str | PurePath) -> str:
+    """The suffix that determines the format of a file, in lower case."""
+    return PurePath(name).suffix.lower()
+
+
+def is_document(name: str | PurePath) -> bool:
+    """Whether a file with this name can be translated as a document."""
+    return suffix_of(name) in FORMATS or suffix_of(name) == DOCX
+
+
+class Decoded(NamedTuple):
+    """A file as text, and how to encode it again."""
+
+    text: str
+    encoding: str
+    mark: bytes = b""
+    """The byte order mark."""
+    charrefs: bool = False
+    """Whether characters that the encoding lacks can be written as `&#...;`."""
+
+    def encode(self, text: str) -> bytes:
+        """Raises `FormatError` for a character that the encoding does not have."""
+        try:
+            return self.mark + text.encode(self.encoding, "xmlcharrefreplace" if self.charrefs else "strict")
+        except UnicodeEncodeError as error:
+            raise FormatError(
+                f"the translation has {shown(text[error.start])!r}, which {self.encoding} cannot represent; convert "
+                "the file to UTF-8"
+            ) from None
+
+
+def find_units(text: str, suffix: str, options: Options) -> list[Unit]:
+    """The units of a file's text. Raises `FormatError` if the text is not in the format of `suffix`."""
+    return FORMATS[suffix][1](text, options)
+
+
+def decode_file(data: bytes, suffix: str) -> Decoded:
+    """Decode a file: UTF-8, UTF-16 with a byte order mark, or the encoding that the file declares.
+
+    Raises `FormatError` for bytes that are not valid in the encoding, and for XML that is refused.
+    """
+    kind = FORMATS[suffix][0] if suffix in FORMATS else "xml"
+    if kind == "xml":
+        check_xml(data)
+    for mark, name in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE,
+                       "utf-16-be")):  # fmt: skip
+        if data.startswith(mark):
+            return _decoded(data[len(mark) :], name, mark, charrefs=kind in ("xml", "html"))
+    named = ""
+    if kind == "po":
+        named = charset(data)
+    elif kind in ("xml", "html"):
+        head = data[:2000].decode("ascii", "replace")
+        found = re.search(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)", head) or (
+            re.search(r"<meta[^>]*charset\s*=\s*[\"']?([\w.-]+)", head, re.IGNORECASE) if kind == "html" else None
+        )
+        named = found[1] if found else ""
+    return _decoded(data, named or "utf-8", b"", charrefs=kind in ("xml", "html"))
+
+
+def _decoded(data: bytes, encoding: str, mark: bytes, *, charrefs: bool) -> Decoded:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"not valid {encoding.upper()} (byte 0x{data[error.start]:02x}); convert the file to UTF-8", line
+        ) from None
+    except LookupError:
+        raise FormatError(f"the encoding {shown(encoding, 40)!r} is not known; convert the file to UTF-8") from None
+    if "\0" in text:
+        raise FormatError("no text: it has zero bytes", text.count("\n", 0, text.index("\0")) + 1)
+    if text.encode(encoding, "replace") != data:
+        raise FormatError(f"the encoding {encoding} is not kept byte for byte; convert the file to UTF-8")
+    return Decoded(text, encoding, mark, charrefs)
+
+
+def written(text: str, splices: Iterable[Splice]) -> str:
+    """The text of a file with translations."""
+    return splice(text, splices)

@@ -1,0 +1,134 @@
+"""Plain text as documents: a file is one, or each of its lines is; the end of each file may be held out.
+
+Memory is bounded: a document is returned in parts. In a file that is one document, lines may have any length, as in
+corpora without line ends; a line that is a document itself may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from limelight.errors import UserError
+from limelight.formats.lines import scan_lines, scan_text
+from limelight.formats.opening import open_text, require_file
+from limelight.text.pair import BadLine
+
+OnBadLine = Callable[[BadLine], None]
+
+PART = 1 << 20
+"""Characters after which the lines read so far are returned as a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a document: whole lines with their ends, except where a document is a line or is divided, or a line is
+    too long. A part that continues a line begins with white space if there is any."""
+
+    text: str
+    ends: bool
+    """Whether this is the last part of its document."""
+    held_out: bool
+    is_line: bool
+    """Whether the document is a line; then `text` does not include its line end."""
+
+    @property
+    def characters(self) -> int:
+        """As in the file, line ends included."""
+        return len(self.text) + self.is_line
+
+    @property
+    def utf8_bytes(self) -> int:
+        """As in the file, line ends included."""
+        return len(self.text.encode("utf-8")) + self.is_line
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The contents of a text file, counted."""
+
+    documents: int
+    """Documents that are not blank."""
+    blank: int
+    """Documents of nothing but white space, which are left out."""
+    characters: int
+    """Characters of the documents that are not blank, line ends included."""
+
+
+def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = None) -> Extent:
+    """Count what `read_documents` will read.
+
+    Args:
+        by_line: whether each line is a document.
+        on_bad_line: called for each unreadable line, which is skipped; if not given, the first one raises.
+
+    Raises:
+        UserError: the file is missing or has a bad line; the message names file and line.
+    """
+    documents = blank = characters = 0
+    seen = False
+    for text in _read(Path(file), on_bad_line, by_line=by_line):
+        full = bool(text) and not text.isspace()
+        seen |= full
+        if by_line:
+            documents, blank = documents + full, blank + (not full)
+        if full or not by_line:
+            characters += len(text) + by_line
+    if by_line:
+        return Extent(documents, blank, characters)
+    return Extent(1, 0, characters) if seen else Extent(0, 1, 0)
+
+
+def read_documents(
+    file: str | Path, extent: Extent, *, by_line: bool, held_out: float = 0.0, on_bad_line: OnBadLine | None = None
+) -> Iterator[Part]:
+    """The documents of a file, part by part; blank ones are left out.
+
+    Args:
+        extent: the result of `measure` for the file.
+        held_out: the share of the characters, from the end, that is held out. A document that is a whole file is
+            divided at that character; a document that is a line is held out if it begins after it.
+        on_bad_line: as in `measure`.
+    """
+    cut = int(extent.characters * (1 - held_out))
+    place = 0
+    for part in _documents(Path(file), by_line, on_bad_line) if extent.documents else ():
+        room = cut - place
+        if by_line or not 0 < room < len(part.text):
+            yield Part(part.text, part.ends or place + len(part.text) == cut, room <= 0, by_line)
+        else:
+            yield Part(part.text[:room], True, False, by_line)
+            yield Part(part.text[room:], part.ends, True, by_line)
+        place += part.characters
+
+
+def _documents(file: Path, by_line: bool, on_bad_line: OnBadLine | None) -> Iterator[Part]:
+    texts = _read(file, on_bad_line, by_line=by_line)
+    if by_line:
+        for line in texts:
+            if line and not line.isspace():
+                yield Part(line, True, False, is_line=True)
+        return
+    held: list[str] = []
+    size = 0
+    for text in texts:
+        if size >= PART:  # tested only here, so that the last part is never empty
+            yield Part("".join(held), False, False, is_line=False)
+            held, size = [], 0
+        held.append(text)
+        size += len(text)
+    yield Part("".join(held), True, False, is_line=False)
+
+
+def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterator[str]:
+    """Lines without their ends, or, if the file is one document, all of its text."""
+    require_file(file)
+    with open_text(file) as stream:
+        for text in (scan_lines if by_line else scan_text)(stream, str(file)):
+            if isinstance(text, str):
+                yield text
+            elif on_bad_line is None or text.fatal:
+                raise UserError(str(text))
+            else:
+                on_bad_line(text)

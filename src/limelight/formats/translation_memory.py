@@ -1,0 +1,391 @@
+"""A translation memory: segments that were translated before, found again by their source text.
+
+The segments of a file are indexed once, in a SQLite database beside the file, so that a memory of a million segments
+takes no memory of the process. A segment is found exactly, or by the words that it shares with a text: full-text search
+gives candidates, and the Levenshtein distance of their words decides.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import shutil
+import sqlite3
+import tempfile
+import time
+import unicodedata
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import islice, pairwise
+from pathlib import Path
+from threading import Lock, Thread
+
+from limelight.errors import UserError
+from limelight.files import cause, fill_file, locked
+from limelight.formats.pairs import names_languages, read_pairs
+from limelight.text.languages import normal_code
+from limelight.text.pair import BadLine, Pair
+from limelight.text.words import words_and_signs, words_of
+
+FORMAT = "limelight memory 1"
+LEAST = 0.7
+"""Default minimum similarity of a match that is shown."""
+FUZZY = 0.5
+"""Minimum similarity of a match that a model gets (`augmentation.memory`), as Bulte and Tezcan (2019) found best."""
+COMMON = 300
+"""Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
+CANDIDATES = 100
+"""Maximum number of segments whose distance is computed for a text."""
+MAX_TOKENS = 200
+"""Distinct words and pairs of words of a text that are looked up."""
+_AT_ONCE = 10_000
+_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE segments (id INTEGER PRIMARY KEY, key BLOB, source TEXT, target TEXT, origin TEXT);
+CREATE VIRTUAL TABLE lookup USING fts5 (words, content='', detail=none, columnsize=0);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMatch:
+    """A segment of a translation memory that is like a text."""
+
+    source: str
+    target: str
+    similarity: float
+    """1 for the same text, except for white space; else the `similarity` of the sources, which is below 1."""
+    origin: str
+    """The file and line of the segment."""
+
+
+def similarity(one: str, other: str) -> float:
+    """1 - d / n, with the Levenshtein distance d in words and punctuation marks, without regard to case, and n those of
+    the longer text. Texts that differ only in case or white space have 0.99."""
+    if normalized(one) == normalized(other):
+        return 1.0
+    return _similarity(words_and_signs(one.casefold()), words_and_signs(other.casefold()))
+
+
+def _similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> float:
+    from rapidfuzz.distance import Levenshtein  # takes 35 ms, which translations without a memory should not wait for
+
+    return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
+
+
+def fuzzy_match(memory: TranslationMemory | SeveralMemories, text: str) -> MemoryMatch | None:
+    """The most similar segment with another source, of at least `FUZZY`."""
+    return next((match for match in memory.find(text, FUZZY, most=5) if match.similarity < 1), None)
+
+
+def normalized(text: str) -> str:
+    """The text as it is compared for an exact match: Unicode in NFC, single spaces, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+class TranslationMemory:
+    """The segments of a memory in one direction; `open_memory` makes it. May be used by several threads.
+
+    Attributes:
+        source, target: language codes; empty if unknown.
+    """
+
+    def __init__(self, index: Path, name: str = "") -> None:
+        """Open an index. Raises `UserError` for another file."""
+        self.index, self.name = index, name or str(index)
+        self._lock = Lock()
+        try:
+            self._database = sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+            about = dict(self._database.execute("SELECT name, value FROM about"))
+        except sqlite3.Error as error:
+            raise UserError(f"{index}: not the index of a translation memory ({error}); delete it") from None
+        if about.get("format") != FORMAT:
+            raise UserError(f"{index}: the index of a translation memory of another version; delete it")
+        self.source, self.target = about["source"], about["target"]
+        self._total = int(about["segments"])
+
+    def __len__(self) -> int:
+        """The number of segments."""
+        return self._total
+
+    def of(self, source: str, target: str) -> TranslationMemory | None:
+        """This memory, unless it is of another direction."""
+        named = ((self.source, normal_code(source)), (self.target, normal_code(target)))
+        return self if all(not own or not other or own == other for own, other in named) else None
+
+    def close(self) -> None:
+        """Close the index; the memory cannot be used afterwards."""
+        with self._lock:
+            self._database.close()
+
+    def exact(self, text: str) -> MemoryMatch | None:
+        """The last segment of the file with this source, or None. White space at the ends does not count."""
+        source = normalized(text)
+        rows = self._rows("SELECT source, target, origin FROM segments WHERE key = ? ORDER BY id DESC", _key(source))
+        found = ((own, target, origin) for own, target, origin in rows if normalized(own) == source)
+        own, target, origin = next(found, ("", "", ""))
+        return MemoryMatch(own, target, 1.0, origin) if target else None
+
+    def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
+        """The segments most similar to a text, at least `least` and at most `most`, best first; of equal ones the last
+        of the file first. A translation is given once.
+
+        Only segments that share one of the rarer words with the text are found; see `COMMON` and `CANDIDATES`.
+        """
+        words = words_and_signs(text.casefold())
+        exact, found = self.exact(text), dict[str, tuple[float, int, MemoryMatch]]()
+        if exact is not None:
+            found[exact.target] = (1.0, 0, exact)
+        for number, own, target, origin in self._segments(self._candidates(text)):
+            same = normalized(own) == normalized(text)
+            near = 1.0 if same else _similarity(words, words_and_signs(own.casefold()), least)
+            match = MemoryMatch(own, target, near, origin)
+            if near >= least and (target not in found or found[target][:2] < (near, number)):
+                found[target] = (near, number, match)
+        best = sorted(found.values(), key=lambda each: each[:2], reverse=True)
+        return [match for _, _, match in best[:most]]
+
+    def _candidates(self, text: str) -> list[int]:
+        """The segments that share most rare words with a text."""
+        tokens = list(_tokens(text))
+        weights = defaultdict[int, float](float)
+        for token in tokens[:MAX_TOKENS]:
+            having = self._having(token)
+            if len(having) <= COMMON:
+                for number in having:
+                    weights[number] += math.log(1 + self._total / len(having))
+        if not weights and tokens:  # only common words: segments with all of them
+            weights |= dict.fromkeys(self._having(" AND ".join(tokens)), 1.0)
+        return sorted(weights, key=lambda number: (weights[number], number), reverse=True)[:CANDIDATES]
+
+    def _having(self, query: str) -> list[int]:
+        """At most `COMMON` + 1 segments, the last ones of the file first."""
+        rows = self._rows(
+            f"SELECT rowid FROM lookup WHERE lookup MATCH ? ORDER BY rowid DESC LIMIT {COMMON + 1}",
+            query,
+        )
+        return [number for (number,) in rows]
+
+    def _segments(self, numbers: Sequence[int]) -> list[tuple[int, str, str, str]]:
+        places = ",".join("?" * len(numbers))
+        return self._rows(f"SELECT id, source, target, origin FROM segments WHERE id IN ({places})", *numbers)
+
+    def _rows(self, query: str, *values: object) -> list[tuple]:
+        with self._lock:
+            return self._database.execute(query, values).fetchall()
+
+
+def open_memory(
+    path: str | Path,
+    source: str = "",
+    target: str = "",
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> TranslationMemory:
+    """The memory of a file of pairs (`read_pairs`: TMX, TSV, XLIFF, PO and others) in the given languages.
+
+    Its index is `FILE.en-de.index` beside the file, or a temporary file if that cannot be written. It is made again if
+    the file has changed. `say` is told that an index is made, and of segments that cannot be read.
+
+    Raises `UserError` as `read_pairs` does, naming file and line, and for a file without pairs.
+    """
+    path, (source, target) = Path(path), (normal_code(source), normal_code(target))
+    read_pairs([path], source, target)  # raises for a missing file and an unknown format
+    place = path.with_name(f"{path.name}.{source}-{target}.index")
+
+    def build(partial: Path) -> None:
+        _build(partial, path, source, target, say)
+
+    try:
+        with locked(path):  # several engines of a service begin at the same time
+            if not _is_current(place, path):
+                fill_file(place, build)
+    except OSError as error:
+        say(f"{place}: cannot be written ({cause(error).lower()}): the index is temporary")
+        folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
+        build(folder / place.name)
+        memory = TranslationMemory(folder / place.name, str(path))
+        weakref.finalize(memory, shutil.rmtree, folder, ignore_errors=True)
+        return memory
+    return TranslationMemory(place, str(path))
+
+
+class JoinedMemory:
+    """Several memories of a caller, each with the name that its matches show; the first ones take precedence. What
+    `last` has comes after them."""
+
+    def __init__(self, named: Sequence[tuple[str, TranslationMemory]], last: WatchedMemory | None = None) -> None:
+        self._named, self._last = named, last
+
+    def of(self, source: str, target: str) -> SeveralMemories | None:
+        """Those of a direction; None if there are none."""
+        found = [(name, each) for name, each in self._named if each.of(source, target) is not None]
+        last = None if self._last is None else self._last.of(source, target)
+        return SeveralMemories([*found, *([("", last)] if last else [])]) if found or last else None
+
+
+class SeveralMemories:
+    """Memories of one direction."""
+
+    def __init__(self, named: Sequence[tuple[str, TranslationMemory]]) -> None:
+        self._named = named
+
+    def exact(self, text: str) -> MemoryMatch | None:
+        """See `TranslationMemory.exact`; of the first memory that has one."""
+        found = (_called(name, each, match) for name, each in self._named if (match := each.exact(text)) is not None)
+        return next(found, None)
+
+    def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
+        """See `TranslationMemory.find`; of equal ones those of the first memory first."""
+        every = [_called(name, each, match) for name, each in self._named for match in each.find(text, least, most)]
+        found: dict[str, MemoryMatch] = {}
+        for match in sorted(every, key=lambda match: -match.similarity):
+            found.setdefault(match.target, match)
+        return list(found.values())[:most]
+
+
+def _called(name: str, memory: TranslationMemory, match: MemoryMatch) -> MemoryMatch:
+    """With this name in place of the memory's file."""
+    return replace(match, origin=name + match.origin.removeprefix(memory.name)) if name else match
+
+
+class WatchedMemory:
+    """The memories of a file in several directions. A thread looks at the file, and indexes it again after it has
+    changed; look-ups never wait for it, and use the former segments meanwhile."""
+
+    def __init__(
+        self, path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None], seconds: float = 0.5
+    ) -> None:
+        """The directions of which the file has no pairs are left out. `seconds` are the time between two looks at the
+        file, and `say` is also told why a changed file is not used.
+
+        Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several
+        directions.
+        """
+        self._path, self._directions, self._say = Path(path), tuple(directions), say
+        self._state = _state(self._path) if self._path.is_file() else ""
+        self._memories = self._opened()
+        Thread(target=_watch, args=(weakref.ref(self), seconds), daemon=True).start()
+
+    def of(self, source: str, target: str) -> TranslationMemory | None:
+        """The memory of a direction; None if there is none."""
+        found = (memory.of(source, target) for memory in self._memories)
+        return next((memory for memory in found if memory is not None), None)
+
+    def look(self) -> None:
+        """Index the file again if it has changed. Called by one thread at a time."""
+        try:
+            state = _state(self._path)
+        except OSError:  # it is being replaced, or gone: what was read stays
+            return
+        if state == self._state:
+            return
+        self._state = state
+        try:
+            self._memories = self._opened()
+        except (UserError, OSError) as error:
+            self._say(f"{error}; the former segments are used")
+
+    def _opened(self) -> list[TranslationMemory]:
+        if not names_languages([self._path]) and len(self._directions) > 1:
+            raise UserError(f"{self._path}: its languages are not in the file, and the model has several; use TMX")
+        opened, errors = list[TranslationMemory](), list[UserError]()
+        for source, target in self._directions or [("", "")]:
+            try:
+                opened.append(open_memory(self._path, source, target, say=self._say))
+            except UserError as error:
+                errors.append(error)
+        if not opened:
+            raise errors[0]
+        return opened
+
+
+def _watch(watched: weakref.ref[WatchedMemory], seconds: float) -> None:
+    """Look at the file of a memory until nothing else has the memory."""
+    while True:
+        time.sleep(seconds)
+        memory = watched()
+        if memory is None:
+            return
+        memory.look()
+        del memory
+
+
+def _is_current(index: Path, path: Path) -> bool:
+    """Whether an index is that of the file as it is now."""
+    if not index.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            about = dict(database.execute("SELECT name, value FROM about"))
+    except sqlite3.Error:
+        return False
+    return about.get("format") == FORMAT and about.get("file") == _state(path)
+
+
+def _state(path: Path) -> str:
+    """What changes when a file does."""
+    state = path.stat()
+    return f"{state.st_size} bytes, {state.st_mtime_ns} ns"
+
+
+def _build(index: Path, path: Path, source: str, target: str, say: Callable[[str], None]) -> None:
+    """Index a file of pairs, in bounded memory."""
+    before, bad = _state(path), list[BadLine]()
+
+    def skip(line: BadLine) -> None:
+        bad.append(line) if len(bad) < 3 else None
+
+    say(f"{path}: its index is made, once")
+    pairs = read_pairs([path], source, target, on_bad_line=skip)
+    if not index_pairs(index, pairs, file=before, source=source, target=target):
+        reason = f" ({bad[0]})" if bad else ""
+        raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
+    for line in bad:
+        say(f"{line}; left out of the memory")
+
+
+def index_pairs(index: Path, pairs: Iterable[Pair], *, file: str = "", source: str = "", target: str = "") -> int:
+    """Write the index of a memory of these pairs; returns their number. `file` is the state of their file. Raises
+    `OSError` if it cannot be written, as on a full disk."""
+    index.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(index)) as database:
+            database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
+            total = _insert(database, pairs)
+            about = {"format": FORMAT, "file": file, "source": source, "target": target, "segments": str(total)}
+            database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+            database.execute("CREATE INDEX by_key ON segments (key)")
+            database.commit()
+    except sqlite3.OperationalError as error:
+        raise OSError(errno.ENOSPC, str(error), str(index)) from error
+    return total
+
+
+def _insert(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:
+    """Store pairs with text on both sides; returns their number."""
+    numbered = enumerate((pair for pair in pairs if pair.source.strip() and pair.target.strip()), start=1)
+    total = 0
+    while some := list(islice(numbered, _AT_ONCE)):
+        rows = [(number, _key(normalized(one.source)), one.source, one.target, one.place) for number, one in some]
+        database.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", rows)
+        words = [(number, " ".join(_tokens(pair.source))) for number, pair in some]
+        database.executemany("INSERT INTO lookup (rowid, words) VALUES (?, ?)", words)
+        total = some[-1][0]
+    return total
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """What a segment is found by: its words and its pairs of adjacent words. Each is hashed to letters and digits,
+    which the tokenizer of the database does not divide."""
+    words = words_of(text.casefold())
+    pairs = (f"{one} {other}" for one, other in pairwise(words))
+    for each in dict.fromkeys((*words, *pairs)):
+        yield blake2b(each.encode(), digest_size=6).hexdigest()
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=8).digest()

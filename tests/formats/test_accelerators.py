@@ -1,0 +1,75 @@
+"""Accelerators of menus."""
+
+import pytest
+
+from limelight.formats.po_units import Accelerator, with_accelerator, without_accelerator
+from tests.formats.helpers import texts, units_of
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("&File", ("File", "F")),
+        ("E&xit", ("Exit", "x")),
+        ("Save &as...", ("Save as...", "a")),
+        ("R&D", ("R&D", "")),
+        ("AT&T", ("AT&T", "")),
+        ("cats & dogs", ("cats & dogs", "")),
+        ("&amp; x", ("&amp; x", "")),
+        ("a?b=c&d=e", ("a?b=c&d=e", "")),
+        ("&One and &two", ("&One and &two", "")),
+    ],
+)
+def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
+    plain, letter = found
+    assert without_accelerator(text) == (plain, Accelerator("&" if letter else "", letter))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("_File", ("File", "F")),
+        ("Open _recent file...", ("Open recent file...", "r")),
+        ("Save _As", ("Save As", "A")),
+        ("E_xit", ("Exit", "x")),
+        ("Cu_t", ("Cut", "t")),
+        ("_name", ("_name", "")),
+        ("file_name", ("file_name", "")),
+        ("The file_name of it", ("The file_name of it", "")),
+        ("MAX_SIZE", ("MAX_SIZE", "")),
+        ("_One and _two", ("_One and _two", "")),
+        ("size_t", ("size_t", "")),
+        ("_", ("_", "")),
+        ('_("File")', ('_("File")', "")),
+    ],
+)
+def test_what_an_accelerator_of_gtk_is(text: str, found: tuple[str, str]) -> None:
+    plain, letter = found
+    assert without_accelerator(text) == (plain, Accelerator("_" if letter else "", letter))
+
+
+@pytest.mark.parametrize(
+    ("text", "letter", "written"),
+    [
+        ("Datei", "F", "&Datei"),
+        ("Beenden", "e", "B&eenden"),
+        ("Speichern als", "a", "Speichern &als"),
+        ("{a} öffnen", "a", "{a} &öffnen"),
+        ("Datei", "", "Datei"),
+        ("5", "x", "5&"),
+    ],
+)
+def test_where_it_is_put(text: str, letter: str, written: str) -> None:
+    accelerator = Accelerator("&" if letter else "", letter)
+    assert with_accelerator(text, accelerator) == written
+    assert with_accelerator(text, accelerator._replace(sign="_" if letter else "")) == written.replace("&", "_")
+
+
+def test_a_catalog_keeps_its_accelerators() -> None:
+    text = 'msgid "&Open the file"\nmsgstr ""\n'
+    assert texts(text, ".po") == ["Open the file"]
+    (unit,) = units_of(text, ".po")
+    assert any('msgstr "Datei &offen"' in each.text for each in unit.write("Datei offen"))
+    (unit,) = units_of(text.replace("&", "_"), ".po")
+    assert unit.text == "Open the file"
+    assert any('msgstr "Datei _offen"' in each.text for each in unit.write("Datei offen"))

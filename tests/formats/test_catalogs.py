@@ -1,0 +1,91 @@
+"""JSON and YAML: strings are values, and are written in the style they had."""
+
+import json
+
+import pytest
+import yaml
+
+from limelight.formats.unit import FormatError
+from tests.formats.helpers import texts, translated, units_of
+
+
+def test_strings_of_json_and_their_layout() -> None:
+    text = '{\n  "a" : "My {{name}} \\"house\\"", "n": 1.0,\n\t"list": ["I am.", "btn_open", "x1", ""], "t": true\n}\n'
+    assert texts(text, ".json") == ['My {{name}} "house"', "I am."]
+    new = translated(text, ".json")
+    assert new == text.replace('My {{name}} \\"house', 'MY {{NAME}} \\"HOUSE').replace("I am.", "I AM.")
+
+
+def test_other_letters_are_escaped_where_the_file_does() -> None:
+    assert translated('{"a": "\\u00e4 b"}', ".json") == '{"a": "\\u00c4 B"}'
+    assert translated('{"a": "ä b"}', ".json") == '{"a": "Ä B"}'
+
+
+def test_messages_of_chrome_and_flutter() -> None:
+    text = '{"name": {"message": "my app", "description": "no text", "placeholders": {"x": {"content": "no no"}}}}'
+    assert texts(text, ".json") == ["my app"]
+    assert texts('{"hello": "hello there", "@hello": {"description": "no text"}}', ".arb") == ["hello there"]
+
+
+def test_the_language_at_the_top_is_renamed() -> None:
+    assert translated('{"en": {"a": "a b"}}', ".json") == '{"de": {"a": "A B"}}'
+    assert translated("en:\n  a: a b\n", ".yml") == "de:\n  a: A B\n"
+    assert translated("title: a b\n", ".yml") == "title: A B\n"
+
+
+YAML = """# comment
+en:
+  plain: The old house   # comment
+  single: 'It''s raining'
+  double: "He said: \\"no\\""
+  literal: |
+    The first line.
+    The second line.
+  folded: >-
+    It goes
+    on here.
+  "off": yes
+  number: 5
+  anchor: &a same text
+  alias: *a
+  list: [one two, three four]
+"""
+
+
+def test_styles_of_yaml() -> None:
+    assert len(texts(YAML, ".yaml")) == 8
+    new = translated(YAML, ".yaml")
+    assert "\n  plain: THE OLD HOUSE   # comment\n  single: 'IT''S RAINING'\n" in new
+    assert "\n  literal: |\n    THE FIRST LINE.\n    THE SECOND LINE.\n  folded: >-\n" in new
+    assert "anchor: &a SAME TEXT\n  alias: *a\n  list: [ONE TWO, THREE FOUR]\n" in new
+    before, after = yaml.safe_load(YAML)["en"], yaml.safe_load(new)["de"]
+    for key, value in before.items():
+        if isinstance(value, str):
+            assert after[key].upper() == value.upper()
+
+
+@pytest.mark.parametrize("text", ["a: b", "- no", "x # y", "'q'", "yes", "{a}", "key: [b", "%d x", "@a", "a\nb", " x "])
+def test_a_plain_value_is_quoted_where_it_must_be(text: str) -> None:
+    (unit,) = units_of("key: old text\n", ".yaml")
+    (change,) = unit.write(text)
+    assert yaml.safe_load(f"key: {change.text}\n") == {"key": text}
+
+
+@pytest.mark.parametrize("text", ['{"a": }', '{"a" "b"}', "[1,]", '{"a": "b', "", "[" * 1000, '"\\q"', "nope"])
+def test_no_json(text: str) -> None:
+    with pytest.raises(FormatError):
+        units_of(text, ".json")
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b: c", "\t- x", "a: *none", "[" * 1000, "a: &a [*a]\nb: !!python/object:x y\n: ["]
+)
+def test_no_yaml(text: str) -> None:
+    with pytest.raises(FormatError):
+        units_of(text, ".yaml")
+
+
+def test_json_stays_json(seed: int) -> None:
+    text = json.dumps({"a": ["x y", {"b": 'q "r" \\ s', "c": [[], {}, None, -1.5e3]}], "ü": "é è"}, indent=3)
+    assert json.loads(translated(text, ".json")) == json.loads(text.replace("x y", "X Y").replace('q \\"r\\" \\\\ s',
+           'Q \\"R\\" \\\\ S').replace("\\u00e9 \\u00e8", "\\u00c9 \\u00c8"))  # fmt: skip

@@ -1,0 +1,85 @@
+"""Inline codes: what both sides have is the same placeholder, and nothing else is left of them."""
+
+import random
+
+import pytest
+
+from limelight.formats.segments import Code, Parts, marked_sides, plain_text
+from limelight.text.marking import MARK, MAX_PLACEHOLDERS, placeholder, show_marks, without_marks
+
+BOLD, END = Code("g 1", "open"), Code("g 1", "close")
+BREAK = Code("x 2")
+
+
+def shown(source: Parts, target: Parts) -> tuple[str, str]:
+    left, right, marked = marked_sides(source, target)
+    assert marked == bool(MARK.search(left + right))
+    return show_marks(left), show_marks(right)
+
+
+def test_the_same_code_has_the_same_number_in_the_order_of_the_source() -> None:
+    assert shown(["Press ", BOLD, "Start", END, BREAK], [BREAK, "Drücke ", BOLD, "Start", END]) == (
+        "Press <ph0>Start<ph1><ph2>",
+        "<ph2>Drücke <ph0>Start<ph1>",
+    )
+
+
+def test_repeated_codes_are_matched_in_their_order() -> None:
+    assert shown([BREAK, "a", BREAK, "b"], [BREAK, "c", BREAK, "d", BREAK]) == ("<ph0>a<ph1>b", "<ph0>c<ph1>d")
+
+
+def test_codes_of_one_side_are_dropped() -> None:
+    assert shown(["a ", BREAK, " b"], ["c ", Code("x 3"), " d"]) == ("a  b", "c  d")
+    assert marked_sides(["a", BREAK], ["b"]) == ("a", "b", False)
+
+
+@pytest.mark.parametrize("lost", [BOLD, END])
+def test_half_a_pair_of_tags_takes_the_other_half_along(lost: Code) -> None:
+    target = [part for part in (BOLD, "y", END) if part != lost]
+    assert shown([BOLD, "x", END, BREAK], [*target, BREAK]) == ("x<ph0>", "y<ph0>")
+
+
+def test_a_half_whose_partner_is_in_neither_text_is_kept() -> None:
+    assert shown([BOLD, "x"], [BOLD, "y"]) == ("<ph0>x", "<ph0>y")
+
+
+def test_a_dropped_code_between_words_leaves_a_space_but_a_tag_does_not() -> None:
+    assert plain_text(["one", BREAK, "two"]) == "one two"
+    assert plain_text(["un", BOLD, "believ", END, "able"]) == "unbelievable"
+    assert plain_text(["one", BREAK, BREAK, "."]) == "one."
+
+
+def test_line_ends_become_spaces_and_others_stay() -> None:
+    assert plain_text(["\n  one,\n\ttwo  three\u00a0", BREAK, "\u00a0four \n"]) == "one, two  three\u00a0\u00a0four"
+
+
+def test_characters_of_the_text_are_not_taken_for_marks() -> None:
+    own = placeholder(3)
+    assert marked_sides([f"a{own}", BREAK], ["b", BREAK]) == (f"a{own}", "b", False)
+    assert marked_sides(["a", BREAK], ["b", BREAK, own]) == ("a", f"b{own}", False)
+
+
+def test_more_codes_than_placeholders_are_dropped_together() -> None:
+    many: list[str | Code] = [Code(f"x {number}") for number in range(MAX_PLACEHOLDERS + 1)]
+    assert marked_sides(["a", *many], ["b", *many]) == ("a", "b", False)
+    assert shown(["a", *many[1:]], ["b", *many[1:]])[0].endswith(f"<ph{MAX_PLACEHOLDERS - 1}>")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_marks_are_a_numbering_of_what_is_shared_and_text_survives(seed: int) -> None:
+    draw = random.Random(seed)
+    print(f"seed {seed}")
+
+    def side() -> list[str | Code]:
+        codes = [Code(f"x {draw.randrange(4)}", draw.choice(("alone", "open", "close"))) for _ in range(6)]
+        return [part for code in codes for part in (draw.choice(("a ", " b", "c")), code)]
+
+    source, target = side(), side()
+    left, right, marked = marked_sides(source, target)
+    numbers = MARK.findall(left)
+    assert numbers == [placeholder(number) for number in range(len(numbers))]
+    assert sorted(MARK.findall(right)) == numbers
+    assert marked == bool(numbers)
+    for text, parts in ((left, source), (right, target)):
+        letters = "".join(part for part in parts if isinstance(part, str)).replace(" ", "")
+        assert without_marks(text).replace(" ", "") == letters

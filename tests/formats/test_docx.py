@@ -1,0 +1,66 @@
+"""Paragraphs of WordprocessingML: runs, formats, and all else as codes."""
+
+import pytest
+
+from limelight.formats.docx import docx_units
+from limelight.formats.unit import CODES, splice
+from tests.formats.helpers import upper
+
+B = "<w:rPr><w:b/></w:rPr>"
+
+
+def run(text: str, style: str = "") -> str:
+    return f'<w:r>{style}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def paragraph(*runs: str) -> str:
+    return f'<w:p w:rsidR="1"><w:pPr><w:jc/></w:pPr>{"".join(runs)}</w:p>'
+
+
+def shown(text: str) -> list[str]:
+    return [CODES.sub("|", unit.text) for unit in docx_units(f"<w:document>{text}</w:document>")]
+
+
+def translated(text: str) -> str:
+    whole = f"<w:document>{text}</w:document>"
+    new = splice(whole, [each for unit in docx_units(whole) for each in unit.write(upper(unit.text))])
+    return new.removeprefix("<w:document>").removesuffix("</w:document>")
+
+
+@pytest.mark.parametrize(
+    ("runs", "text", "new"),
+    [
+        ([run("a &amp; "), run("b")], "a & b", [run("A &amp; B")]),
+        ([run("a b "), run("c", B), run(" d e")], "a b |c| d e", [run("A B "), run("C", B), run(" D E")]),
+        ([run("a b", B)], "a b", [run("A B", B)]),
+        ([run("a "), run("b", '<w:rPr><w:lang w:val="en"/></w:rPr>'), '<w:proofErr w:type="x"/>', run(" c")],
+         "a b c", [run("A B C")]),
+        ([run("a "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" b")], "a | b",
+         [run("A "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" B")]),
+        ([run("a "), '<w:hyperlink r:id="1">', run("b", B), "</w:hyperlink>", run(" cc")], "a ||b|| cc",
+         [run("A "), '<w:hyperlink r:id="1">', run("B", B), "</w:hyperlink>", run(" CC")]),
+        ([run("a "), f"<w:del>{run('no')}</w:del>", run(" b")], "a | b",
+         [run("A "), f"<w:del>{run('no')}</w:del>", run(" B")]),
+    ],
+)  # fmt: skip
+def test_runs(runs: list[str], text: str, new: list[str]) -> None:
+    assert shown(paragraph(*runs)) == [text]
+    assert translated(paragraph(*runs)) == paragraph(*new)
+
+
+def test_a_run_with_tabs_and_breaks() -> None:
+    given = "<w:r><w:rPr><w:b/></w:rPr><w:t>a b</w:t><w:tab/><w:t>c</w:t></w:r>"
+    assert shown(paragraph(given)) == ["a b|c"]
+    assert translated(paragraph(given)) == paragraph(run("A B", B), f"<w:r>{B}<w:tab/></w:r>", run("C", B))
+
+
+def test_paragraphs_in_paragraphs_and_fallback_copies() -> None:
+    inner = f"<mc:Choice><w:txbxContent>{paragraph(run('in it'))}</w:txbxContent></mc:Choice>"
+    copy = f"<mc:Fallback>{paragraph(run('in it'))}</mc:Fallback>"
+    outer = paragraph(run("out "), f"<w:r><mc:AlternateContent>{inner}{copy}</mc:AlternateContent></w:r>")
+    assert shown(outer) == ["in it", "out |"]
+    assert translated(outer) == outer.replace("in it", "IN IT", 1).replace("out ", "OUT ")
+
+
+def test_nothing_to_translate() -> None:
+    assert shown("<w:p/>" + paragraph() + paragraph(run("5")) + paragraph("<w:r><w:tab/></w:r>")) == []

@@ -1,0 +1,105 @@
+"""Files that are no text are named as what they are, by their names and by their bytes."""
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.formats import read_lines, read_pairs
+from limelight.formats.opening import _BY_SUFFIX, _WAYS_OUT, BOTH_SIDES, open_text, refuse_to_translate
+
+
+def zipped(*names: str, mimetype: str = "") -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        if mimetype:
+            archive.writestr("mimetype", mimetype)
+        for name in names:
+            archive.writestr(name, "<x/>")
+    return content.getvalue()
+
+
+TMX = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
+CONTENTS = {
+    "an Excel table (XLSX)": zipped("[Content_Types].xml", "xl/workbook.xml"),
+    "a Word document (DOCX)": zipped("[Content_Types].xml", "word/document.xml"),
+    "a presentation (PPTX)": zipped("ppt/slides/slide1.xml"),
+    "an OpenDocument text (ODT)": zipped("content.xml", mimetype="application/vnd.oasis.opendocument.text"),
+    "an OpenDocument table (ODS)": zipped(mimetype="application/vnd.oasis.opendocument.spreadsheet"),
+    "a ZIP archive": zipped("train.en", "train.de"),
+    "an old Office file (DOC, XLS or PPT)": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500),
+    "a PDF document": b"%PDF-1.7\n",
+    "an RTF document": b"{\\rtf1\\ansi A dog.}",
+    "a translation memory (TMX)": TMX.encode(),
+    "a translation file (XLIFF)": b'\xef\xbb\xbf<?xml version="1.0"?>\n<xliff version="1.2">',
+    "a Qt translation file (TS)": b'<!DOCTYPE TS>\n<TS version="2.1" language="de_DE">',
+}
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_bytes_tell_what_a_file_is_whatever_its_name(kind: str, tmp_path: Path) -> None:
+    for name in ("text.txt", "text.tsv"):
+        path = tmp_path / name
+        path.write_bytes(CONTENTS[kind])
+        with pytest.raises(UserError) as told:
+            open_text(path)
+        assert str(told.value) == f"{path}: is {kind}, which is not read as text; {_WAYS_OUT[kind]}"
+        with pytest.raises(UserError):
+            list(read_lines(path))
+
+
+@pytest.mark.parametrize("suffix", _BY_SUFFIX)
+def test_a_name_is_told_at_once(suffix: str, tmp_path: Path) -> None:
+    for name in (f"memory{suffix}", f"memory{suffix.upper()}", f"memory{suffix}.gz"):
+        path = tmp_path / name
+        path.write_bytes(b"")
+        kind = _BY_SUFFIX[suffix]
+        for read in (read_lines, lambda file: read_pairs([file, file])):
+            if suffix in BOTH_SIDES and read is not read_lines:
+                continue
+            with pytest.raises(UserError) as told:
+                read(path)
+            assert str(told.value) == f"{path}: is {kind}, which is not read as text; {_WAYS_OUT[kind]}"
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])
+def test_tmx_is_often_utf16_and_may_be_compressed(coding: str, tmp_path: Path) -> None:
+    mark = b"" if coding == "utf-16" else "\ufeff".encode(coding)
+    (tmp_path / "memory.gz").write_bytes(gzip.compress(mark + TMX.encode(coding)))
+    with pytest.raises(UserError, match=r"memory\.gz: is a translation memory \(TMX\)"):
+        open_text(tmp_path / "memory.gz")
+
+
+@pytest.mark.parametrize("line", ["<html> tags stand in text", "PKs and %PDF- are words", "A <tmx> begins so."])
+def test_text_that_speaks_of_such_files_is_text(line: str, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(f"{line}\n", encoding="utf-8")
+    assert list(read_lines(tmp_path / "text.txt")) == [line]
+
+
+def test_a_damaged_zip_is_a_zip(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(CONTENTS["a Word document (DOCX)"][:60])
+    with pytest.raises(UserError, match="is a ZIP archive, which is not read as text; unpack it first"):
+        open_text(tmp_path / "text")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.csv", "is a CSV table, which is not translated as it is; save the column to translate as plain text"),
+        ("a.xlsx", "save the column to translate as plain text, a line for each row"),
+        ("a.pdf", "save it as a Word document (.docx), whose layout is kept, or as plain text"),
+    ],
+)
+def test_who_wants_to_translate_is_told_how(name: str, remedy: str) -> None:
+    with pytest.raises(UserError) as told:
+        refuse_to_translate(Path(name))
+    assert remedy in str(told.value)
+    assert "train" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.docx", "a.po", "a.sdlxliff", "a", "a.de.gz"])
+def test_what_is_translated_is_not_refused(name: str) -> None:
+    refuse_to_translate(Path(name))

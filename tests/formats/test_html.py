@@ -1,0 +1,82 @@
+"""HTML: blocks, inline tags, attributes, and what is not translated."""
+
+import random
+
+import pytest
+
+from limelight.formats.unit import splice
+from tests.formats.helpers import texts, translated, units_of
+
+
+def test_blocks_are_units_and_inline_tags_are_codes() -> None:
+    text = "<ul><li>One <b>big</b> dog<li>Two<br>\n  dogs</ul>tail"
+    assert [" ".join(each.split()) for each in texts(text, ".html")] == ["One |big| dog", "Two| dogs", "tail"]
+    assert translated(text, ".html").startswith("<ul><li>ONE <b>BIG</b> DOG<li>TWO<br>")
+
+
+def test_what_is_code_stays() -> None:
+    text = (
+        "<script>var a = '<p>no</p>';</script><style>p {}</style><pre>no</pre><p translate=no>no <b>no</b></p>"
+        "<p class='x notranslate'>no</p><!-- no --><p>yes <code>no</code></p>"
+    )
+    assert texts(text, ".html") == ["yes |"]
+    assert translated(text, ".html") == text.replace("yes", "YES")
+
+
+def test_attributes_that_people_read() -> None:
+    text = (
+        '<html lang="en"><meta name="description" content="a page"><meta name="x" content="no">'
+        '<p title=\'tip "a"\'>see <img alt="a dog" src="no.png"> <a href="no" title="go">here</a></p>'
+        '<input type="submit" value="send"><input value="no">'
+    )
+    assert set(texts(text, ".html")) == {"a page", 'tip "a"', "a dog", "go", "see | |here|", "send"}
+    new = translated(text, ".html")
+    assert '<html lang="de"><meta name="description" content="A PAGE">' in new
+    assert '<p title=\'TIP "A"\'>SEE <img alt="A DOG" src="no.png">' in new
+    assert '<a href="no" title="GO">HERE</a>' in new
+
+
+def test_entities_are_characters_for_the_model_and_text_is_escaped() -> None:
+    text = "<p>fish &amp; chips &lt;now&gt; caf&eacute;&nbsp;x &copy; a & b</p>"
+    assert texts(text, ".html") == ["fish & chips <now> café|x © a & b"]
+    assert translated(text, ".html") == "<p>FISH &amp; CHIPS &lt;NOW&gt; CAFÉ&nbsp;X &copy; A & B</p>"
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "written"),
+    [
+        ("<p>a > b &gt; c &gt; d</p>", "A > B > C > D", "<p>A > B &gt; C &gt; D</p>"),
+        ("<p>a &gt; b</p>", "A > B > C", "<p>A &gt; B &gt; C</p>"),
+        ("<p>caf&eacute; &#8364; &ldquo;x&rdquo;</p>", "é € “x” ü", "<p>&eacute; &#8364; &ldquo;x&rdquo; ü</p>"),
+        ("<p>a & b &amp; c</p>", "a&b & c", "<p>a&amp;b &amp; c</p>"),
+        ("<p title='a'>5</p>", 'Tom\'s "x" & y', "<p title='Tom&#39;s \"x\" &amp; y'>5</p>"),
+        ("<p title=a>5</p>", "b c", '<p title="b c">5</p>'),
+        ('<p title="a &eacute;">5</p>', "é >", '<p title="&eacute; &gt;">5</p>'),
+    ],
+)
+def test_entities_stay_as_they_are_written(text: str, new: str, written: str) -> None:
+    (unit,) = units_of(text, ".html")
+    assert splice(text, unit.write(new)) == written
+
+
+def test_a_line_break_and_white_space_are_codes_that_divide_words() -> None:
+    (unit,) = units_of("<p>10&nbsp;km<br>and&#160;&nbsp;on</p>", ".html")
+    assert [(code.raw, code.role) for code in unit.codes] == [
+        ("&nbsp;", "space"), ("<br>", "break"), ("&#160;&nbsp;", "space"),
+    ]  # fmt: skip
+
+
+def test_white_space_is_one_space_but_at_the_ends() -> None:
+    assert texts("<p>\n  a\n   b\t<i> c </i></p>", ".html") == ["\n  a b\t| c |"]
+
+
+def test_any_sequence_of_tags_is_read(seed: int) -> None:
+    draw = random.Random(seed)
+    pieces = ["<p>", "</p>", "<b>", "</b>", "<script>", "</script>", "<!--", "-->", "<", ">", "a b", "&amp;", "&", '"',
+              "<img alt='x y'>", "<a title=\"t\">", "<pre>", "</pre>", "<![CDATA[", "<?", "<!DOCTYPE html>",
+              "\n"]  # fmt: skip
+    for _ in range(200):
+        text = "".join(draw.choices(pieces, k=draw.randint(1, 20)))
+        for unit in units_of(text, ".html"):
+            list(unit.write(unit.text))
+        translated(text, ".html")

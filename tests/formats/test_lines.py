@@ -1,0 +1,299 @@
+"""Lines: one item for each, ended by \\n alone, bad ones named, memory bounded."""
+
+import codecs
+import gzip
+import io
+import lzma
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.formats import lines as module
+from limelight.formats import read_lines, read_stream
+from limelight.formats.lines import MAX_LINE_BYTES, scan_lines, scan_text
+from limelight.formats.opening import open_text
+from limelight.text import BadLine
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def scan(content: bytes) -> list[str | BadLine]:
+    return list(scan_lines(io.BytesIO(content), "f"))
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"a", ["a"]),
+        (b"a\n", ["a"]),
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"a\r\nb\r\r\n\r\n", ["a", "b\r", ""]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\nc\xef\xbb\xbfd\n", ["a", "b", "c\ufeffd"]),
+        ("a\u2028b\u0085c\vd\fe\x1cf\n".encode(), ["a\u2028b\u0085c\vd\fe\x1cf"]),
+    ],
+)
+def test_a_line_ends_at_newline_only(content: bytes, lines: list[str]) -> None:
+    assert scan(content) == lines
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n\0", codec="utf-8"))))
+def test_what_is_written_is_read(lines: list[str]) -> None:
+    content = "".join(line + "\n" for line in lines).encode()
+    assert scan(content) == [line.removesuffix("\r").removeprefix("\ufeff") for line in lines]
+
+
+@given(st.binary())
+def test_any_bytes_give_one_item_for_each_line(content: bytes) -> None:
+    items = scan(content)
+    assert len(items) == content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+    for number, item in enumerate(items, start=1):
+        assert isinstance(item, str) or (item.line, item.file, item.fatal) == (number, "f", False)
+
+
+def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
+    first, bad, last = scan(b"good\n\xc3\xa4b\xffc\nlast\n")
+    assert (first, last) == ("good", "last")
+    assert str(bad) == "f:2: not valid UTF-8 (byte 0xff at byte 4 of the line); convert the file to UTF-8"
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"\xc0\x80", b"\xc1\xa1", b"\xe0\x80\xaf", b"\xed\xa0\xbd\xed\xb8\x80", b"\xf4\x90\x80\x80"]
+)
+def test_what_only_resembles_utf8_is_refused(damaged: bytes) -> None:
+    """Overlong forms, surrogates one by one, characters beyond the last."""
+    first, bad, last = scan(b"a\nb" + damaged + b"\nc\n")
+    assert (first, last) == ("a", "c")
+    assert str(bad).startswith(f"f:2: not valid UTF-8 (byte 0x{damaged[0]:02x} at byte 2 of the line)")
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_recognized(encoding: str, mark: str) -> None:
+    bad = scan(f"{mark}A man walks.\nNo text, in every line.\r\nA dog.".encode(encoding))
+    assert len(bad) == 3
+    for number, line in enumerate(bad):
+        assert isinstance(line, BadLine)
+        if mark and number == 0:
+            assert line.kind == "not valid UTF-8"
+        else:
+            assert line.kind == "the line holds a NUL character"
+        command = "iconv -f UTF-16 -t UTF-8 FILE > NEW"
+        assert line.reason.endswith(f"; the file looks like UTF-16; convert it to UTF-8: {command}")
+
+
+@pytest.mark.parametrize(
+    ("content", "likeness"),
+    [
+        (
+            codecs.BOM_UTF32_LE + "hello".encode("utf-32-le"),
+            "UTF-32; convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
+        ),
+        (
+            codecs.BOM_UTF32_BE + "hello".encode("utf-32-be"),
+            "UTF-32; convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
+        ),
+        (gzip.compress(b"hello", mtime=0), "a gzip archive; end its name in .gz"),
+        (lzma.compress(b"hello"), "an xz archive; end its name in .xz"),
+        (zstandard.ZstdCompressor().compress(b"hello"), "a Zstandard archive; end its name in .zst"),
+    ],
+)
+def test_what_else_a_file_may_be_is_recognized(content: bytes, likeness: str) -> None:
+    bad = scan(content)[0]
+    assert isinstance(bad, BadLine)
+    assert bad.reason.endswith(f"; the file looks like {likeness}")
+
+
+def test_nul_is_no_text() -> None:
+    for few in (b"a\0b\n", b"\0\n", b"\0" * 40 + b"\n", b"long enough for\0 a \0sent\0ence\0.\n"):
+        assert str(scan(few)[0]) == "f:1: the line holds a NUL character; is this file text?"
+
+
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_the_longest_line_is_read_and_a_longer_one_is_not(ending: bytes) -> None:
+    longest = b"x" * MAX_LINE_BYTES
+    assert scan(b"a\n" + longest + ending) == ["a", longest.decode()]
+    first, bad, *rest = scan(b"a\n" + longest + b"x" + ending + (b"b\n" if ending else b""))
+    assert first == "a"
+    assert str(bad) == "f:2: the line is longer than 1,000,000 bytes; is this file text, one sentence a line?"
+    assert rest == (["b"] if ending else [])
+
+
+class Endless(io.RawIOBase):
+    """40 MB without a line end, then a line."""
+
+    def __init__(self) -> None:
+        self.left = 40_000_000
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        content = b"x" * min(self.left, len(buffer)) if self.left else b"\nend\n"
+        self.left -= min(self.left, len(content))
+        if content.endswith(b"end\n"):
+            self.readinto = lambda _: 0  # type: ignore[assignment]
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def test_a_line_without_end_does_not_fill_the_memory() -> None:
+    tracemalloc.start()
+    try:
+        bad, end = scan_lines(io.BufferedReader(Endless()), "f")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(bad, BadLine)
+    assert end == "end"
+    assert peak < 8_000_000
+
+
+def test_a_line_that_goes_on_and_on_ends_the_reading() -> None:
+    stream = Endless()
+    stream.left = 1 << 40
+    first, *more = scan_lines(io.BufferedReader(stream), "f")
+    assert (str(first), more) == (
+        "f:1: no line end within 100,000,000 bytes; is this file text, with line ends of \\n?",
+        [],
+    )
+    assert isinstance(first, BadLine)
+    assert first.fatal
+    assert (1 << 40) - stream.left < 102_000_000
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: Path) -> None:
+    lines = [f"line {number} {number * 7919 % 104729}" for number in range(20_000)]
+    whole = COMPRESS[suffix]("\n".join(lines).encode())
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    good: list[str] = []
+    with pytest.raises(UserError, match="the file is damaged or cut off here") as raised:
+        good.extend(map(str, read_lines(path)))
+    assert good == lines[: len(good)]
+    assert len(good) < len(lines)
+    assert str(raised.value).startswith(f"{path}:{len(good) + 1}: ")
+
+
+def test_a_damaged_archive_ends_with_its_bad_line(tmp_path: Path) -> None:
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n")[:-4])
+    with open_text(path) as stream:
+        *_, last = scan_lines(stream, "f")
+    assert isinstance(last, BadLine)
+    assert last.fatal
+    assert last.reason == (
+        "the file is damaged or cut off here (the archive has no end), so no line of it is sure; fetch it again"
+    )
+
+
+def test_read_lines_reads_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "text.xz"
+    path.write_bytes(lzma.compress("ä\nb\n".encode()))
+    assert list(read_lines(path)) == ["ä", "b"]
+    assert list(read_lines(str(path))) == ["ä", "b"]
+
+
+def test_read_lines_looks_for_the_file_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no such file"):
+        read_lines(tmp_path / "nowhere")
+
+
+def test_read_stream_names_the_stream_and_leaves_it_open() -> None:
+    stream = io.BytesIO(b"good\n\xff\n")
+    lines = read_stream(stream, "standard input")
+    assert next(lines) == "good"
+    with pytest.raises(UserError, match=r"^standard input:2: not valid UTF-8"):
+        next(lines)
+    assert not stream.closed
+
+
+# --- a text whose lines may be of any length ---
+
+
+def scan_all(content: bytes, most: int) -> list[str | BadLine]:
+    """The pieces of a text, where a line is long from `most` bytes on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_LINE_BYTES", most)
+        return list(scan_text(io.BytesIO(content), "f"))
+
+
+@given(st.text(st.sampled_from("ab \t\r\nä😀\ufeff")), st.integers(4, 15))
+def test_a_text_in_pieces_is_the_text_of_its_lines(text: str, most: int) -> None:
+    content = text.encode()
+    found = scan_all(content, most)
+    assert "".join(map(str, found)) == "".join(f"{line}\n" for line in scan(content))
+    assert all(len(str(piece).encode()) <= most + 1 for piece in found)
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=5), min_size=1), st.integers(7, 15))
+def test_words_shorter_than_a_piece_stay_whole(words: list[str], most: int) -> None:
+    pieces = scan_all(" ".join(words).encode(), most)
+    assert [word for piece in pieces for word in str(piece).split()] == words
+
+
+@given(st.binary(), st.integers(4, 15))
+def test_any_bytes_give_pieces_and_what_is_wrong_with_others(content: bytes, most: int) -> None:
+    for item in scan_all(content, most):
+        assert isinstance(item, str) or (item.file, item.fatal) == ("f", False)
+
+
+@pytest.mark.parametrize("wrong", [b"\xff", b"\0"])
+def test_what_is_wrong_with_a_piece_leaves_the_rest_of_its_line(wrong: bytes) -> None:
+    found = scan_all(b"one\ntwo thr" + wrong + b"ee four" + b" five" + b"\nsix\n", 9)
+    bad = [item for item in found if isinstance(item, BadLine)]
+    assert [item for item in found if isinstance(item, str)] == ["one\n", "two", " four", " five\n", "six\n"]
+    assert [item.line for item in bad] == [2]
+    if wrong == b"\xff":
+        assert "byte 0xff at byte 8 of the line" in bad[0].reason
+    last = scan_all(b"one two t" + wrong + b"\nthree\n", 7)
+    assert [item for item in last if isinstance(item, str)] == ["one two", "\n", "three\n"]
+
+
+def test_a_text_out_of_a_damaged_archive_stops(tmp_path: Path) -> None:
+    whole = gzip.compress(bytes(range(1, 9)) * 1000)
+    path = tmp_path / "cut.gz"
+    path.write_bytes(whole[:-9])
+    with open_text(path) as stream:
+        *_, last = scan_text(stream, "f")
+    assert isinstance(last, BadLine)
+    assert last.fatal
+    assert "the file is damaged or cut off here" in last.reason
+
+
+def test_other_encodings_are_told_in_a_text_too() -> None:
+    found = next(scan_text(io.BytesIO("text".encode("utf-16")), "f"))
+    assert "the file looks like UTF-16; convert it to UTF-8" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        (
+            "schön, “naïve” – 5 €".encode("cp1252"),
+            "looks like Windows-1252; .*: iconv -f WINDOWS-1252 -t UTF-8 {} > NEW",
+        ),
+        ("собака бежит".encode("cp1251"), r"8-bit encoding such as Windows-1251 \(Cyrillic\).*-t UTF-8 {} > NEW"),
+        (b"a dog \x81\x8d", "convert the file to UTF-8$"),
+        ("schön".encode("utf-16"), "looks like UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {} > NEW"),
+    ],
+)
+def test_text_of_another_encoding_is_named_with_the_command_that_converts_it(
+    line: bytes, advice: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "my text.txt"
+    path.write_bytes(line + b"\n")
+    with pytest.raises(UserError, match=advice.format(f"'{path}'")):
+        list(read_lines(path))

@@ -1,0 +1,106 @@
+"""Lines from a pipe: the same as from a file, and a pause wherever the writer waits."""
+
+import io
+import os
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.formats import lines, read_stream
+from limelight.formats.lines import MAX_LINE_BYTES, LiveStream, chunks, read_live
+
+
+@contextmanager
+def pipe() -> Iterator[tuple[LiveStream, int]]:
+    """The reading end as a stream, and the writing end."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as stream:
+        yield LiveStream(stream), writing
+
+
+def test_a_pause_comes_when_the_writer_waits() -> None:
+    """Without a pause `next` would wait for ever: this test then ends by the alarm of its writer."""
+    with pipe() as (stream, writing):
+        lines = read_live(stream, "pipe")
+        alarm = threading.Timer(20, os.close, [writing])
+        alarm.start()
+        for some in (["a"], ["b", "c"], [""]):
+            os.write(writing, "".join(f"{line}\n" for line in some).encode())
+            assert [next(lines) for _ in (*some, None)] == [*some, None]
+        os.write(writing, b"half a line")
+        threading.Timer(0.05, os.write, [writing, b" and the rest\nand half of the next"]).start()
+        assert [next(lines), next(lines)] == ["half a line and the rest", None]
+        alarm.cancel()
+        os.close(writing)
+        assert list(lines) == ["and half of the next"]
+
+
+def test_a_steady_drip_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line comes well before the wait is over; their waits add up."""
+    monkeypatch.setattr(lines, "WAIT", 0.3)
+    with pipe() as (stream, writing):
+
+        def drip() -> None:
+            for _ in range(60):
+                os.write(writing, b"x\n")
+                threading.Event().wait(0.02)
+            os.close(writing)
+
+        writer = threading.Thread(target=drip)
+        writer.start()
+        found = list(read_live(stream, "pipe"))
+        writer.join()
+    assert found.count("x") == 60
+    assert found.index(None) < 40
+    assert found.count(None) >= 2
+
+
+def test_a_pipe_has_the_lines_of_a_file(seed: int) -> None:
+    generator = random.Random(seed)
+    words = ["one ", "zwölf", "\r\n", "\n", "\n", "\ufeff", "日本", "x" * 70_000, "\u2028"]
+    content = "".join(generator.choices(words, k=400)).encode()
+    with pipe() as (stream, writing):
+
+        def write() -> None:
+            place = 0
+            while place < len(content):
+                place += os.write(writing, content[place : place + generator.choice([1, 3, 40, 5_000, 100_000])])
+            os.close(writing)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        found = [line for line in read_live(stream, "pipe") if line is not None]
+        writer.join()
+    assert found == list(read_stream(io.BytesIO(content), "file"))
+
+
+def test_a_file_never_pauses(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"a line of text\n" * 30_000)
+    with path.open("rb") as file:
+        assert list(read_live(LiveStream(file), "text")) == ["a line of text"] * 30_000
+
+
+def test_a_bad_line_is_named_and_a_long_one_is_not_held(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    too_long = b"x" * (MAX_LINE_BYTES + 1)
+    for line, message in ((b"\xff", "not valid UTF-8"), (too_long, "the line is longer than")):
+        path.write_bytes(b"a\n" + line + b"\n")
+        with path.open("rb") as file, pytest.raises(UserError, match=f"text:2: {message}"):
+            list(read_live(LiveStream(file), "text"))
+
+
+def test_chunks_end_at_pauses() -> None:
+    assert list(chunks(["a", "b", "c", None, "d", None, None, "e"], 2)) == [["a", "b"], ["c"], ["d"], ["e"]]
+    assert list(chunks([None], 2)) == list(chunks([], 2)) == []
+    assert list(chunks(map(str, range(5)), 5)) == [["0", "1", "2", "3", "4"]]
+
+
+def test_only_a_file_descriptor_is_live() -> None:
+    with pytest.raises(OSError, match="fileno"):
+        LiveStream(io.BytesIO(b"a\n"))

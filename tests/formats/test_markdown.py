@@ -1,0 +1,163 @@
+"""Markdown: blocks, inline markup as codes, and what is not translated."""
+
+import pytest
+
+from limelight.formats.unit import FIRST_CODE, splice
+from tests.formats.helpers import texts, translated, units_of
+
+TEXT = """---
+title: no
+---
+# A *big* house #
+
+The dog [sleeps](http://a.org "t") in `the house`, and **the cat
+runs** away.\x20\x20
+It rains.
+
+1. one <br> two
+   - [x] done
+
+> quoted
+
+| a b | c |
+|-----|---|
+| `x` | y \\| z |
+
+```sh
+no
+```
+
+    no
+
+<div title="tip">html *no*</div>
+
+[ref]: http://a.org
+"""
+
+
+def test_blocks_and_codes() -> None:
+    assert texts(TEXT, ".md") == [
+        "A |big| house",
+        "The dog |sleeps| in |, and |the cat runs| away.|It rains.",
+        "one | two",
+        "|done",
+        "quoted",
+        "a b",
+        "c",
+        "y | z",
+        "tip",
+        "html *no*",
+    ]
+    new = translated(TEXT, ".md")
+    assert "# A *BIG* HOUSE #\n" in new
+    assert '[SLEEPS](http://a.org "t") IN `the house`, AND **THE CAT RUNS** AWAY.  \nIT RAINS.\n' in new
+    assert (
+        "   - [x] DONE\n\n> QUOTED\n\n| A B | C |\n|-----|---|\n| `x` | Y \\| Z |\n\n```sh\nno\n```\n\n    no\n" in new
+    )
+    assert '<div title="TIP">HTML *NO*</div>' in new
+    assert new.startswith("---\ntitle: no\n---\n")
+    assert new.endswith("[ref]: http://a.org\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a * b and snake_case_name", "a * b and snake_case_name"),
+        ("**bold *and* more**", "|bold |and| more|"),
+        ("![alt text](a.png)", "|alt text|"),
+        ("[a [b] c](x)", "|a [b] c|"),
+        ("[not a link] here", "[not a link] here"),
+        ("see <http://a.org> and [^1]", "see | and |"),
+        ("``a ` b`` c", "| c"),
+        ("5 \\* 3 &amp; d", "5 | 3 | d"),
+        ("a <b>c</b>", "a |c|"),
+        ("~~old~~ new", "|old| new"),
+    ],
+)
+def test_inline(text: str, shown: str) -> None:
+    assert texts(text, ".md") == [shown]
+    assert translated(text, ".md").lower() == text.lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[![Build](b.svg)](x) [![PyPI](p.svg)](y)", []),
+        ("[![Build](b.svg)](x) It **runs** ![dog](d.png)", ["| It |runs| |dog|"]),
+        ("***both*** and **_x_** *a **b** c*", ["||both|| and ||x|| |a |b| c|"]),
+        ("a ~~~b~~~ c", ["a ~|b~| c"]),
+        ("![a *b* c](x 't') d", ["|a |b| c| d"]),
+        ("[a `]` b](u) ![](i.png) c", ["|a | b| | c"]),
+        ('[a](<b c> "t\n u") d', ["|a| d"]),
+        ('**bold [link](x "y")** \\\nline', ["|bold |link|||line"]),
+        ("> one  \n> two *x*", ["one|two |x|"]),
+        ("note[^1] and $x^2$ here", ["note| and | here"]),
+        ("[foo *bar*](x)*baz*", ["|foo |bar|||baz|"]),
+        ("- [ ] [a](b) c", ["||a| c"]),
+    ],
+)
+def test_inline_markup_is_that_of_the_parser(text: str, shown: list[str]) -> None:
+    assert texts(text, ".md") == shown
+    assert translated(text, ".md").lower() == text.lower()
+    assert [list(unit.limits(unit.text)) for unit in units_of(text, ".md")] == [[]] * len(shown)
+
+
+def test_a_reference_keeps_its_address_when_its_text_is_translated() -> None:
+    text = "See [the dog], [the cat][] and [it][the dog].\n\n[the dog]: a.org\n[the cat]: b.org\n"
+    (unit,) = units_of(text, ".md")
+    new = splice(text, unit.write(unit.text.replace("dog", "Hund").replace("cat", "Katze")))
+    assert new.startswith("See [the Hund][the dog], [the Katze][the cat] and [it][the dog].")
+    assert splice(text, unit.write(unit.text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "written"),
+    [
+        ("It was.", "1986. Es", "1986\\. Es"),
+        ("It was.", "- Es", "\\- Es"),
+        ("It was.", "# Es", "\\# Es"),
+        ("It was.", "a *b* c", "a \\*b\\* c"),
+        ("It was.", "a <b> c", "a \\<b> c"),
+        ("It was 5 * 3.", "Es 5 * 3.", "Es 5 * 3."),
+        ("# It was", "1986. Es", "# 1986. Es"),
+        ("| a | b |\n|---|---|", "x | y", "| x \\| y | b |\n|---|---|"),
+    ],
+)
+def test_text_does_not_become_markup(text: str, new: str, written: str) -> None:
+    unit = units_of(text, ".md")[0]
+    assert splice(text, unit.write(new)) == written
+    assert not list(unit.limits(new))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("> [!WARNING]\n> This is *it*.\n", ["|This is |it|."]),
+        ("> [!NOTE] This\n> is it.\n", ["|This is it."]),
+        ("::: a\n::: b\nIt runs.\n", ["||It runs."]),
+        ("A dog\n: It runs.\n: It sleeps.\n", ["A dog|It runs.|It sleeps."]),
+        ("::: tip The dog\nIt runs\nnow.\n:::\n", ["|It runs now.|"]),
+        ("- a\n\n  :::note\n  It **runs**.\n  :::\n", ["a", "|It |runs|.|"]),
+        ("It is: so\n:smile: yes :: no\n", ["It is: so :smile: yes :: no"]),
+        (":::\n", []),
+    ],
+)
+def test_lines_with_a_meaning_stay_lines(text: str, shown: list[str]) -> None:
+    """Alerts, definitions and containers of other dialects are no markup of CommonMark."""
+    assert texts(text, ".md") == shown
+    joined = text.replace("runs\nnow", "runs now").replace("so\n:smile", "so :smile").replace("This\n> is", "This is")
+    assert translated(text, ".md").lower() == joined.lower()
+
+
+def test_markup_that_a_translation_breaks_is_found() -> None:
+    (unit,) = units_of("the **dog** and [x](y)", ".md")
+    opened, closed, link, end = (chr(FIRST_CODE + number) for number in range(4))
+    assert list(unit.limits(f"{link}x{end} und {opened}Hund{closed}")) == []
+    assert list(unit.limits(f"der{opened} Hund{closed}e {link}x{end}")) == ["markup changed"]
+    assert list(unit.limits(f"{opened}der {link}Hund{closed} x{end}")) == ["markup changed"]
+    assert list(unit.limits(f"{opened}Hund{closed} {link}x")) == ["markup changed"]
+
+
+def test_markup_is_found_in_linear_time() -> None:
+    for piece in ("*a", "[", "![", "`", "<a ", "\\", "**a** ", "[a](b) ", "$", "~~"):
+        assert len(units_of(piece * 500 + " word", ".md")) <= 1

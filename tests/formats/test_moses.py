@@ -1,0 +1,143 @@
+"""Two files line by line: the sides never slip against each other, whatever is wrong with a line."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.formats.lines import MAX_LINE_BYTES, scan_moses
+from limelight.text import BadLine, Pair
+
+CORRUPTIONS = {
+    "utf8": b"\xff\xfe broken",
+    "nul": b"a\0b",
+    "long": b"x" * (MAX_LINE_BYTES + 1),
+}
+
+
+def write(folder: Path, source: bytes, target: bytes) -> tuple[Path, Path]:
+    paths = folder / "t.en", folder / "t.de"
+    for path, content in zip(paths, (source, target), strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+def scan(folder: Path, source: bytes, target: bytes) -> list[Pair | BadLine]:
+    return list(scan_moses(*write(folder, source, target)))
+
+
+def test_lines_make_pairs(tmp_path: Path) -> None:
+    pairs = scan(tmp_path, b"a\n\nc\n", b"A\r\nB\r\nC")
+    file = str(tmp_path / "t.en")
+    assert pairs == [Pair("a", "A", file, 1), Pair("", "B", file, 2), Pair("c", "C", file, 3)]
+
+
+def test_separators_inside_a_line_do_not_shift_the_sides(tmp_path: Path) -> None:
+    """What `str.splitlines` would take for line ends."""
+    source = "a\u2028x\nb\n".encode()
+    pairs = scan(tmp_path, source, "A\nB\u0085\x1d\v\f\n".encode())
+    assert [(pair.source, pair.target) for pair in pairs if isinstance(pair, Pair)] == [
+        ("a\u2028x", "A"),
+        ("b", "B\u0085\x1d\v\f"),
+    ]
+
+
+KINDS = st.sampled_from(["good", *CORRUPTIONS])
+
+
+@given(st.lists(st.tuples(KINDS, KINDS), max_size=12), st.booleans())
+def test_a_bad_line_takes_its_partner_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[tuple[str, str]], last_newline: bool
+) -> None:
+    """Pairs and bad lines together are the lines; every pair holds two lines of the same number."""
+    folder = tmp_path_factory.mktemp("moses")
+    sides = []
+    for side, letter in enumerate("st"):
+        lines = [
+            CORRUPTIONS.get(kind[side], f"{letter}{number}".encode()) for number, kind in enumerate(kinds, start=1)
+        ]
+        sides.append(b"\n".join(lines) + (b"\n" if lines and last_newline else b""))
+    items = scan(folder, *sides)
+    assert [item.line for item in items] == list(range(1, len(kinds) + 1))
+    for item, kind in zip(items, kinds, strict=True):
+        if isinstance(item, Pair):
+            assert kind == ("good", "good")
+            assert (item.source, item.target) == (f"s{item.line}", f"t{item.line}")
+        else:
+            assert kind != ("good", "good")
+            assert not item.fatal
+            assert item.file == str(folder / ("t.en" if kind[0] != "good" else "t.de"))
+
+
+def test_two_bad_sides_are_one_report(tmp_path: Path) -> None:
+    (bad,) = scan(tmp_path, b"\xff\n", b"a\0\n")
+    assert f"{tmp_path / 't.en'}:1: not valid UTF-8" in str(bad)
+    assert f"; and {tmp_path / 't.de'}:1: the line holds a NUL" in str(bad)
+
+
+@pytest.mark.parametrize(("sources", "targets"), [(3, 5), (5, 3), (0, 2), (2, 0)])
+def test_unequal_files_end_with_both_counts(sources: int, targets: int, tmp_path: Path) -> None:
+    *pairs, bad = scan(tmp_path, b"s\n" * sources, b"t\n" * targets)
+    shorter, longer = sorted((sources, targets))
+    assert len(pairs) == shorter
+    assert all(isinstance(pair, Pair) for pair in pairs)
+    names = ["t.en", "t.de"] if sources > targets else ["t.de", "t.en"]
+    long_name, short_name = (str(tmp_path / name) for name in names)
+    assert str(bad) == (
+        f"{long_name}:{shorter + 1}: this line has no partner: {long_name} has {longer} lines, "
+        f"{short_name} has {shorter}; both files need equally many lines; which one is missing is not known"
+    )
+    assert isinstance(bad, BadLine)
+    assert bad.fatal
+
+
+@pytest.mark.parametrize("last_newline", [b"", b"\n"])
+def test_counting_what_has_no_partner_is_bounded(last_newline: bytes, tmp_path: Path) -> None:
+    (_, bad) = scan(tmp_path, b"s\n", b"t\n" + b"\n".join([b"t" * 999_999] * 50) + last_newline)
+    assert isinstance(bad, BadLine)
+    assert "t.de has 51 lines, " in bad.reason
+    paths = write(tmp_path, b"s\n", b"")
+    with paths[1].open("wb") as file:
+        file.write(b"t\n")
+        file.truncate(1 << 34)  # a hole: 16 GiB of NULs that take no space
+    (_, bad) = scan_moses(*paths)
+    assert str(bad).startswith(f"{paths[1]}:2: no line end within 100,000,000 bytes")
+    with paths[1].open("r+b") as file:
+        file.seek(2)
+        file.write(b"t\n" * 3)
+    (_, bad) = scan_moses(*paths)
+    assert f"t.de has more than 4 lines, {paths[0]} has 1;" in str(bad)
+
+
+def test_damage_is_told_before_a_bad_line_beside_it(tmp_path: Path) -> None:
+    paths = tmp_path / "t.en", tmp_path / "t.de.gz"
+    paths[0].write_bytes(b"\xff\n")
+    paths[1].write_bytes(b"")
+    (bad,) = scan_moses(*paths)
+    assert str(bad).startswith(f"{paths[1]}:1: the file is damaged or cut off here (the archive has no end)")
+    assert isinstance(bad, BadLine)
+    assert bad.fatal
+    assert f"; and {paths[0]}:1: not valid UTF-8" in bad.reason
+
+
+def test_a_bad_line_without_partner_counts_too(tmp_path: Path) -> None:
+    pair, bad = scan(tmp_path, b"s\n\xff\nx\n", b"t\n")
+    assert isinstance(pair, Pair)
+    assert isinstance(bad, BadLine)
+    assert "has 3 lines" in bad.reason
+    assert "has 1;" in bad.reason
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_a_cut_off_archive_ends_the_pairs_with_one_report(broken: int, tmp_path: Path) -> None:
+    lines = b"".join(b"line %d %d\n" % (number, number * 7919 % 104729) for number in range(5_000))
+    whole = gzip.compress(lines)
+    paths = [tmp_path / "t.en.gz", tmp_path / "t.de.gz"]
+    for index, path in enumerate(paths):
+        path.write_bytes(whole[: len(whole) // 2] if index == broken else whole)
+    *pairs, bad = scan_moses(*paths)
+    assert 0 < len(pairs) < 5_000
+    assert all(isinstance(pair, Pair) and pair.source == pair.target for pair in pairs)
+    assert str(bad).startswith(f"{paths[broken]}:{len(pairs) + 1}: the file is damaged or cut off here")

@@ -1,0 +1,117 @@
+"""Gettext catalogs: what is translated, and what msgfmt says to it."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from limelight.formats.po_units import charset
+from limelight.formats.unit import FormatError
+from tests.formats.helpers import texts, translated, units_of
+
+HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: \\n"\n\n'
+
+
+def test_untranslated_and_fuzzy_entries_are_translated_and_become_fuzzy() -> None:
+    text = HEAD + (
+        '#. a comment\n#: a.c:1\nmsgctxt "menu"\nmsgid "open"\nmsgstr ""\n\n'
+        '#, c-format\nmsgid "close %d"\nmsgstr ""\n\n'
+        '#, fuzzy\n#| msgid "before"\nmsgid "after"\nmsgstr "davor"\n\n'
+        'msgid "yes"\nmsgstr "ja"\n\n#~ msgid "gone"\n#~ msgstr ""\n'
+    )
+    assert texts(text, ".po") == ["open", "close %d", "after"]
+    new = translated(text, ".po")
+    assert '#: a.c:1\n#, fuzzy\nmsgctxt "menu"\nmsgid "open"\nmsgstr "OPEN"\n' in new
+    assert '#, fuzzy, c-format\nmsgid "close %d"\nmsgstr "CLOSE %D"\n' in new
+    assert '#, fuzzy\nmsgid "after"\nmsgstr "AFTER"\n' in new
+    assert '"Language: de\\n"' in new
+    assert 'msgid "yes"\nmsgstr "ja"\n\n#~ msgid "gone"\n#~ msgstr ""\n' in new
+    assert texts(text, ".po", everything=True)[-1] == "yes"
+
+
+def test_plurals() -> None:
+    entry = 'msgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    new = translated(HEAD + entry, ".po")
+    assert new.endswith('#, fuzzy\nmsgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
+    assert translated(HEAD + entry, ".po", target="xx").endswith('[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
+
+
+POLISH = "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);"
+LATE = "nplurals=3; plural=(n==0 ? 0 : n==1 ? 1 : 2);"
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "given", "new"),
+    [
+        (POLISH, "xx", ["", "", ""], ["ONE DOG", "%D DOGS", "%D DOGS"]),
+        (POLISH, "xx", ["", ""], ["ONE DOG", "%D DOGS", "%D DOGS"]),
+        (LATE, "xx", ["", ""], ["%D DOGS", "ONE DOG", "%D DOGS"]),
+        ("nplurals=1; plural=0;", "xx", ["", ""], ["%D DOGS"]),
+        ("nplurals=2; plural=(n != 1);", "xx", ["", "", ""], ["ONE DOG", "%D DOGS"]),
+        ("nplurals=INTEGER; plural=EXPRESSION;", "pl", ["", ""], ["ONE DOG", "%D DOGS", "%D DOGS"]),
+        ("nplurals=INTEGER; plural=EXPRESSION;", "ja", ["", ""], ["%D DOGS"]),
+        ("nplurals=2; plural=(n != 1);", "de", ["ein Hund", ""], ["ein Hund", "%D DOGS"]),
+        ("nplurals=2; plural=(n != 1);", "de", ["", "Hunde"], ["ONE DOG", "Hunde"]),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_forms_by_their_number(rule: str, target: str, given: list[str], new: list[str], end: str) -> None:
+    strings = "".join(f'msgstr[{number}] "{form}"\n' for number, form in enumerate(given))
+    head = HEAD.replace('"Language', f'"Plural-Forms: {rule}\\n"\n"Language')
+    text = f'{head}msgid "one dog"\nmsgid_plural "%d dogs"\n{strings}\nmsgid "a"\nmsgstr "b"\n'.replace("\n", end)
+    found = translated(text, ".po", target=target)
+    assert re.findall(r'msgstr\[(\d)\] "(.*)"', found) == [(str(place), form) for place, form in enumerate(new)]
+    assert found.count("#, fuzzy") == 1
+    assert "INTEGER" not in found
+    assert re.search(r'"Plural-Forms: nplurals=\d; plural=.*;\\n"', found)
+    assert found.count("\n") == found.count(end)
+    assert found.endswith(f'{end}{end}msgid "a"{end}msgstr "b"{end}')
+
+
+def test_strings_over_several_lines_and_escapes() -> None:
+    text = HEAD + 'msgid ""\n"a \\"b\\"\\n"\n"c\\td\\n"\nmsgstr ""\n'
+    assert texts(text, ".po") == ['a "b"\nc\td\n']
+    assert translated(text, ".po").endswith('msgstr ""\n"A \\"B\\"\\n"\n"C\\tD\\n"\n')
+
+
+def test_spaces_at_the_ends_stay() -> None:
+    assert 'msgstr "  USAGE: "' in translated(HEAD + 'msgid "  usage: "\nmsgstr ""\n', ".po")
+
+
+def test_line_ends_stay_as_they_are() -> None:
+    text = (HEAD + 'msgid "a"\nmsgstr ""\n').replace("\n", "\r\n")
+    new = translated(text, ".po")
+    assert new.count("\n") == new.count("\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('msgid "a"\nnonsense\n', 2), ('msgid "a"\n', 1), ('msgid "a"\nmsgstr "b"\nmsgstr "c"\n', 3), ('"a"\n', 1)],
+)
+def test_what_is_no_catalog_is_refused(text: str, line: int) -> None:
+    with pytest.raises(FormatError) as raised:
+        units_of(text, ".po")
+    assert raised.value.line == line
+
+
+def test_the_encoding_is_in_the_header() -> None:
+    assert charset(HEAD.encode()) == "UTF-8"
+    assert charset(b"msgid") == charset(b"charset=CHARSET") == ""
+
+
+@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs gettext")
+def test_msgfmt_takes_it(tmp_path: Path) -> None:
+    text = HEAD.replace("Language", 'Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n"Language') + (
+        '#, c-format\nmsgid "a %d\\n"\nmsgstr ""\n\nmsgid "b"\nmsgid_plural "%d b"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    new = translated(text, ".po").replace("%D", "%d").replace("#, fuzzy, c-format", "#, c-format")
+    (tmp_path / "a.po").write_text(new.replace("#, fuzzy\n", ""), encoding="utf-8")
+    ended = subprocess.run(["msgfmt", "-c", "-o", "/dev/null", tmp_path / "a.po"], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_two_lines_of_flags_stay_as_they_are() -> None:
+    text = '#, c-format\n#, no-wrap\nmsgid "cat"\nmsgstr ""\n'
+    assert translated(text, ".po") == '#, c-format\n#, fuzzy, no-wrap\nmsgid "cat"\nmsgstr "CAT"\n'

@@ -1,0 +1,138 @@
+"""Gettext catalogs: entries, flags, plurals, escapes, and lines that are none."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.formats import read_pairs
+from tests.formats.files import PO_HEADER, read, sides, write
+
+
+def po(*entries: str, header: str = PO_HEADER) -> str:
+    return header + "\n\n".join(entries) + "\n"
+
+
+def entry(source: str = "a", target: str = "b", before: str = "") -> str:
+    return f'{before}msgid "{source}"\nmsgstr "{target}"'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (entry(), ""),
+        (entry(target=""), "not translated"),
+        (entry(before="#, fuzzy\n"), "fuzzy"),
+        (entry(before="#, c-format, fuzzy\n"), "fuzzy"),
+        (entry(before="#, c-format\n#. a note\n#: a.c:1\n"), ""),
+        (entry(before='#| msgid "old"\nmsgctxt "menu"\n'), ""),
+        (entry().replace("msg", "#~ msg"), "obsolete"),
+    ],
+)
+def test_only_translated_entries_are_used(text: str, reason: str, tmp_path: Path) -> None:
+    pairs, bad, unused, error = read(write(tmp_path, "a.po", po(text)))
+    assert (bad, error) == ([], "")
+    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
+    assert [line.reason for line in unused] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_strings_go_on_over_lines_and_blank_lines_may_be_missing(end: str, tmp_path: Path) -> None:
+    text = (
+        'msgid ""\n"one "\n"two"\nmsgstr ""\n"eins "\n"zwei"\n'
+        '# next\nmsgctxt "c"\nmsgid "three"\nmsgstr "drei"\nmsgid "four"\nmsgstr "vier"\n'
+        '#~ msgid "x"\n#~ msgstr ""\n#~ "y"\n#~ msgid "z"\n#~ msgstr "z"'
+    )
+    path = write(tmp_path, "a.po", (PO_HEADER + text).replace("\n", end))
+    pairs, bad, unused, error = read(path)
+    assert (bad, error) == ([], "")
+    assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
+        ("one two", "eins zwei", 6), ("three", "drei", 14), ("four", "vier", 16),
+    ]  # fmt: skip
+    assert [line.reason for line in unused] == ["obsolete", "obsolete"]
+
+
+def test_escapes_are_read_and_line_ends_become_spaces(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.po", po(entry(r"say \"a\"\n\tb \\n", r"c\x21\041\q")))
+    assert sides(path) == [('say "a" b \\n', "c!!q")]
+
+
+@pytest.mark.parametrize(
+    ("forms", "pairs"),
+    [
+        (["Lampe", "Lampen"], [("lamp", "Lampe"), ("lamps", "Lampen")]),
+        (["Lampen"], [("lamps", "Lampen")]),
+        (["a", "b", "c"], [("lamps", "c")]),
+        (["Lampe", ""], [("lamp", "Lampe")]),
+    ],
+)
+def test_plurals(forms: list[str], pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    strings = "\n".join(f'msgstr[{number}] "{form}"' for number, form in enumerate(forms))
+    path = write(tmp_path, "a.po", po(f'msgid "lamp"\nmsgid_plural "lamps"\n{strings}', entry()))
+    assert sides(path) == [*pairs, ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        ("nplurals=3; plural=(n==1 ? 0 : n<5 ? 1 : 2);", "lamp"),
+        ("nplurals=3; plural=(n==0 ? 0 : n==1 ? 1 : 2);", ""),
+        ("nplurals=3; plural=nonsense;", ""),
+    ],
+)
+def test_the_singular_belongs_to_the_form_for_one(rule: str, source: str, tmp_path: Path) -> None:
+    header = PO_HEADER.replace('"Language: de', f'"Plural-Forms: {rule}\\n"\n"Language: xx')
+    strings = 'msgstr[0] "a"\nmsgstr[1] "b"\nmsgstr[2] "c"'
+    path = write(tmp_path, "a.po", po(f'msgid "lamp"\nmsgid_plural "lamps"\n{strings}', header=header))
+    one = "a" if source else "b" if "n==0" in rule else ""
+    assert sides(path) == [*([("lamp", one)] if one else []), ("lamps", "c")]
+
+
+def test_the_languages_are_those_of_the_header(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.po", po(entry()))
+    assert sides(path, "en", "de") == sides(path) == [("a", "b")]
+    assert sides(path, "de", "en") == [("b", "a")]
+    assert "a.po:1: the file has no text in en and fr; its languages are: de." in read(path, "en", "fr")[3]
+    assert sides(write(tmp_path, "b.po", entry()), "en", "fr") == [("a", "b")]
+    header = PO_HEADER.replace('"Language', '"X-Source-Language: fr\\n"\n"Language')
+    assert "has no text in en" in read(write(tmp_path, "c.po", po(entry(), header=header)))[3]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line", "reason"),
+    [
+        ("msgid Katze", 6, "not a line of a PO file: msgid Katze"),
+        ('msgid "a" "b"', 6, 'not a line of a PO file: msgid "a" "b"'),
+        ('msgid "a\\"', 6, "not a line of a PO file"),
+        ("<html>", 6, "not a line of a PO file: <html>"),
+        ('"loose"', 6, "not a line of a PO file"),
+        ('msgid "a"', 6, "an entry without msgstr; is the file cut off?"),
+        ('msgid "a"\nmsgstr "b"\nmsgstr "c"', 8, "a second msgstr in one entry"),
+        ('msgid "a"\nmsgstr "b\xff', 7, "not valid UTF-8 (byte 0xff at byte 10 of the line)"),
+    ],
+)
+def test_a_wrong_line_spoils_its_entry_alone(wrong: str, line: int, reason: str, tmp_path: Path) -> None:
+    text = po(wrong, entry("c", "d", before="# a comment\n"))
+    pairs, bad, _, error = read(write(tmp_path, "a.po", text.encode("latin-1")))
+    assert ([(pair.source, pair.target) for pair in pairs], error) == ([("c", "d")], "")
+    [found] = bad
+    assert (found.line, found.reason[: len(reason)]) == (line, reason)
+
+
+def test_other_encodings_are_named_with_a_way_out(tmp_path: Path) -> None:
+    text = po(entry(), header=PO_HEADER.replace("UTF-8", "ISO-8859-15"))
+    error = read(write(tmp_path, "a.po", text))[3]
+    assert error.endswith(
+        "a.po:1: the catalog is in ISO-8859-15, and only UTF-8 is read; convert it: msgconv --to-code=UTF-8"
+    )
+
+
+def test_a_huge_entry_is_left_out_in_little_memory(tmp_path: Path) -> None:
+    text = po('msgid "a"\nmsgstr ""\n' + '"' + "x" * 999_000 + '"\n' + ('"' + "x" * 999_000 + '"\n') * 3, entry())
+    pairs, bad, *_ = read(write(tmp_path, "a.po.gz", text))
+    assert [line.reason for line in bad] == ["an entry of more than 1,000,000 characters"]
+    assert len(pairs) == 1
+
+
+def test_a_pair_knows_where_its_msgid_stands(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.po", po(entry(before='#, c-format\nmsgctxt "c"\n')))
+    assert [pair.place for pair in read_pairs([path])] == [f"{path}:8"]

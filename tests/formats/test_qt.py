@@ -1,0 +1,58 @@
+"""Qt translation files: finished messages, forms for numbers, and a name that is also a language."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.formats import read_pairs
+from tests.formats.files import qt, read, sides, write
+
+
+def message(translation: str, source: str = "a", attributes: str = "") -> str:
+    return f"<message{attributes}><source>{source}</source>{translation}</message>"
+
+
+@pytest.mark.parametrize(
+    ("translation", "reason"),
+    [
+        ("<translation>b</translation>", ""),
+        ("", "unfinished"),
+        ('<translation type="unfinished"></translation>', "unfinished"),
+        ('<translation type="unfinished">b</translation>', "unfinished"),
+        ('<translation type="vanished">b</translation>', "obsolete"),
+        ('<translation type="obsolete">b</translation>', "obsolete"),
+        ("<translation></translation>", "not translated"),
+    ],
+)
+def test_only_finished_messages_are_used(translation: str, reason: str, tmp_path: Path) -> None:
+    pairs, bad, unused, error = read(write(tmp_path, "a.ts", qt(message(translation))))
+    assert (bad, error) == ([], "")
+    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
+    assert [line.reason for line in unused] == ([reason] if reason else [])
+
+
+def test_the_last_form_for_numbers_is_the_general_one(tmp_path: Path) -> None:
+    forms = "<translation><numerusform>%n Lampe</numerusform><numerusform>%n Lampen</numerusform></translation>"
+    path = write(tmp_path, "a.ts", qt(message(forms, "%n lamp(s)", ' numerus="yes"')))
+    assert sides(path, "en", "de") == [("%n lamp(s)", "%n Lampen")]
+
+
+def test_bytes_are_codes_and_of_variants_the_first_is_taken(tmp_path: Path) -> None:
+    first, second = '<lengthvariant>lang<byte value="x1b"/></lengthvariant>', "<lengthvariant>l</lengthvariant>"
+    variants = f"<translation>{first}{second}</translation>"
+    path = write(tmp_path, "a.ts", qt(message(variants, 'long<byte value="x1b"/>')))
+    assert sides(path, marks=True) == [("long<ph0>", "lang<ph0>")]
+
+
+def test_the_source_language_is_often_not_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ts", qt(message("<translation>b</translation>"), 'language="de_DE"'))
+    assert sides(path) == sides(path, "en", "de") == [("a", "b")]
+    assert sides(path, "de", "en") == [("b", "a")]
+    assert "has no text in en and fr" in read(path, "en", "fr")[3]
+
+
+def test_plain_text_in_tsonga_may_have_the_same_ending(tmp_path: Path) -> None:
+    files = [write(tmp_path, "t.en", "a\n"), write(tmp_path, "t.ts", "b\n")]
+    assert [(pair.source, pair.target) for pair in read_pairs(files)] == [("a", "b")]
+    assert [(pair.source, pair.target) for pair in read_pairs(files[::-1])] == [("b", "a")]
+    assert "t.ts:1: not well-formed XML" in read(files[1])[3]

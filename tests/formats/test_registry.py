@@ -1,0 +1,50 @@
+"""Files by their names: encodings, and which formats there are."""
+
+import codecs
+
+import pytest
+
+from limelight.formats.opening import DOCUMENT_SUFFIXES
+from limelight.formats.registry import DOCX, FORMATS, decode_file, is_document
+from limelight.formats.unit import FormatError
+
+
+def test_formats_are_named_in_one_more_place() -> None:
+    assert {*DOCUMENT_SUFFIXES} == {*FORMATS, DOCX} - {".txt"}
+    assert is_document("a.DOCX")
+    assert is_document("b/a.txt")
+    assert not is_document("a.pdf")
+
+
+@pytest.mark.parametrize(
+    ("data", "suffix", "text"),
+    [
+        ("ä".encode(), ".txt", "ä"),
+        (codecs.BOM_UTF8 + b"a", ".txt", "a"),
+        (codecs.BOM_UTF16_LE + "ä".encode("utf-16-le"), ".srt", "ä"),
+        (codecs.BOM_UTF16_BE + "ä\r\n".encode("utf-16-be"), ".txt", "ä\r\n"),
+        (b'<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe4</a>', ".xlf", None),
+        (b'<meta charset="windows-1252">\x80', ".html", '<meta charset="windows-1252">€'),
+        (b'msgid ""\nmsgstr "charset=ISO-8859-1"\n\xe4', ".po", None),
+    ],
+)
+def test_encodings_are_kept(data: bytes, suffix: str, text: str | None) -> None:
+    decoded = decode_file(data, suffix)
+    assert decoded.encode(decoded.text) == data
+    assert text is None or decoded.text == text
+    assert text is not None or "ä" in decoded.text
+
+
+def test_what_an_encoding_lacks() -> None:
+    html = decode_file(b'<meta charset="ISO-8859-1">', ".html")
+    assert html.encode("€") == b"&#8364;"
+    catalog = decode_file(b'msgid ""\nmsgstr "charset=ISO-8859-1"\n', ".po")
+    with pytest.raises(FormatError, match="cannot represent"):
+        catalog.encode("€")
+
+
+@pytest.mark.parametrize("data", [b"a\n\xff", b"a\n\x00b", b'<meta charset="nope">', codecs.BOM_UTF16_LE + b"a"])
+def test_wrong_encodings(data: bytes) -> None:
+    with pytest.raises(FormatError) as raised:
+        decode_file(data, ".html")
+    assert raised.value.line == 2 or b"\n" not in data

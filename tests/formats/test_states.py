@@ -1,0 +1,69 @@
+"""Which segments are used by their states: translated, approved, or drafts as well."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.formats import read_pairs
+from limelight.formats.segments import States
+from limelight.text import BadLine
+from tests.formats.files import CONTENTS, PO_HEADER, SENTENCES, qt, write, xliff
+
+
+def unit(number: int, attributes: str = "", target: str = "") -> str:
+    return f'<trans-unit id="{number}"{attributes}><source>a</source><target{target}>{number}</target></trans-unit>'
+
+
+def segment(number: int, state: str = "") -> str:
+    said = f' state="{state}"' if state else ""
+    return f'<unit id="{number}"><segment{said}><source>a</source><target>{number}</target></segment></unit>'
+
+
+FILES = {
+    "1.xlf": xliff(
+        unit(1) + unit(2, ' approved="yes"') + unit(3, target=' state="final"') + unit(4, target=' state="translated"')
+        + unit(5, target=' state="new"') + unit(6, target=' state-qualifier="mt-suggestion"')
+        + unit(7, ' approved="no"')
+        + unit(8, ' translate="no"') + '<trans-unit id="9"><source>a</source><target state="new"/></trans-unit>'
+    ),
+    "2.xlf": xliff(
+        segment(1) + segment(2, "reviewed") + segment(3, "final") + segment(4, "translated") + segment(5, "initial"),
+        version="2.1",
+    ),
+    "3.po": PO_HEADER + 'msgid "a"\nmsgstr "1"\n\n#, fuzzy\nmsgid "a"\nmsgstr "2"\n\n#, fuzzy\nmsgid "a"\nmsgstr ""\n'
+    '\n#~ msgid "a"\n#~ msgstr "3"\n',
+    "4.ts": qt("".join(
+        f"<message><source>a</source><translation{kind}>{text}</translation></message>"
+        for text, kind in [("1", ""), ("2", " type='unfinished'"), ("", " type='unfinished'"),
+                           ("3", " type='obsolete'")]
+    )),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "used"),
+    [
+        ("1.xlf", "translated", "1234"),
+        ("1.xlf", "approved", "23"),
+        ("1.xlf", "all", "1234567"),
+        ("2.xlf", "translated", "1234"),
+        ("2.xlf", "approved", "23"),
+        ("2.xlf", "all", "12345"),
+        ("3.po", "approved", "1"),
+        ("3.po", "all", "12"),
+        ("4.ts", "approved", "1"),
+        ("4.ts", "all", "12"),
+    ],
+)
+def test_segments_by_their_states(name: str, states: States, used: str, tmp_path: Path) -> None:
+    unused: list[BadLine] = []
+    path = write(tmp_path, name, FILES[name])
+    assert "".join(pair.target for pair in read_pairs([path], states=states, on_unused=unused.append)) == used
+    if states == "approved" and name.endswith("xlf"):
+        assert "not approved (segment " in unused[0].reason
+
+
+@pytest.mark.parametrize("suffix", [".tmx", ".csv", ".po", ".ts"])
+def test_files_without_approval_have_all_their_pairs(suffix: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"a{suffix}", CONTENTS[suffix])
+    assert len(list(read_pairs([path], "en", "de", states="approved"))) == len(SENTENCES)

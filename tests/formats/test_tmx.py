@@ -1,0 +1,84 @@
+"""Translation memories: languages, codes, and what the standard allows."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.formats import read_pairs
+from tests.formats.files import read, sides, tmx, unit, write
+
+
+def test_units_are_pairs_with_the_line_where_they_begin(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.tmx", tmx(unit(("en", "The lamp hums."), ("DE", "Die Lampe summt.")) * 2))
+    pairs = list(read_pairs([path], "en", "de"))
+    assert [(pair.source, pair.target, pair.line, pair.marked) for pair in pairs] == [
+        ("The lamp hums.", "Die Lampe summt.", line, False) for line in (2, 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "own", "first"),
+    [('srclang="en"', "", "en"), ('srclang="EN-us"', "", "en"), ('srclang="*all*"', "", "de"),
+     ('srclang="*all*"', ' srclang="en"', "en"), ('srclang="fr"', "", "de")],
+)  # fmt: skip
+def test_the_source_language_of_the_memory_comes_first(header: str, own: str, first: str, tmp_path: Path) -> None:
+    text = tmx(unit(("de", "Gute Nacht."), ("en", "Good night."), attributes=own), header=header)
+    [pair] = sides(write(tmp_path, "a.tmx", text))
+    assert pair == (("Good night.", "Gute Nacht.") if first == "en" else ("Gute Nacht.", "Good night."))
+
+
+def test_old_files_have_lang_without_xml(tmp_path: Path) -> None:
+    text = tmx('<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="de"><seg>b</seg></tuv></tu>')
+    assert sides(write(tmp_path, "a.tmx", text), "en", "de") == [("a", "b")]
+
+
+def test_a_text_without_a_language_is_a_bad_segment(tmp_path: Path) -> None:
+    text = tmx('<tu><tuv><seg>a</seg></tuv></tu>\n<tu tuid="7"><tuv xml:lang="en"><seg>a</seg></tuv></tu>')
+    _, bad, unused, error = read(write(tmp_path, "a.tmx", text))
+    assert [line.reason for line in bad] == ["a <tuv> without a language (xml:lang)"]
+    assert [line.reason for line in unused] == ["no text in de (segment 7)"]
+    assert "a.tmx:1: the file has no text in de" in error
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pair"),
+    [
+        ('<bpt i="1" x="5">&lt;b&gt;</bpt>go<ept i="1">&lt;/b&gt;</ept>',
+         '<bpt i="4" x="5">&lt;b&gt;</bpt>los<ept i="4">&lt;/b&gt;</ept>', ("<ph0>go<ph1>", "<ph0>los<ph1>")),
+        ('<bpt i="1">[</bpt>go<ept i="1">]</ept>', '<bpt i="1">[</bpt>los<ept i="1">]</ept>',
+         ("<ph0>go<ph1>", "<ph0>los<ph1>")),
+        ('<ph>{a}</ph> and <ph>{b}</ph>', '<ph>{b}</ph> und <ph>{a}</ph>', ("<ph0> and <ph1>", "<ph1> und <ph0>")),
+        ('<ph x="1">{n}</ph> of <ph x="2">{n}</ph>', '<ph x="2">{n}</ph> von <ph x="1">{n}</ph>',
+         ("<ph0> of <ph1>", "<ph1> von <ph0>")),
+        ('<it pos="begin" x="3">&lt;i&gt;</it>go', '<it pos="begin" x="3">&lt;i&gt;</it>los', ("<ph0>go", "<ph0>los")),
+        ("<ut>x</ut>go", "los", ("go", "los")),
+        ('see <hi type="term">the <ph x="1"/>lamp</hi>', 'siehe <hi>die <ph x="1"/>Lampe</hi>',
+         ("see the <ph0>lamp", "siehe die <ph0>Lampe")),
+        ('note<ph x="1">[1]<sub>a footnote</sub></ph>.', 'Notiz<ph x="1">[1]<sub>eine</sub></ph>.',
+         ("note<ph0>.", "Notiz<ph0>.")),
+    ],
+)  # fmt: skip
+def test_codes_become_placeholders(source: str, target: str, pair: tuple[str, str], tmp_path: Path) -> None:
+    path = write(tmp_path, "a.tmx", tmx(unit(("en", source), ("de", target))))
+    assert sides(path, "en", "de", marks=True) == [pair]
+    [without] = sides(path, "en", "de")
+    assert "<ph" not in "".join(without)
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16", "iso-8859-1", "windows-1252"])
+def test_the_encoding_is_that_of_the_declaration(coding: str, tmp_path: Path) -> None:
+    text = tmx(unit(("en", "green"), ("de", "grün"))).replace('"1.0"', f'"1.0" encoding="{coding}"')
+    for name in ("a.tmx", "a.tmx.gz"):
+        assert sides(write(tmp_path, name, text.encode(coding)), "en", "de") == [("green", "grün")]
+
+
+def test_a_line_of_text_is_a_line_whatever_the_layout_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.tmx", tmx(unit(("en", "\n   one\n   two\n"), ("de", "eins\r\nzwei &#x2029; &amp;"))))
+    assert sides(path, "en", "de") == [("one two", "eins zwei \u2029 &")]
+
+
+def test_another_file_is_named_as_such(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.tmx", "<html><body/></html>")
+    with pytest.raises(UserError, match=r"a\.tmx:1: the file begins with <html>, not with <tmx>"):
+        list(read_pairs([path]))

@@ -1,0 +1,270 @@
+"""Translation memories: what is found, in which order, and files that change or are damaged."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from threading import enumerate as enumerate_threads
+from typing import Any
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.formats import translation_memory
+from limelight.formats.translation_memory import LEAST, TranslationMemory, WatchedMemory, open_memory, similarity
+from limelight.text.pair import Pair
+from limelight.text.words import words_and_signs
+
+PAIRS = [
+    ("The pharmacy is closed today.", "Die Apotheke ist heute geschlossen."),
+    ("Please restart the computer.", "Bitte starten Sie den Rechner neu."),
+    ("Please restart  the computer.", "Bitte den Computer neu starten."),
+    ("Please restart the server.", "Bitte starten Sie den Server neu."),
+]
+TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>one cat</seg></tuv><tuv xml:lang="de"><seg>eine Katze</seg></tuv></tu>
+</body></tmx>"""
+
+
+def written(path: Path, pairs: list[tuple[str, str]]) -> Path:
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return path
+
+
+def test_the_same_text_has_its_last_translation_and_its_place(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", PAIRS)
+    memory = open_memory(path, "en", "de")
+    found = memory.exact(" Please restart the computer. ")
+    assert found is not None
+    assert (found.target, found.similarity, found.origin) == (PAIRS[2][1], 1.0, f"{path}:3")
+    assert memory.exact("please restart the computer.") is None
+    assert len(memory) == 4
+
+
+def test_similar_segments_are_found_best_first(tmp_path: Path) -> None:
+    memory = open_memory(written(tmp_path / "m.tsv", PAIRS), "en", "de")
+    found = memory.find("Please restart the computer.")
+    assert [(each.target, each.similarity) for each in found] == [
+        (PAIRS[2][1], 1.0), (PAIRS[1][1], 1.0), (PAIRS[3][1], 0.8),
+    ]  # fmt: skip
+    assert memory.find("PLEASE restart the computer.")[0].similarity == 0.99
+    assert memory.find("Nothing is like this.") == []
+    assert memory.find("") == memory.find("...") == []
+
+
+def test_similarity_is_the_word_error_rate_of_a_plain_computation(seed: int) -> None:
+    """Against the textbook recursion on random texts."""
+    draw = random.Random(seed)
+    for _ in range(200):
+        one, other = (" ".join(draw.choices(["a", "b", "c", "d", "."], k=draw.randint(1, 8))) for _ in range(2))
+        sides = words_and_signs(one), words_and_signs(other)
+        rows = [list(range(len(sides[1]) + 1))]
+        for number, word in enumerate(sides[0], start=1):
+            row = [number]
+            for place, another in enumerate(sides[1]):
+                row.append(min(rows[-1][place] + (word != another), rows[-1][place + 1] + 1, row[-1] + 1))
+            rows.append(row)
+        expected = 1 - rows[-1][-1] / max(map(len, sides))
+        assert similarity(one, other) == pytest.approx(expected if expected < 1 else 1.0)
+
+
+def test_nearly_all_similar_segments_are_found_among_many(tmp_path: Path, seed: int) -> None:
+    """One word of a segment is another: the segment is found, and no better one is missed."""
+    draw = random.Random(seed)
+    words = [f"w{number}" for number in range(300)]
+    pairs = [(" ".join(draw.choices(words, k=draw.randint(4, 12))), f"t{number}") for number in range(3000)]
+    memory = open_memory(written(tmp_path / "m.tsv", pairs), "en", "de")
+    found = 0
+    for source, target in draw.sample(pairs, 100):
+        changed = source.split()
+        changed[draw.randrange(len(changed))] = "other"
+        matches = memory.find(" ".join(changed))
+        found += any(match.target == target for match in matches)
+        assert all(match.similarity >= LEAST for match in matches)
+        assert [each.similarity for each in matches] == sorted((each.similarity for each in matches), reverse=True)
+    assert found >= 97
+
+
+def test_a_changed_file_is_indexed_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
+    path, said = written(tmp_path / "m.tsv", PAIRS[:1]), list[str]()
+    for _ in range(2):
+        open_memory(path, "en", "de", say=said.append).close()
+    assert len(said) == 1
+    written(path, PAIRS)
+    assert len(open_memory(path, "en", "de", say=said.append)) == 4
+    assert len(said) == 2
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.tsv", "m.tsv.en-de.index"]
+
+
+def test_languages_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.tmx"
+    path.write_text(TMX, encoding="utf-8")
+    there, back = open_memory(path, "en-US", "de"), open_memory(path, "de", "en")
+    assert there.find("one cat")[0].target == "eine Katze"
+    assert back.find("eine Katze")[0].target == "one cat"
+    with pytest.raises(UserError, match="no text in fr"):
+        open_memory(path, "en", "fr")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (TMX[:-30], r"m\.tmx:\d: "),
+        (TMX.replace("<seg>one cat</seg>", "<seg> </seg>"), "no pairs in en and de"),
+        ("no XML", r"m\.tmx:1: "),
+    ],
+)
+def test_a_damaged_file_names_its_line_and_leaves_nothing(content: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.tmx"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=reason):
+        open_memory(path, "en", "de")
+    assert [each.name for each in tmp_path.iterdir()] == ["m.tmx"]
+    with pytest.raises(UserError, match="no such file"):
+        open_memory(tmp_path / "gone.tmx", "en", "de")
+
+
+def test_a_line_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
+    path, said = tmp_path / "m.tsv", list[str]()
+    path.write_bytes(b"one\teins\ntwo\nthr\xffee\tdrei\n")
+    assert len(open_memory(path, "en", "de", say=said.append)) == 1
+    assert [line.split(": ")[0] for line in said[1:]] == [f"{path}:2", f"{path}:3"]
+
+
+def test_an_index_of_something_else_is_made_anew(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", PAIRS)
+    index = tmp_path / "m.tsv.en-de.index"
+    index.write_bytes(b"not a database")
+    assert len(open_memory(path, "en", "de")) == 4
+    sqlite3.connect(index).execute(
+        "UPDATE about SET value = 'limelight memory 0' WHERE name = 'format'"
+    ).connection.commit()
+    assert len(open_memory(path, "en", "de")) == 4
+
+
+def test_a_folder_that_cannot_be_written_has_a_temporary_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import limelight.formats.translation_memory as module
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path, said = written(tmp_path / "m.tsv", PAIRS), list[str]()
+    monkeypatch.setattr(module, "fill_file", refused)
+    memory = open_memory(path, "en", "de", say=said.append)
+    assert memory.find(PAIRS[0][0])[0].target == PAIRS[0][1]
+    assert "the index is temporary" in said[0]
+    assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
+
+
+def test_a_full_disk_has_a_temporary_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import limelight.formats.translation_memory as module
+
+    path, said, insert = written(tmp_path / "m.tsv", PAIRS), list[str](), module._insert
+
+    def full_beside_the_file(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:
+        if str(tmp_path) in database.execute("PRAGMA database_list").fetchone()[2]:
+            database.execute("PRAGMA max_page_count = 1")
+            database.execute("CREATE TABLE more (value)")
+        return insert(database, pairs)
+
+    monkeypatch.setattr(module, "_insert", full_beside_the_file)
+    memory = open_memory(path, "en", "de", say=said.append)
+    assert memory.find(PAIRS[0][0])[0].target == PAIRS[0][1]
+    assert any("cannot be written (database or disk is full): the index is temporary" in line for line in said)
+    assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
+
+
+def test_threads_share_a_memory(tmp_path: Path) -> None:
+    memory = open_memory(written(tmp_path / "m.tsv", PAIRS), "en", "de")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: memory.find(PAIRS[0][0])[0].target, range(200)))
+    assert set(found) == {PAIRS[0][1]}
+
+
+def waited(condition: Callable[[], object]) -> bool:
+    """Whether something holds within ten seconds."""
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def test_a_watched_file_is_read_again_and_a_damaged_one_is_told(tmp_path: Path) -> None:
+    path, said = tmp_path / "m.tmx", list[str]()
+    path.write_text(TMX, encoding="utf-8")
+    watched = WatchedMemory(path, [("en", "de"), ("de", "en"), ("en", "fr")], said.append, seconds=0.01)
+
+    def target(text: str, *direction: str) -> str:
+        memory = watched.of(*direction)
+        found = None if memory is None else memory.exact(text)
+        return "" if found is None else found.target
+
+    assert (target("one cat", "en", "de"), target("eine Katze", "de", "en")) == ("eine Katze", "one cat")
+    assert watched.of("en", "fr") is None
+    path.write_text(TMX.replace("eine Katze", "ein Kater"), encoding="utf-8")
+    assert waited(lambda: target("one cat", "en", "de") == "ein Kater")
+    path.write_text("no XML", encoding="utf-8")
+    assert waited(lambda: target("one cat", "en", "de") and "the former segments are used" in said[-1])
+    assert target("one cat", "en", "de") == "ein Kater"
+    path.unlink()
+    assert target("one cat", "en", "de") == "ein Kater"
+
+
+def test_no_look_up_waits_for_a_new_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed file is read although nothing is looked up, and while it is read the former segments are found."""
+    path = tmp_path / "m.tmx"
+    path.write_text(TMX, encoding="utf-8")
+    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.01)
+    begun, may_end, build = Event(), Event(), translation_memory.open_memory
+
+    def slow(*given: Any, **more: Any) -> TranslationMemory:
+        begun.set()
+        assert may_end.wait(60)
+        return build(*given, **more)
+
+    def target() -> str:
+        memory = watched.of("en", "de")
+        return "" if memory is None else memory.find("one cat")[0].target
+
+    monkeypatch.setattr(translation_memory, "open_memory", slow)
+    path.write_text(TMX.replace("eine Katze", "ein Kater"), encoding="utf-8")
+    assert begun.wait(60)
+    assert [target() for _ in range(3)] == ["eine Katze"] * 3
+    may_end.set()
+    assert waited(lambda: target() == "ein Kater")
+
+
+def test_the_thread_ends_with_the_memory(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", PAIRS)
+    before = set(enumerate_threads())
+    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.01)
+    (thread,) = set(enumerate_threads()) - before
+    assert thread.daemon
+    del watched
+    assert waited(lambda: not thread.is_alive())
+
+
+def test_columns_without_languages_are_refused_for_several_directions(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", PAIRS)
+    with pytest.raises(UserError, match="its languages are not in the file"):
+        WatchedMemory(path, [("en", "de"), ("en", "fr")], lambda _: None)
+    only = WatchedMemory(path, [("en", "de")], lambda _: None).of("en", "de")
+    assert only is not None
+    assert len(only) == 4
+
+
+def test_processes_that_begin_together_make_one_index(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tsv", [(f"{one} {number}", str(number)) for number in range(3000) for one, _ in PAIRS])
+    program = "import sys; from limelight.formats.translation_memory import *; "
+    program += "print(len(open_memory(sys.argv[1], say=print)))"
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in "123"
+    ]
+    said = [each.communicate(timeout=120)[0].splitlines() for each in running]
+    assert [lines[-1] for lines in said] == ["12000"] * 3
+    assert sum(len(lines) - 1 for lines in said) == 1

@@ -1,0 +1,174 @@
+"""XLIFF, TMX and Qt files: which segments are translated, and where translations go."""
+
+import re
+
+import pytest
+
+from limelight.formats.unit import FormatError
+from tests.formats.helpers import texts, translated, units_of
+
+XLIFF_1 = """<?xml version="1.0"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file original="a" source-language="en" datatype="x"><body>
+  <trans-unit id="1">
+    <source>the <g id="1">dog &amp; cat</g><x id="2"/></source>
+    <note>no</note>
+    <alt-trans><source>no</source><target>no</target></alt-trans>
+  </trans-unit>
+  <trans-unit id="2"><source>b b</source><target state="new"/></trans-unit>
+  <trans-unit id="3"><source>c c</source><target>fertig</target></trans-unit>
+  <trans-unit id="4"><source>d d</source><target xml:lang="de" state="needs-translation">x</target></trans-unit>
+  <trans-unit id="5" translate="no"><source>e e</source></trans-unit>
+  <group translate="no"><trans-unit id="6"><source>f f</source></trans-unit></group>
+  <trans-unit id="7" approved="yes"><source>g g</source><target></target></trans-unit>
+  <trans-unit id="8"><source>h. i.</source><seg-source><mrk mtype="seg" mid="1">h.</mrk> <mrk mtype="seg" mid="2">i.</mrk></seg-source></trans-unit>
+</body></file></xliff>
+"""  # noqa: E501
+MACHINE = 'state="needs-review-translation" state-qualifier="leveraged-mt"'
+
+
+def test_xliff_1() -> None:
+    assert texts(XLIFF_1, ".xlf") == ["the |dog & cat||", "b b", "d d", "|h.| |i.|"]
+    new = translated(XLIFF_1, ".xlf")
+    assert f'/></source>\n    <target {MACHINE}>THE <g id="1">DOG &amp; CAT</g><x id="2"/></target>\n    <note>' in new
+    assert f"<source>b b</source><target {MACHINE}>B B</target>" in new
+    assert f'<target xml:lang="de" {MACHINE}>D D</target>' in new
+    assert f'</seg-source><target {MACHINE}><mrk mtype="seg" mid="1">H.</mrk> <mrk mtype="seg" mid="2">I.</mrk>' in new
+    assert 'datatype="x" target-language="de">' in new
+    assert "<target>fertig</target>" in new
+    assert len(texts(XLIFF_1, ".xlf", everything=True)) == 5
+
+
+def test_xliff_2() -> None:
+    text = """<xliff version="2.0" srcLang="en" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f"><unit id="u">
+<segment id="s1"><source>a <pc id="1">b b</pc> <ph id="2"/><sc id="3"/>c<ec startRef="3"/></source></segment>
+<ignorable><source> </source></ignorable>
+<segment state="final"><source>d d</source><target>x</target></segment>
+<segment state="initial"><source>e e</source><target></target></segment>
+</unit></file></xliff>"""
+    assert texts(text, ".xliff") == ["a |b b| ||c|", "e e"]
+    new = translated(text, ".xliff")
+    assert '<segment id="s1" state="translated"><source>' in new
+    assert '<target>A <pc id="1">B B</pc> <ph id="2"/><sc id="3"/>C<ec startRef="3"/></target></segment>' in new
+    assert '<segment state="translated"><source>e e</source><target>E E</target></segment>' in new
+    assert 'trgLang="de"' in new
+    codes = units_of(text, ".xliff")[0].codes
+    assert [code.role for code in codes] == ["open", "close", "alone", "open", "close"]
+    assert codes[3].name == codes[4].name
+
+
+def test_tmx() -> None:
+    text = """<tmx version="1.4"><header srclang="en"/><body>
+<tu><prop type="x">no</prop>
+<tuv xml:lang="EN-us"><seg>a <bpt i="1">&lt;b></bpt>b<ept i="1">&lt;/b></ept></seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>yes yes</seg></tuv><tuv xml:lang="de-AT"><seg>ja</seg></tuv></tu>
+<tu><tuv xml:lang="fr"><seg>oui oui</seg></tuv></tu>
+</body></tmx>"""
+    assert texts(text, ".tmx") == ["a |b|"]
+    added = '<tuv xml:lang="de" changeid="MT"><seg>A <bpt i="1">&lt;b></bpt>B<ept i="1">&lt;/b></ept></seg></tuv></tu>'
+    assert added in translated(text, ".tmx")
+    with pytest.raises(FormatError, match="--from"):
+        texts(text, ".tmx", source="")
+
+
+def test_qt() -> None:
+    text = """<!DOCTYPE TS><TS version="2.1"><context>
+<message><source>open &amp;it</source></message>
+<message><source>a a</source><translation type="unfinished"></translation></message>
+<message numerus="yes"><source>%n b</source><translation type="unfinished"><numerusform></numerusform><numerusform/></translation></message>
+<message><source>c c</source><translation>fertig</translation></message>
+<message><source>d d</source><translation type="vanished"></translation></message>
+</context></TS>"""  # noqa: E501
+    assert texts(text, ".ts") == ["open &it", "a a", "%n b"]
+    new = translated(text, ".ts")
+    assert '</source><translation type="unfinished">OPEN &amp;IT</translation></message>' in new
+    assert "<numerusform>%N B</numerusform><numerusform>%N B</numerusform>" in new
+    assert '<TS version="2.1" language="de">' in new
+
+
+@pytest.mark.parametrize(
+    ("target", "forms", "new"),
+    [
+        ("de", 2, ["%N FILE", "%N FILES"]),
+        ("de", 1, ["%N FILE", "%N FILES"]),  # `lupdate` without a language
+        ("pl", 1, ["%N FILE", "%N FILES", "%N FILES"]),
+        ("pl", 3, ["%N FILE", "%N FILES", "%N FILES"]),
+        ("ar", 6, ["%N FILES", "%N FILE", *["%N FILES"] * 4]),
+        ("ja", 1, ["%N FILES"]),
+        ("hu", 1, ["%N FILES"]),
+        ("xx", 2, ["%N FILE(S)"] * 2),
+        ("pl", 0, ["%N FILE(S)"] * 3),
+    ],
+)
+def test_forms_of_qt(target: str, forms: int, new: list[str]) -> None:
+    source = "<message numerus='yes'><source>%n file(s)</source><translation type='unfinished'>"
+    text = f"<TS>{source}{'<numerusform></numerusform>' * forms}</translation></message></TS>"
+    found = translated(text, ".ts", target=target)
+    assert re.findall("<numerusform>(.*?)</numerusform>", found) == new
+    if forms == 0:
+        text = text.replace("<translation type='unfinished'></translation>", "")
+        assert translated(text, ".ts", target=target).count("<numerusform>") == 3
+
+
+@pytest.mark.parametrize("suffix", [".xlf", ".tmx", ".ts"])
+def test_another_root_is_refused(suffix: str) -> None:
+    with pytest.raises(FormatError, match="first element"):
+        units_of("<html/>", suffix)
+
+
+def reasons(text: str, *translations: str) -> list[list[str]]:
+    """What each unit of XLIFF says of its translation."""
+    pairs = zip(units_of(text, ".xlf"), translations, strict=True)
+    return [list(unit.limits(new)) for unit, new in pairs]
+
+
+def test_translations_that_exceed_the_width_of_xliff_1_are_reported() -> None:
+    text = """<xliff version="1.2"><file source-language="en"><body>
+    <trans-unit id="1" maxwidth="10"><source>dogs</source></trans-unit>
+    <trans-unit id="2" maxwidth="10" size-unit="char"><source>dogs</source></trans-unit>
+    <trans-unit id="3" maxwidth="10" size-unit="byte"><source>dogs</source></trans-unit>
+    <trans-unit id="4" maxwidth="90" size-unit="pixel"><source>dogs</source></trans-unit>
+    <group maxwidth="5" size-unit="char"><trans-unit id="5"><source><g id="1">dogs</g></source></trans-unit></group>
+    <trans-unit id="6"><source>dogs</source></trans-unit>
+    </body></file></xliff>"""
+    code = [unit.text for unit in units_of(text, ".xlf")][4]
+    assert reasons(text, "x" * 11, "x" * 11, "\u00fc" * 6, "Hunde", code.replace("dogs", "Hunden"), "x" * 99) == [
+        ["too long: 11 characters, maxwidth is 10"],
+        ["too long: 11 characters, maxwidth is 10"],
+        ["too long: 12 bytes, maxwidth is 10"],
+        ["longer than its source, and its width is not measured: maxwidth is 90 pixel"],
+        ["too long: 6 characters, maxwidth is 5"],
+        [],
+    ]
+    assert reasons(text, "x" * 10, "x" * 10, "\u00fc" * 5, "Hund", code.replace("dogs", "Hunde"), "") == [[]] * 6
+    assert reasons(text, "", "", "", "x" * 91, "", "")[3] == ["too long: 91 characters, maxwidth is 90 pixel"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "size"), [("codepoints", "6 characters"), ("utf8", "9 bytes"), ("utf16", "7 units of UTF-16")]
+)
+def test_translations_that_exceed_the_restriction_of_xliff_2_are_reported(profile: str, size: str) -> None:
+    text = f"""<xliff version="2.1" xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0" srcLang="en">
+    <file id="1"><slr:profiles generalProfile="xliff:{profile}"/>
+    <unit id="1" slr:sizeRestriction="2, 5"><segment><source>dogs</source></segment></unit>
+    <unit id="2"><segment><source>dogs</source></segment></unit></file></xliff>"""
+    assert reasons(text, "Hunde", "x" * 99) == [[], []]
+    assert reasons(text, "Hunde\U0001f415", "") == [[f"too long: {size}, sizeRestriction is 5"], []]
+    assert reasons(text.replace("xliff:", "own:"), "x" * 99, "") == [[], []]
+
+
+@pytest.mark.parametrize("most", ["²", "9" * 5000, "-1", "ten", ""])
+def test_a_width_that_is_no_number_is_no_limit(most: str) -> None:
+    for attributes in (f'maxwidth="{most}"', f'slr:sizeRestriction="{most}"'):
+        text = XLIFF_1.replace('<trans-unit id="1">', f'<trans-unit id="1" {attributes}>')
+        assert list(units_of(text, ".xlf")[0].limits("x" * 99)) == []
+
+
+def test_xliff_of_translation_programs() -> None:
+    """Segments are `mrk` elements in `seg-source`, and definitions of the program stand beside them."""
+    text = """<xliff version="1.2" xmlns:sdl="http://example.org"><file source-language="en" target-language="de"><body>
+<trans-unit id="1"><source>A dog. A cat.</source><seg-source><mrk mtype="seg" mid="1">A dog.</mrk> <mrk mtype="seg"
+mid="2">A cat.</mrk></seg-source><sdl:seg-defs><sdl:seg id="1"/></sdl:seg-defs></trans-unit></body></file></xliff>"""
+    assert texts(text, ".sdlxliff") == texts(text, ".xlf")
+    assert texts(text, ".sdlxliff")
+    assert translated(text, ".sdlxliff") == translated(text, ".xlf") != text

@@ -1,0 +1,142 @@
+"""XLIFF 1.2 and 2.x: which translations are used, and their codes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.formats.files import read, sides, write, xliff
+
+
+def unit_1(target: str = "<target>b</target>", attributes: str = "", source: str = "a") -> str:
+    return f'<trans-unit id="u"{attributes}><source>{source}</source>{target}</trans-unit>'
+
+
+def unit_2(source: str = "a", target: str | None = "b", state: str = "", attributes: str = "") -> str:
+    translated = "" if target is None else f"<target>{target}</target>"
+    said = f' state="{state}"' if state else ""
+    return f'<unit id="u"{attributes}><segment{said}><source>{source}</source>{translated}</segment></unit>'
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        (unit_1(), ""),
+        (unit_1(""), "not translated (segment u)"),
+        (unit_1("<target> </target>"), "not translated (segment u)"),
+        *((unit_1(f'<target state="{state}">b</target>'), "") for state in ("translated", "final", "signed-off")),
+        *(
+            (unit_1(f'<target state="{state}">b</target>'), f"its state is {state} (segment u)")
+            for state in ("new", "needs-translation", "needs-review-translation", "x-guess")
+        ),
+        (unit_1('<target state="needs-review-translation">b</target>', ' approved="yes"'), ""),
+        (unit_1(attributes=' approved="no"'), "not approved (segment u)"),
+        (unit_1('<target state="translated">b</target>', ' approved="no"'), ""),
+        (unit_1('<target state-qualifier="leveraged-mt">b</target>'),
+         "a machine translation that is not approved (segment u)"),
+        (unit_1('<target state="final" state-qualifier="leveraged-mt">b</target>'), ""),
+        (unit_1(attributes=' translate="no"'), 'translate="no" (segment u)'),
+        (f'<group translate="no">{unit_1()}</group>', 'translate="no" (segment u)'),
+        (f'<group translate="no">{unit_1(attributes=" translate=" + chr(34) + "yes" + chr(34))}</group>', ""),
+    ],
+)  # fmt: skip
+def test_states_of_1_2(unit: str, reason: str, tmp_path: Path) -> None:
+    pairs, bad, unused, error = read(write(tmp_path, "a.xlf", xliff(unit)))
+    assert (bad, error) == ([], "")
+    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
+    assert [line.reason for line in unused] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        (unit_2(), ""),
+        (unit_2(target=None), "not translated (segment u/1)"),
+        (unit_2(target=""), "not translated (segment u/1)"),
+        *((unit_2(state=state), "") for state in ("translated", "reviewed", "final")),
+        (unit_2(state="initial"), "its state is initial (segment u/1)"),
+        (unit_2(attributes=' translate="no"'), 'translate="no" (segment u/1)'),
+        (f'<group id="g" translate="no">{unit_2()}</group>', 'translate="no" (segment u/1)'),
+    ],
+)
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_states_of_2(version: str, unit: str, reason: str, tmp_path: Path) -> None:
+    pairs, bad, unused, error = read(write(tmp_path, "a.xliff", xliff(unit, version=version)))
+    assert (bad, error) == ([], "")
+    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
+    assert [line.reason for line in unused] == ([reason] if reason else [])
+
+
+def test_suggestions_and_other_namespaces_are_no_translations(tmp_path: Path) -> None:
+    suggestion = "<alt-trans><source>x</source><target>y</target></alt-trans>"
+    foreign = '<m:target xmlns:m="urn:m">z</m:target>'
+    assert sides(write(tmp_path, "a.xlf", xliff(unit_1(f"{foreign}<target>b</target>{suggestion}")))) == [("a", "b")]
+    match = '<m:match xmlns:m="urn:m"><source>x</source><target>y</target></m:match>'
+    unit = unit_2().replace("<segment>", f"{match}<ignorable><source> </source></ignorable><segment>")
+    assert sides(write(tmp_path, "b.xliff", xliff(unit, version="2.0"))) == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pair"),
+    [
+        ('<g id="1">go</g>!', '<g id="1">los</g>!', ("<ph0>go<ph1>!", "<ph0>los<ph1>!")),
+        ('<g id="1">a<g id="2">b</g></g>', '<g id="2">d</g><g id="1">c</g>',
+         ("<ph0>a<ph1>b<ph2><ph3>", "<ph1>d<ph2><ph0>c<ph3>")),
+        ('a<x id="1"/><x id="2"/>', '<x id="2"/>b<x id="1"/>', ("a<ph0><ph1>", "<ph1>b<ph0>")),
+        ('<bx id="1"/>a<ex id="1"/>', '<bx id="1"/>b<ex id="1"/>', ("<ph0>a<ph1>", "<ph0>b<ph1>")),
+        ('<bx id="1" rid="9"/>a<ex id="2" rid="9"/>', '<bx id="1" rid="9"/>b', ("a", "b")),
+        ('<bpt id="1">[</bpt>a<ept id="1">]</ept>', '<bpt id="1">[</bpt>b<ept id="1">]</ept>',
+         ("<ph0>a<ph1>", "<ph0>b<ph1>")),
+        ('<ph id="1">%s</ph> a<it id="2" pos="open">i</it>', 'b <ph id="1">%s</ph>', ("<ph0> a", "b <ph0>")),
+        ('one <mrk mtype="term">two</mrk>', "eins zwei", ("one two", "eins zwei")),
+    ],
+)  # fmt: skip
+def test_codes_of_1_2(source: str, target: str, pair: tuple[str, str], tmp_path: Path) -> None:
+    path = write(tmp_path, "a.xlf", xliff(unit_1(f"<target>{target}</target>", source=source)))
+    assert sides(path, "en", "de", marks=True) == [pair]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pair"),
+    [
+        ('<pc id="1">go</pc>!', '<pc id="1">los</pc>!', ("<ph0>go<ph1>!", "<ph0>los<ph1>!")),
+        ('a<ph id="1"/>', '<ph id="1"/>b', ("a<ph0>", "<ph0>b")),
+        ('<sc id="1"/>a<ec startRef="1"/>', '<sc id="1"/>b<ec startRef="1"/>', ("<ph0>a<ph1>", "<ph0>b<ph1>")),
+        ('<sc id="1"/>a<ec startRef="1"/>', 'b<ec startRef="1"/>', ("a", "b")),
+        ('<ec id="1" isolated="yes"/>a', '<ec id="1" isolated="yes"/>b', ("<ph0>a", "<ph0>b")),
+        ('<mrk id="1" type="term">two</mrk> <sm id="2"/>a<em startRef="2"/>', "zwei b", ("two a", "zwei b")),
+        ('a<cp hex="001A"/>', "b", ("a", "b")),
+    ],
+)
+def test_codes_of_2(source: str, target: str, pair: tuple[str, str], tmp_path: Path) -> None:
+    path = write(tmp_path, "a.xliff", xliff(unit_2(source, target), version="2.0"))
+    assert sides(path, "en", "de", marks=True) == [pair]
+
+
+def test_the_header_of_a_catalog_is_no_text(tmp_path: Path) -> None:
+    header = unit_1("<target>Language: de</target>", ' restype="x-gettext-domain-header"', source="Language: de")
+    pairs, bad, unused, error = read(write(tmp_path, "a.xlf", xliff(header + unit_1())))
+    assert ([pair.source for pair in pairs], bad, unused, error) == (["a"], [], [], "")
+
+
+def test_a_unit_of_several_segments_is_several_pairs(tmp_path: Path) -> None:
+    def marked(*texts: str) -> str:
+        return " ".join(f'<mrk mtype="seg" mid="{number}">{text}</mrk>' for number, text in enumerate(texts))
+
+    divided = f"<seg-source>{marked('One.', 'Two.')}</seg-source>"
+    unit = unit_1(divided + f"<target>{marked('Eins.', 'Zwei.')}</target>", source="One. Two.")
+    assert sides(write(tmp_path, "a.xlf", xliff(unit))) == [("One.", "Eins."), ("Two.", "Zwei.")]
+    unit = unit_1(divided + f"<target>{marked('Eins und zwei.')}</target>", source="One. Two.")
+    assert sides(write(tmp_path, "b.xlf", xliff(unit))) == [("One. Two.", "Eins und zwei.")]
+    two = "<segment><source>One.</source><target>Eins.</target></segment>"
+    two += "<segment><source>Two.</source><target>Zwei.</target></segment>"
+    assert sides(write(tmp_path, "c.xliff", xliff(f'<unit id="u">{two}</unit>', version="2.0"))) == [
+        ("One.", "Eins."), ("Two.", "Zwei."),
+    ]  # fmt: skip
+
+
+def test_the_languages_are_those_of_the_file_or_else_of_the_texts(tmp_path: Path) -> None:
+    text = xliff(unit_1()).replace(' target-language="de"', "")
+    assert sides(write(tmp_path, "a.xlf", text), "en", "de") == [("a", "b")]
+    text = text.replace("<target>", '<target xml:lang="fr">')
+    assert "has no text in de; its languages are: en, fr" in read(write(tmp_path, "b.xlf", text))[3]
+    assert sides(write(tmp_path, "c.xlf", xliff(unit_1())), "de", "en") == [("b", "a")]

@@ -1,0 +1,84 @@
+"""Doubts about parallel text that can be read: each has its sign, and text without a fault has none."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.preparation.doubts import doubts
+from tests.text.test_languages import TEXTS
+
+EN, FR, DE = TEXTS["en"], TEXTS["fr"], TEXTS["de"]
+
+
+def told(folder: Path, lines: list[str], source: str = "en", target: str = "fr", name: str = "memory.tsv") -> list[str]:
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return [line.replace(f"{folder}/", "") for line in doubts([path], source, target)]
+
+
+def test_good_text_raises_no_doubt(tmp_path: Path) -> None:
+    assert told(tmp_path, [f"{EN}\t{FR}"] * 40) == []
+    assert told(tmp_path, [f"{EN}\t{FR}"] * 40, "source", "target") == []
+    assert told(tmp_path, [f"{EN}\t{FR}", f"{EN}\t{FR}\ta note"] * 20) == []  # some lines have notes
+    assert told(tmp_path, []) == told(tmp_path, ["", "\t"]) == []
+
+
+def test_wrong_columns_are_told_with_what_is_in_them(tmp_path: Path) -> None:
+    columns, no_words, no_dates = told(tmp_path, [f"{number}\t2024-03-01\t{EN}\t{FR}" for number in range(40)])
+    assert columns == (
+        "memory.tsv: has 4 columns, of which the first two are read: source `0`, target `2024-03-01`; if these are "
+        f"others, make a file of the right ones, for example `cut -f3,4 {tmp_path}/memory.tsv > pairs.tsv`"
+    ).replace(f"{tmp_path}/", "")
+    assert no_words == "memory.tsv: the source side has no words (`0`); is it another column?"
+    assert no_dates == "memory.tsv: the target side has no words (`2024-03-01`); is it another column?"
+
+
+@pytest.mark.parametrize("header", ["en\tfr", "Source\tTarget", '"English"\t"French"', "EN\tFR\tid"])
+def test_a_header_is_told(header: str, tmp_path: Path) -> None:
+    (line,) = told(tmp_path, [header] + [f"{EN}\t{FR}"] * 9)
+    assert line.startswith("memory.tsv:1: looks like a header (")
+    assert line.endswith("), and is used as a pair; remove the line")
+
+
+def test_a_first_line_of_text_is_no_header(tmp_path: Path) -> None:
+    assert told(tmp_path, ["The date\tLa date", "No\tNon"]) == []
+
+
+def test_quotes_are_told(tmp_path: Path) -> None:
+    (every,) = told(tmp_path, [f'"{EN}"\t"{FR}"'] * 9)
+    assert every.startswith("memory.tsv: every text is enclosed in quotes, which are read as part of it; ")
+    _header, below = told(tmp_path, ["English\tFrench"] + [f'"{EN}"\t"{FR}"'] * 9)
+    assert below == every
+    (some,) = told(tmp_path, [f'"He said ""no"""\t{FR}', f"{EN}\t{FR}"])
+    assert some.startswith('memory.tsv: has quotes as spreadsheets write them ("He said ""no"""), which are read')
+    assert told(tmp_path, [f'"No!"\t{FR}', f"{EN}\t{FR}"] * 9) == []  # somebody speaks
+
+
+def test_languages_that_the_text_contradicts(tmp_path: Path) -> None:
+    pairs = [f"{EN}\t{FR}"] * 40
+    (swapped,) = told(tmp_path, pairs, "fr", "en")
+    assert swapped == (
+        "memory.tsv: the source side, said to be fr, looks like en; the target side, said to be en, looks like fr; "
+        "are the sides swapped?"
+    )
+    (wrong,) = told(tmp_path, pairs, "en", "de")
+    assert wrong.startswith("memory.tsv: the target side, said to be de, looks like fr; give --source and --target")
+
+
+def test_two_files_are_looked_at_too(tmp_path: Path) -> None:
+    files = [tmp_path / "t.en", tmp_path / "t.fr"]
+    for file, text in zip(files, (FR, EN), strict=True):
+        file.write_text(f"{text}\n" * 40, encoding="utf-8")
+    (line,) = doubts(files, "en", "fr")
+    assert line.startswith(f"{files[0]} + {files[1]}: the source side, said to be en, looks like fr; ")
+
+
+def test_bad_lines_are_left_to_who_reads_all_of_it(tmp_path: Path) -> None:
+    assert told(tmp_path, ["no tab", f"{EN}\t{FR}", "none here"]) == []
+    with pytest.raises(UserError, match="there is no such file"):
+        list(doubts([tmp_path / "nowhere.tsv"], "en", "fr"))
+
+
+def test_only_the_beginning_is_read(tmp_path: Path) -> None:
+    assert told(tmp_path, [f"{EN}\t{FR}"] * 1000 + ["12\t34\t56"] * 5000) == []
