@@ -8,7 +8,6 @@ import typer
 
 import limelight as face
 from limelight.cli.app import COMMANDS, UsageError, app, run
-from limelight.cli.arguments import repeat_options
 from tests.cli.conftest import Limelight
 
 PARSED = typer.main.get_command(app).commands
@@ -67,7 +66,7 @@ def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
         words = shlex.split(line.partition("|")[2] or line)
         words = words[: min(words.index(sign) if sign in words else len(words) for sign in "<>")]
         assert words[0] == "limelight"
-        PARSED[words[1]].make_context(words[1], repeat_options(words[2:]))
+        PARSED[words[1]].make_context(words[1], words[2:])
     assert any(f"limelight {command} " in line for line in examples_of(command))
 
 
@@ -114,6 +113,7 @@ def test_the_version(limelight: Limelight) -> None:
         ("generate x --temperature 0", "invalid value for '--temperature': 0 is not a number above 0"),
         ("evaluate", "missing option '--test'"),
         ("evaluate --test", "--test: name a file after it"),
+        ("translate --text a b", "--text and 'b': give one of them"),
         ("train", "missing option '--out'"),
         ("train --out r --max-steps 0", "invalid value for '--max-steps': 0 is not a whole number from 1 up"),
         ("train --out r --max-minutes 0", "invalid value for '--max-minutes': 0 is not a number above 0"),

@@ -150,6 +150,7 @@ def test_an_interrupted_run_changes_nothing(
         (("a.tsv", "-o", "b.docx"), "pairs are written as .tsv, .jsonl or .tmx"),
         (("a.tsv", "-o", "b.tmx"), "names its languages"),
         (("a.tsv", "-o", "b.tsv", "-o", "c.tsv"), "holds both sides: give it alone"),
+        (("a.tsv", "-o", "b.en", "-o", "b.en"), "-o b.en: is given for both sides"),
         (("a.tsv", "--from", "en", "-o", "b.tsv"), "--source LANG"),
         (("missing.tsv", "-o", "b.tsv"), "missing.tsv"),
         (("a.tsv", "-o", "nowhere/b.tsv"), "nowhere/b.tsv: cannot be written: no such file or directory"),

@@ -76,6 +76,7 @@ def test_pairs_to_train_on_are_written(limelight: Limelight, one: Path, folder: 
         (["--shard", "3/2", "in", "-o", "out"], "--shard 3/2: give I/N"),
         (["--engine", "ray", "-o", "out"], "which files? Name files, folders or URLs"),
         (["in", "in", "-o", "s3://bucket/out"], "-o s3://bucket/out: results are written to a local folder"),
+        (["in", "in", "-o", "in/a.en"], "-o in/a.en: is a file; name the folder"),
         (["--json", "in", "in", "-o", "out"], "--json and --n-best are for one file"),
         (["--sample", "--workers", 2, "in", "-o", "out"], "--sample over many files needs --seed N"),
         (["--workers", 2, "in", "missing", "-o", "out"], "missing: there is no such file"),

@@ -22,6 +22,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
+def test_hidden_files_are_no_inputs(folder: Path) -> None:
+    (folder / ".DS_Store").write_bytes(b"\0")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config.txt").write_text("x")
+    for url in (f"file://{folder}", str(folder)):
+        assert sorted(texts(url)) == ["a.txt", "c.jsonl", "deep/b.txt.gz"]
+
+
 def texts(url: str) -> dict[str, list[str]]:
     return {
         shard.name: [each.text for each in read_items(shard, Form()) if isinstance(each, Item)]

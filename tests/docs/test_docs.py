@@ -23,7 +23,6 @@ from pydantic.fields import FieldInfo
 
 from limelight import Generated, Translation, config, shapes
 from limelight.cli.app import app
-from limelight.cli.arguments import repeat_options
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.models.families import build_model
 from limelight.recipes import RECIPES
@@ -84,7 +83,7 @@ def command_faults(text: str) -> list[str]:
             complaints.append(f"limelight {command}: there is no such command")
             continue
         try:
-            COMMANDS[command].make_context(command, repeat_options(words))
+            COMMANDS[command].make_context(command, words)
         except Exception as error:
             complaints.append(f"limelight {command} {shlex.join(words)}: {error}")
     return complaints

@@ -12,7 +12,6 @@ import typer
 import yaml
 
 from limelight.cli.app import app
-from limelight.cli.arguments import repeat_options
 from limelight.serving.limits import Limits
 from limelight.serving.routes import ROUTES
 from limelight.serving.run import OTHER_FILES
@@ -41,7 +40,7 @@ def arguments() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", ["compose", "kubernetes", "systemd"])
 def test_its_options_are_those_of_serve(name: str) -> None:
-    SERVE.make_context("serve", repeat_options(arguments()[name]))
+    SERVE.make_context("serve", arguments()[name])
 
 
 def test_probes_ask_paths_that_there_are() -> None:

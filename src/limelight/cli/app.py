@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from limelight import __version__
-from limelight.cli.arguments import repeat_options, with_groups
+from limelight.cli.arguments import SEVERAL, repeat_options, with_groups
 from limelight.cli.models import use_plugins
 from limelight.cli.outcome import COMMANDS, guarded, say, silence
 from limelight.errors import UserError
@@ -34,6 +34,11 @@ class _CleanHelp:
 
 class Command(_CleanHelp, TyperCommand):
     """`limelight COMMAND`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the command, of which some options take several."""
+        several = {name for each in self.params if each.metavar == SEVERAL for name in each.opts}  # type: ignore[attr-defined]
+        return super().parse_args(ctx, repeat_options(args, several))
 
 
 class Commands(_CleanHelp, TyperGroup):
@@ -101,7 +106,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
     try:
-        code = parser()(repeat_options(arguments) or HELP[-1:], prog_name="limelight", standalone_mode=False)
+        code = parser()(arguments or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:
         return say(error, 2)
     except UsageError as error:

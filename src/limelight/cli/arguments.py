@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
 
 
-SEVERAL = ("--train", "--back-translated", "--valid", "--general", "--text", "--valid-text", "--test")
-"""Options that take several arguments, as in `--train train.en train.de`."""
+SEVERAL = "FILE..."
+"""Metavar of the options that take several arguments, as in `--train train.en train.de`."""
 Parser = Callable[[str], Any]
 _PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
 """Suffixes of text files that look like language codes but are not."""
 
 
-def repeat_options(arguments: list[str]) -> list[str]:
+def repeat_options(arguments: list[str], several: Collection[str]) -> list[str]:
     """Rewrite `--train A B` and `--train=A B` to `--train=A --train=B`: the parser takes one argument per option.
+    `several` are the options of the command to which this applies.
 
     Arguments after `--` are unchanged. Raises `UserError` for such an option without an argument.
     """
@@ -42,7 +43,7 @@ def repeat_options(arguments: list[str]) -> list[str]:
         if word == "--":
             return repeated + arguments[place:]
         name, equals, value = word.partition("=")
-        option, words = (name, len(value)) if name in SEVERAL else ("", 0)
+        option, words = (name, len(value)) if name in several else ("", 0)
         if not option or equals:
             repeated.append(word)
     _require_word(option, words)

@@ -96,6 +96,8 @@ def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
         raise UserError(f"-o: {len(output)} files: give one file for both sides, or two text files")
     if len(output) == 1:
         require_written(output[0])
+    elif output[0].resolve() == output[1].resolve():
+        raise UserError(f"-o {output[0]}: is given for both sides; name a file for each")
     for path in output:
         if len(output) == 2 and path.suffix in BOTH_SIDES:
             raise UserError(f"-o {path}: a {path.suffix} file holds both sides: give it alone")

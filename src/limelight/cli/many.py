@@ -161,6 +161,8 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
         )
     if "://" in many.output:
         raise UserError(f"-o {many.output}: results are written to a local folder; name one, and copy it afterwards")
+    if Path(many.output).is_file():
+        raise UserError(f"-o {many.output}: is a file; name the folder for the translations of all inputs")
     if form != "text":
         raise UserError(
             "--json and --n-best are for one file: of many the translations are written, in their own format"

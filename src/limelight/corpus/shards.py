@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BufferedIOBase, BufferedReader, RawIOBase
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -131,7 +131,9 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
             found += _remote(given)
         elif Path(given).is_dir():
             folder = Path(given)
-            files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(OWN)]
+            files = [
+                path for path in sorted(folder.rglob("*")) if path.is_file() and _is_input(path.relative_to(folder))
+            ]
             if not files:
                 raise UserError(f"{given}: there are no files in this folder")
             found += [_local(path, path.relative_to(folder).as_posix()) for path in files]
@@ -155,6 +157,11 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
         if shard.kind == "parquet":
             _require("pyarrow", shard.path)
     return found[part[0] - 1 :: part[1]]
+
+
+def _is_input(name: PurePath) -> bool:
+    """Whether a file below a folder is an input: neither hidden nor written by Limelight beside its results."""
+    return not name.name.endswith(OWN) and not any(part.startswith(".") for part in name.parts)
 
 
 def _local(path: Path, name: str) -> Shard:
@@ -282,7 +289,7 @@ def _remote(url: str) -> list[Shard]:
         return [
             Shard(system.unstrip_protocol(name), _below(name, folder, url), *_state_of(system.info(name)))
             for name in names
-            if not name.endswith(OWN)
+            if _is_input(PurePosixPath(_below(name, folder, url)))
         ]
 
 
