@@ -4,11 +4,12 @@ import random
 
 import pytest
 
-from limelight.formats.segments import Code, Parts, marked_sides, plain_text
+from limelight.formats.segments import marked_sides, plain_text
+from limelight.formats.unit import Code, Parts
 from limelight.text.marking import MARK, MAX_PLACEHOLDERS, placeholder, show_marks, without_marks
 
-BOLD, END = Code("g 1", "open"), Code("g 1", "close")
-BREAK = Code("x 2")
+BOLD, END = Code("", "open", "g 1"), Code("", "close", "g 1")
+BREAK = Code("", name="x 2")
 
 
 def shown(source: Parts, target: Parts) -> tuple[str, str]:
@@ -29,7 +30,7 @@ def test_repeated_codes_are_matched_in_their_order() -> None:
 
 
 def test_codes_of_one_side_are_dropped() -> None:
-    assert shown(["a ", BREAK, " b"], ["c ", Code("x 3"), " d"]) == ("a  b", "c  d")
+    assert shown(["a ", BREAK, " b"], ["c ", Code("", name="x 3"), " d"]) == ("a  b", "c  d")
     assert marked_sides(["a", BREAK], ["b"]) == ("a", "b", False)
 
 
@@ -60,7 +61,7 @@ def test_characters_of_the_text_are_not_taken_for_marks() -> None:
 
 
 def test_more_codes_than_placeholders_are_dropped_together() -> None:
-    many: list[str | Code] = [Code(f"x {number}") for number in range(MAX_PLACEHOLDERS + 1)]
+    many: list[str | Code] = [Code("", name=f"x {number}") for number in range(MAX_PLACEHOLDERS + 1)]
     assert marked_sides(["a", *many], ["b", *many]) == ("a", "b", False)
     assert shown(["a", *many[1:]], ["b", *many[1:]])[0].endswith(f"<ph{MAX_PLACEHOLDERS - 1}>")
 
@@ -71,7 +72,7 @@ def test_marks_are_a_numbering_of_what_is_shared_and_text_survives(seed: int) ->
     print(f"seed {seed}")
 
     def side() -> list[str | Code]:
-        codes = [Code(f"x {draw.randrange(4)}", draw.choice(("alone", "open", "close"))) for _ in range(6)]
+        codes = [Code("", draw.choice(("alone", "open", "close")), f"x {draw.randrange(4)}") for _ in range(6)]
         return [part for code in codes for part in (draw.choice(("a ", " b", "c")), code)]
 
     source, target = side(), side()

@@ -6,6 +6,7 @@ from limelight.formats.docx import docx_units
 from limelight.formats.unit import CODES, splice
 from tests.formats.helpers import upper
 
+OPEN = '<w:document xmlns:w="x" xmlns:r="r" xmlns:mc="mc">'
 B = "<w:rPr><w:b/></w:rPr>"
 
 
@@ -18,13 +19,13 @@ def paragraph(*runs: str) -> str:
 
 
 def shown(text: str) -> list[str]:
-    return [CODES.sub("|", unit.text) for unit in docx_units(f"<w:document>{text}</w:document>")]
+    return [CODES.sub("|", unit.text) for unit in docx_units(f"{OPEN}{text}</w:document>")]
 
 
 def translated(text: str) -> str:
-    whole = f"<w:document>{text}</w:document>"
+    whole = f"{OPEN}{text}</w:document>"
     new = splice(whole, [each for unit in docx_units(whole) for each in unit.write(upper(unit.text))])
-    return new.removeprefix("<w:document>").removesuffix("</w:document>")
+    return new.removeprefix(OPEN).removesuffix("</w:document>")
 
 
 @pytest.mark.parametrize(
@@ -39,8 +40,8 @@ def translated(text: str) -> str:
          [run("A "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" B")]),
         ([run("a "), '<w:hyperlink r:id="1">', run("b", B), "</w:hyperlink>", run(" cc")], "a ||b|| cc",
          [run("A "), '<w:hyperlink r:id="1">', run("B", B), "</w:hyperlink>", run(" CC")]),
-        ([run("a "), f"<w:del>{run('no')}</w:del>", run(" b")], "a | b",
-         [run("A "), f"<w:del>{run('no')}</w:del>", run(" B")]),
+        ([run("a "), f"<w:del>{run('no')}</w:del><w:ins>{run('really')}</w:ins>", run(" b")], "a really b",
+         [run("A REALLY B")]),
     ],
 )  # fmt: skip
 def test_runs(runs: list[str], text: str, new: list[str]) -> None:

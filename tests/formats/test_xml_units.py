@@ -1,127 +1,174 @@
-"""Hostile and broken XML ends with a message, in bounded memory, and nothing else is opened."""
+"""XLIFF, TMX and Qt files: which segments are translated, and where translations go."""
 
-import subprocess
-import sys
-from pathlib import Path
+import re
 
 import pytest
 
-from limelight.formats import xml_units
-from tests.formats.files import CONTENTS, SENTENCES, read, tmx, unit, write, xliff
+from limelight.formats.unit import FormatError
+from tests.formats.helpers import texts, translated, units_of
 
-PAIR = unit(("en", "a"), ("de", "b"))
-BOMB = (
-    '<!DOCTYPE tmx [<!ENTITY a "lamp"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
-    + "".join(f'<!ENTITY c{number} "&c{number - 1};&c{number - 1};">' for number in range(1, 40))
-    + "]>"
+XLIFF_1 = """<?xml version="1.0"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file original="a" source-language="en" datatype="x"><body>
+  <trans-unit id="1">
+    <source>the <g id="1">dog &amp; cat</g><x id="2"/></source>
+    <note>no</note>
+    <alt-trans><source>no</source><target>no</target></alt-trans>
+  </trans-unit>
+  <trans-unit id="2"><source>b b</source><target state="new"/></trans-unit>
+  <trans-unit id="3"><source>c c</source><target>fertig</target></trans-unit>
+  <trans-unit id="4"><source>d d</source><target xml:lang="de" state="needs-translation">x</target></trans-unit>
+  <trans-unit id="5" translate="no"><source>e e</source></trans-unit>
+  <group translate="no"><trans-unit id="6"><source>f f</source></trans-unit></group>
+  <trans-unit id="7" approved="yes"><source>g g</source><target></target></trans-unit>
+  <trans-unit id="8"><source>h. i.</source><seg-source><mrk mtype="seg" mid="1">h.</mrk> <mrk mtype="seg" mid="2">i.</mrk></seg-source></trans-unit>
+</body></file></xliff>
+"""  # noqa: E501
+MACHINE = 'state="needs-review-translation" state-qualifier="leveraged-mt"'
+
+
+def test_xliff_1() -> None:
+    assert texts(XLIFF_1, ".xlf") == ["the |dog & cat||", "b b", "d d", "|h.| |i.|"]
+    new = translated(XLIFF_1, ".xlf")
+    assert f'/></source>\n    <target {MACHINE}>THE <g id="1">DOG &amp; CAT</g><x id="2"/></target>\n    <note>' in new
+    assert f"<source>b b</source><target {MACHINE}>B B</target>" in new
+    assert f'<target xml:lang="de" {MACHINE}>D D</target>' in new
+    assert f'</seg-source><target {MACHINE}><mrk mtype="seg" mid="1">H.</mrk> <mrk mtype="seg" mid="2">I.</mrk>' in new
+    assert 'datatype="x" target-language="de">' in new
+    assert "<target>fertig</target>" in new
+    assert len(texts(XLIFF_1, ".xlf", everything=True)) == 5
+
+
+def test_xliff_2() -> None:
+    text = """<xliff version="2.0" srcLang="en" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file id="f"><unit id="u">
+<segment id="s1"><source>a <pc id="1">b b</pc> <ph id="2"/><sc id="3"/>c<ec startRef="3"/></source></segment>
+<ignorable><source> </source></ignorable>
+<segment state="final"><source>d d</source><target>x</target></segment>
+<segment state="initial"><source>e e</source><target></target></segment>
+</unit></file></xliff>"""
+    assert texts(text, ".xliff") == ["a |b b| ||c|", "e e"]
+    new = translated(text, ".xliff")
+    assert '<segment id="s1" state="translated"><source>' in new
+    assert '<target>A <pc id="1">B B</pc> <ph id="2"/><sc id="3"/>C<ec startRef="3"/></target></segment>' in new
+    assert '<segment state="translated"><source>e e</source><target>E E</target></segment>' in new
+    assert 'trgLang="de"' in new
+    codes = units_of(text, ".xliff")[0].codes
+    assert [code.role for code in codes] == ["open", "close", "alone", "open", "close"]
+    assert codes[3].name == codes[4].name
+
+
+def test_tmx() -> None:
+    text = """<tmx version="1.4"><header srclang="en"/><body>
+<tu><prop type="x">no</prop>
+<tuv xml:lang="EN-us"><seg>a <bpt i="1">&lt;b></bpt>b<ept i="1">&lt;/b></ept></seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>yes yes</seg></tuv><tuv xml:lang="de-AT"><seg>ja</seg></tuv></tu>
+<tu><tuv xml:lang="fr"><seg>oui oui</seg></tuv></tu>
+</body></tmx>"""
+    assert texts(text, ".tmx") == ["a |b|"]
+    added = '<tuv xml:lang="de" changeid="MT"><seg>A <bpt i="1">&lt;b></bpt>B<ept i="1">&lt;/b></ept></seg></tuv></tu>'
+    assert added in translated(text, ".tmx")
+    with pytest.raises(FormatError, match="--from"):
+        texts(text, ".tmx", source="")
+
+
+def test_qt() -> None:
+    text = """<!DOCTYPE TS><TS version="2.1"><context>
+<message><source>open &amp;it</source></message>
+<message><source>a a</source><translation type="unfinished"></translation></message>
+<message numerus="yes"><source>%n b</source><translation type="unfinished"><numerusform></numerusform><numerusform/></translation></message>
+<message><source>c c</source><translation>fertig</translation></message>
+<message><source>d d</source><translation type="vanished"></translation></message>
+</context></TS>"""  # noqa: E501
+    assert texts(text, ".ts") == ["open &it", "a a", "%n b"]
+    new = translated(text, ".ts")
+    assert '</source><translation type="unfinished">OPEN &amp;IT</translation></message>' in new
+    assert "<numerusform>%N B</numerusform><numerusform>%N B</numerusform>" in new
+    assert '<TS version="2.1" language="de">' in new
+
+
+@pytest.mark.parametrize(
+    ("target", "forms", "new"),
+    [
+        ("de", 2, ["%N FILE", "%N FILES"]),
+        ("de", 1, ["%N FILE", "%N FILES"]),  # `lupdate` without a language
+        ("pl", 1, ["%N FILE", "%N FILES", "%N FILES"]),
+        ("pl", 3, ["%N FILE", "%N FILES", "%N FILES"]),
+        ("ar", 6, ["%N FILES", "%N FILE", *["%N FILES"] * 4]),
+        ("ja", 1, ["%N FILES"]),
+        ("hu", 1, ["%N FILES"]),
+        ("xx", 2, ["%N FILE(S)"] * 2),
+        ("pl", 0, ["%N FILE(S)"] * 3),
+    ],
 )
-EXTERNAL = '<!DOCTYPE tmx [<!ENTITY secret SYSTEM "file://{}">]>'
-PARAMETER = '<!DOCTYPE tmx [<!ENTITY % all SYSTEM "file://{}"> %all;]>'
+def test_forms_of_qt(target: str, forms: int, new: list[str]) -> None:
+    source = "<message numerus='yes'><source>%n file(s)</source><translation type='unfinished'>"
+    text = f"<TS>{source}{'<numerusform></numerusform>' * forms}</translation></message></TS>"
+    found = translated(text, ".ts", target=target)
+    assert re.findall("<numerusform>(.*?)</numerusform>", found) == new
+    if forms == 0:
+        text = text.replace("<translation type='unfinished'></translation>", "")
+        assert translated(text, ".ts", target=target).count("<numerusform>") == 3
 
 
-@pytest.mark.parametrize("declaration", [BOMB, EXTERNAL, PARAMETER])
-def test_declared_entities_are_refused_before_they_are_used(declaration: str, tmp_path: Path) -> None:
-    secret = write(tmp_path, "secret.txt", "a secret")
-    text = tmx(PAIR.replace(">a<", ">&secret;&c39;<"), before=declaration.replace("{}", str(secret)))
-    pairs, bad, unused, error = read(write(tmp_path, "a.tmx", text))
-    assert (pairs, bad, unused) == ([], [], [])
-    assert error.endswith(
-        "a.tmx:2: the file declares an entity, and such files are not read; write what it stands for instead"
-    )
+@pytest.mark.parametrize("suffix", [".xlf", ".tmx", ".ts"])
+def test_another_root_is_refused(suffix: str) -> None:
+    with pytest.raises(FormatError, match="first element"):
+        units_of("<html/>", suffix)
 
 
-def test_a_document_type_elsewhere_is_not_opened(tmp_path: Path) -> None:
-    write(tmp_path, "tmx14.dtd", '<!ENTITY lamp "a lamp">')
-    before = f'<!DOCTYPE tmx SYSTEM "{tmp_path}/tmx14.dtd">'
-    pairs, *_ = read(write(tmp_path, "a.tmx", tmx(PAIR, before=before)))
-    assert [pair.source for pair in pairs] == ["a"]
-    error = read(write(tmp_path, "b.tmx", tmx(PAIR.replace(">a<", ">&lamp;<"), before=before)))[3]
-    assert "the entity &lamp; is declared nowhere in the file" in error
+def reasons(text: str, *translations: str) -> list[list[str]]:
+    """What each unit of XLIFF says of its translation."""
+    pairs = zip(units_of(text, ".xlf"), translations, strict=True)
+    return [list(unit.limits(new)) for unit, new in pairs]
 
 
-def test_deep_nesting_is_refused(tmp_path: Path) -> None:
-    deep = "<hi>" * 5000 + "a" + "</hi>" * 5000
-    error = read(write(tmp_path, "a.tmx", tmx(PAIR.replace(">a<", f">{deep}<"))))[3]
-    assert "a.tmx:2: more than 100 elements inside one another" in error
-    fine = "<hi>" * 90 + "a" + "</hi>" * 90
-    pairs, *_ = read(write(tmp_path, "b.tmx", tmx(PAIR.replace(">a<", f">{fine}<"))))
-    assert [pair.source for pair in pairs] == ["a"]
-
-
-@pytest.mark.parametrize("inside", ["x" * 1_000_001, "<ph/>" * 20_001, "&lt;" * 1_000_001])
-def test_a_huge_segment_is_left_out_and_the_next_one_is_read(inside: str, tmp_path: Path) -> None:
-    text = tmx(PAIR.replace(">a<", f">{inside}<") + PAIR)
-    pairs, bad, _, error = read(write(tmp_path, "a.tmx", text))
-    assert (len(pairs), error) == (1, "")
-    assert [(line.line, line.reason) for line in bad] == [
-        (2, "a segment of more than 1,000,000 characters or 20,000 tags")
+def test_translations_that_exceed_the_width_of_xliff_1_are_reported() -> None:
+    text = """<xliff version="1.2"><file source-language="en"><body>
+    <trans-unit id="1" maxwidth="10"><source>dogs</source></trans-unit>
+    <trans-unit id="2" maxwidth="10" size-unit="char"><source>dogs</source></trans-unit>
+    <trans-unit id="3" maxwidth="10" size-unit="byte"><source>dogs</source></trans-unit>
+    <trans-unit id="4" maxwidth="90" size-unit="pixel"><source>dogs</source></trans-unit>
+    <group maxwidth="5" size-unit="char"><trans-unit id="5"><source><g id="1">dogs</g></source></trans-unit></group>
+    <trans-unit id="6"><source>dogs</source></trans-unit>
+    </body></file></xliff>"""
+    code = [unit.text for unit in units_of(text, ".xlf")][4]
+    assert reasons(text, "x" * 11, "x" * 11, "\u00fc" * 6, "Hunde", code.replace("dogs", "Hunden"), "x" * 99) == [
+        ["too long: 11 characters, maxwidth is 10"],
+        ["too long: 11 characters, maxwidth is 10"],
+        ["too long: 12 bytes, maxwidth is 10"],
+        ["longer than its source, and its width is not measured: maxwidth is 90 pixel"],
+        ["too long: 6 characters, maxwidth is 5"],
+        [],
     ]
+    assert reasons(text, "x" * 10, "x" * 10, "\u00fc" * 5, "Hund", code.replace("dogs", "Hunde"), "") == [[]] * 6
+    assert reasons(text, "", "", "", "x" * 91, "", "")[3] == ["too long: 91 characters, maxwidth is 90 pixel"]
 
 
-@pytest.mark.parametrize("hostile", ["<!-- {} -->", '<hi type="{}">a</hi>', "<?x {}?>"])
-def test_a_huge_tag_or_comment_is_refused(hostile: str, tmp_path: Path) -> None:
-    text = tmx(PAIR.replace(">a<", ">" + hostile.replace("{}", "x" * 3_000_000) + "<"))
-    pairs, _, _, error = read(write(tmp_path, "a.tmx", text))
-    assert pairs == []
-    assert "a tag or a comment of more than 1,000,000 bytes" in error
+@pytest.mark.parametrize(
+    ("profile", "size"), [("codepoints", "6 characters"), ("utf8", "9 bytes"), ("utf16", "7 units of UTF-16")]
+)
+def test_translations_that_exceed_the_restriction_of_xliff_2_are_reported(profile: str, size: str) -> None:
+    text = f"""<xliff version="2.1" xmlns:slr="urn:oasis:names:tc:xliff:sizerestriction:2.0" srcLang="en">
+    <file id="1"><slr:profiles generalProfile="xliff:{profile}"/>
+    <unit id="1" slr:sizeRestriction="2, 5"><segment><source>dogs</source></segment></unit>
+    <unit id="2"><segment><source>dogs</source></segment></unit></file></xliff>"""
+    assert reasons(text, "Hunde", "x" * 99) == [[], []]
+    assert reasons(text, "Hunde\U0001f415", "") == [[f"too long: {size}, sizeRestriction is 5"], []]
+    assert reasons(text.replace("xliff:", "own:"), "x" * 99, "") == [[], []]
 
 
-@pytest.mark.parametrize("suffix", [".tmx", ".xlf", ".xliff", ".ts"])
-def test_a_file_that_is_cut_off_anywhere_is_an_error(suffix: str, tmp_path: Path) -> None:
-    content = CONTENTS[suffix].encode()
-    for end in range(0, len(content.rstrip()) - 1, 13):
-        pairs, bad, _, error = read(write(tmp_path, f"a{suffix}", content[:end]))
-        assert bad == []
-        assert [(pair.source, pair.target) for pair in pairs] == SENTENCES[: len(pairs)]
-        assert f"a{suffix}:" in error, end
-        assert "the file is empty" in error if not end else "is the file damaged or cut off?" in error
+@pytest.mark.parametrize("most", ["²", "9" * 5000, "-1", "ten", ""])
+def test_a_width_that_is_no_number_is_no_limit(most: str) -> None:
+    for attributes in (f'maxwidth="{most}"', f'slr:sizeRestriction="{most}"'):
+        text = XLIFF_1.replace('<trans-unit id="1">', f'<trans-unit id="1" {attributes}>')
+        assert list(units_of(text, ".xlf")[0].limits("x" * 99)) == []
 
 
-@pytest.mark.parametrize("suffix", CONTENTS)
-def test_noise_ends_with_a_message(suffix: str, tmp_path: Path) -> None:
-    content = bytearray(CONTENTS[suffix].encode())
-    for place in range(0, len(content), 7):
-        noisy = bytes(content[:place]) + b"\x00\xff\x1b" + bytes(content[place + 1 :])
-        pairs, bad, _, error = read(write(tmp_path, f"a{suffix}", noisy))
-        assert len(pairs) < len(SENTENCES) or bad or error
-
-
-def test_wrong_encodings_are_named(tmp_path: Path) -> None:
-    german = tmx(PAIR.replace(">b<", ">grün<"))
-    error = read(write(tmp_path, "a.tmx", german.encode("latin-1")))[3]
-    assert "a.tmx:2: not valid UTF-8 (byte 0xfc); write the encoding into the first line, or convert the file" in error
-    error = read(write(tmp_path, "b.tmx", german.replace('"1.0"', '"1.0" encoding="Shift_JIS"')))[3]
-    assert "b.tmx:1: the encoding 'Shift_JIS' is not read; convert the file to UTF-8" in error
-    error = read(write(tmp_path, "c.tmx", german.encode("utf-32")))[3]
-    assert "c.tmx:1: not XML; the file looks like UTF-32; convert it to UTF-8" in error
-
-
-def test_markup_that_does_not_match_is_named_with_its_place(tmp_path: Path) -> None:
-    error = read(write(tmp_path, "a.tmx", tmx(PAIR + "\n<tu></tuv>")))[3]
-    assert "a.tmx:4: not well-formed XML (mismatched tag at column" in error
-
-
-PEAK = """
-import resource, sys
-from limelight.formats import read_pairs
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-count = sum(1 for _ in read_pairs([sys.argv[1]], "en", "de"))
-print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """30,000 units of 9 MB: a tree of them would take more than 100 MB."""
-    text = "the lamp hums in the quiet house " * 3
-    path = tmp_path / "a.tmx"
-    path.write_text(tmx(unit(("en", text), ("de", text)) * 30_000), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True)
-    count, kilobytes = map(int, done.stdout.split())
-    assert count == 30_000
-    assert kilobytes < 20_000
-
-
-def test_attributes_count_as_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml_units, "MAX_CHARACTERS", 100)
-    text = xliff(f'<trans-unit id="1"><source><x id="{"9" * 101}"/></source></trans-unit>')
-    assert len(read(write(tmp_path, "a.xlf", text))[1]) == 1
+def test_xliff_of_translation_programs() -> None:
+    """Segments are `mrk` elements in `seg-source`, and definitions of the program stand beside them."""
+    text = """<xliff version="1.2" xmlns:sdl="http://example.org"><file source-language="en" target-language="de"><body>
+<trans-unit id="1"><source>A dog. A cat.</source><seg-source><mrk mtype="seg" mid="1">A dog.</mrk> <mrk mtype="seg"
+mid="2">A cat.</mrk></seg-source><sdl:seg-defs><sdl:seg id="1"/></sdl:seg-defs></trans-unit></body></file></xliff>"""
+    assert texts(text, ".sdlxliff") == texts(text, ".xlf")
+    assert texts(text, ".sdlxliff")
+    assert translated(text, ".sdlxliff") == translated(text, ".xlf") != text

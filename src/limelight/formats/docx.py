@@ -1,29 +1,34 @@
 """Units of WordprocessingML (the XML parts of a DOCX file): paragraphs.
 
 Runs with the most frequent format of a paragraph are plain text; runs with another format are enclosed in a pair of
-codes; everything else is a single code. A paragraph is written as new runs with the original formats.
+codes; everything else is a single code. A paragraph is written as new runs with the original formats. Tracked changes
+in it are accepted.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from html import unescape
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from limelight.formats.markup import Element, closing_tag, escape_xml, scan_elements, scan_tags
-from limelight.formats.unit import Code, Lines, Splice, Unit, has_words, make_unit, parts_of, with_inner
+from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of, with_inner
+from limelight.formats.xml import Element, escape_xml, parse_xml
+from limelight.text.notations import Role
 
 PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 """Names of the parts of a file that have paragraphs."""
-_AROUND = frozenset(
-    ["hyperlink", "ins", "smartTag", "sdt", "sdtContent", "customXml", "moveTo", "fldSimple", "bdo", "dir"]
-)
+_AROUND = frozenset(["hyperlink", "smartTag", "sdt", "sdtContent", "customXml", "fldSimple", "bdo", "dir"])
 """Elements whose runs are text of the paragraph."""
-_DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
-"""Elements without content, written by spelling checkers and layout; they are removed."""
+_ACCEPTED = frozenset(["ins", "moveTo"])
+"""Insertions, whose runs are text like others."""
+_DROPPED = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "del", "moveFrom"])
+"""Deletions, and what spelling checkers and layout have written."""
+_ROLES: dict[str, Role] = {"br": "break", "cr": "break", "tab": "break"}
 _UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|<w:(?:lang|noProof)\b[^>]*></w:(?:lang|noProof)>")
+_EMPTY = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr\s*/>")
+_FIELD = "field "
+"""Begins the name of a code that is part of a field: `begin`, `separate`, `end`."""
 
 
 class _Run(NamedTuple):
@@ -32,57 +37,132 @@ class _Run(NamedTuple):
     text: str
     format: str
 
+    @property
+    def raw(self) -> str:
+        return f'<w:r>{self.format}<w:t xml:space="preserve">{escape_xml(self.text)}</w:t></w:r>'
 
-class _Opaque(NamedTuple):
-    """Any other content of a paragraph."""
-
-    code: Code
+    @property
+    def seen(self) -> str:
+        """The visible properties of its format."""
+        return _EMPTY.sub("", _UNSEEN.sub("", self.format))
 
 
 def docx_units(text: str) -> list[Unit]:
     """The paragraphs of a part."""
-    lines, units, written = Lines(text), list[Unit](), list[Splice]()
-    for element, around in scan_elements(text):
-        if element.name == "p" and _prefix(element) and not any(each.name == "Fallback" for each in around):
-            unit = _paragraph(text, element, lines, written)
-            if unit is not None:
-                units.append(unit)
-    return units
+    root, written = parse_xml(text), list[Splice]()
+    found = (_paragraph(text, each, written) for each in _paragraphs(root, root.prefix))
+    return [unit for unit in found if unit is not None]
 
 
-def _prefix(element: Element) -> bool:
-    """Whether this is a `w:p`, not a paragraph of a drawing."""
-    return element.open.begin < element.open.end and not element.is_empty_tag
+def _paragraphs(element: Element, prefix: str) -> Iterator[Element]:
+    """The paragraphs of text, those in text boxes of others before them; copies for older programs are left out."""
+    for child in element.children:
+        if not isinstance(child, str) and child.name != "Fallback":
+            yield from _paragraphs(child, prefix)
+            if child.name == "p" and child.prefix == prefix and child.children:
+                yield child
 
 
-def _paragraph(text: str, element: Element, lines: Lines, written: list[Splice]) -> Unit | None:
-    if not text.startswith("<w:p", element.open.begin):
+def _paragraph(text: str, element: Element, written: list[Splice]) -> Unit | None:
+    head = next((child for child in element.children if not isinstance(child, str)), element)
+    begin = head.end if head.name == "pPr" else element.content
+    pieces = list(_fields(list(_pieces(text, element))))
+    runs = [piece for piece in pieces if isinstance(piece, _Run)]
+    if not has_words("".join(run.text for run in runs)) or not text.startswith("<w:", element.begin):
         return None
-    pieces = list(_pieces(text, element.begin, element.end))
-    while pieces and isinstance(pieces[0][0], _Opaque) and pieces[0][0].code.name == "pPr":
-        pieces.pop(0)
-    runs = [piece for piece, _, _ in pieces if isinstance(piece, _Run)]
-    if not has_words("".join(run.text for run in runs)):
-        return None
-    begin, end = pieces[0][1], pieces[-1][2]
     sizes = Counter[str]()
     for run in runs:
-        sizes[_seen(run.format)] += len(run.text)
+        sizes[run.seen] += len(run.text)
     base_seen = sizes.most_common(1)[0][0]
-    base = next(run.format for run in runs if _seen(run.format) == base_seen)
-    parts, formats = _coded([piece for piece, _, _ in pieces], base_seen)
+    base = next(run.format for run in runs if run.seen == base_seen)
+    parts, formats = _coded(pieces, base_seen)
 
     def write(new: str) -> Iterator[Splice]:
-        codes = with_inner(unit.codes, written)
-        done = Splice(begin, end, _written(new, codes, base, formats))
+        done = Splice(begin, element.close, _written(new, with_inner(unit.codes, written), base, formats))
         written.append(done)
         yield done
 
-    unit = make_unit(parts, write, lines.at(element.open.begin))
+    unit = make_unit(parts, write, element.line)
     return unit
 
 
-def _coded(pieces: list[_Run | _Opaque], base: str) -> tuple[list[str | Code], dict[str, str]]:
+def _pieces(text: str, element: Element) -> Iterator[_Run | Code]:
+    """The content of a paragraph, or of an element in it, without its properties."""
+    for child in element.children:
+        if isinstance(child, str) or child.name.endswith("Pr") or child.name in _DROPPED:
+            continue
+        if child.name in _ACCEPTED:
+            yield from _pieces(text, child)
+        elif child.name in _AROUND and any(
+            not isinstance(node, str) and node.name == "t" and has_words(node.text()) for node in child.walk()
+        ):
+            inner = next(
+                (each for each in child.children if not isinstance(each, str) and each.name[-2:] != "Pr"), child
+            )
+            yield Code(text[child.begin : inner.begin], "open", child.name, child.begin)
+            yield from _pieces(text, child)
+            yield Code(text[child.close : child.end], "close", child.name, child.close)
+        elif child.name == "r":
+            yield from _run(text, child)
+        else:
+            yield Code(text[child.begin : child.end], "alone", "code", child.begin)
+
+
+def _run(text: str, run: Element) -> Iterator[_Run | Code]:
+    """A run as one text, or as several parts, each with the format of the run."""
+    elements = [child for child in run.children if not isinstance(child, str)]
+    style = "".join(text[each.begin : each.end] for each in elements if each.name == "rPr")
+    contents = [each for each in elements if each.name != "rPr" and each.name not in _DROPPED]
+    for each in contents:
+        if each.name in ("t", "noBreakHyphen"):
+            yield _Run(each.text() if each.name == "t" else "\u2011", style)
+            continue
+        name = _FIELD + each.get("fldCharType") if each.name == "fldChar" else "code"
+        role = _ROLES.get(each.name, "alone")
+        if len(contents) == 1:
+            yield Code(text[run.begin : run.end], role, name, run.begin)
+        else:
+            yield Code(f"<w:r>{style}{text[each.begin : each.end]}</w:r>", role, name)
+
+
+def _fields(pieces: Sequence[_Run | Code]) -> Iterator[_Run | Code]:
+    """The pieces with each field as one code, or as a pair around its result if that has words. The name of a mail
+    merge is no text."""
+    place = 0
+    while place < len(pieces):
+        piece, end, middle, depth = pieces[place], place, place, 0
+        while isinstance(piece, Code) and piece.name.startswith(_FIELD + "begin") and end < len(pieces):
+            kind = _kind_of_field(pieces[end])
+            depth += (kind == "begin") - (kind == "end")
+            middle = end if kind == "separate" and depth == 1 else middle
+            if depth == 0:
+                break
+            end += 1
+        if depth or end == place or end == len(pieces):
+            yield piece._replace(name="code") if isinstance(piece, Code) and _kind_of_field(piece) else piece
+            place += 1
+            continue
+        head, result = pieces[place : middle + 1], pieces[middle + 1 : end]
+        raw = "".join(each.raw for each in head)
+        if (
+            middle > place
+            and "MERGEFIELD" not in raw
+            and any(isinstance(each, _Run) and has_words(each.text) for each in result)
+        ):
+            yield Code(raw, "open", f"{_FIELD}{place}")
+            yield from _fields(result)
+            yield Code(pieces[end].raw, "close", f"{_FIELD}{place}")
+        else:
+            yield Code("".join(each.raw for each in pieces[place : end + 1]))
+        place = end + 1
+
+
+def _kind_of_field(piece: _Run | Code) -> str:
+    is_part = isinstance(piece, Code) and piece.role == "alone" and piece.name.startswith(_FIELD)
+    return piece.name.removeprefix(_FIELD) if isinstance(piece, Code) and is_part else ""
+
+
+def _coded(pieces: list[_Run | Code], base: str) -> tuple[list[str | Code], dict[str, str]]:
     """Text and codes, and the formats by the names of their codes."""
     parts: list[str | Code] = []
     formats: dict[str, str] = {}
@@ -95,12 +175,12 @@ def _coded(pieces: list[_Run | _Opaque], base: str) -> tuple[list[str | Code], d
             current = base
 
     for piece in pieces:
-        if isinstance(piece, _Opaque):
-            if piece.code.role != "alone":
+        if isinstance(piece, Code):
+            if piece.role in ("open", "close"):
                 close()
-            parts.append(piece.code)
+            parts.append(piece)
             continue
-        seen = _seen(piece.format)
+        seen = piece.seen
         if seen != current and not piece.text.strip(" ") and current == base:
             seen = base  # the format of a space is not visible
         if seen != current:
@@ -120,8 +200,7 @@ def _written(text: str, codes: tuple[Code, ...], base: str, formats: dict[str, s
     found, stack = list[str](), list[str]()
     for part in parts_of(text, codes):
         if isinstance(part, str):
-            style = formats[stack[-1]] if stack else base
-            found.append(f'<w:r>{style}<w:t xml:space="preserve">{escape_xml(part)}</w:t></w:r>')
+            found.append(_Run(part, formats[stack[-1]] if stack else base).raw)
         elif part.name in formats and part.role == "open":
             stack.append(part.name)
         elif part.name in formats and part.role == "close":
@@ -130,64 +209,3 @@ def _written(text: str, codes: tuple[Code, ...], base: str, formats: dict[str, s
         else:
             found.append(part.raw)
     return "".join(found)
-
-
-def _seen(style: str) -> str:
-    """The visible properties of a format."""
-    return re.sub(r"<w:rPr>\s*</w:rPr>|<w:rPr\s*/>", "", _UNSEEN.sub("", style))
-
-
-def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, int, int]]:
-    """The parts of a paragraph, each with its place."""
-    tags = list(scan_tags(text[begin:end]))
-    number = 0
-    while number < len(tags):
-        tag = tags[number]
-        first = begin + tag.begin
-        if tag.kind in ("comment", "instruction") or tag.name in _DROPPED:
-            number += 1
-            continue
-        if tag.name in _AROUND and tag.kind in ("open", "close"):
-            last = begin + tag.end
-            number += 1
-            if tag.kind == "open":  # its properties belong to its beginning
-                while number < len(tags) and tags[number].name.endswith("Pr") and tags[number].kind != "close":
-                    number = closing_tag(tags, number) + 1
-                    last = begin + tags[number - 1].end
-            yield _Opaque(Code(text[first:last], tag.kind, tag.name, first)), first, last  # type: ignore[arg-type]
-            continue
-        closing = closing_tag(tags, number)
-        last = begin + tags[closing].end
-        if tag.name == "r" and tag.kind == "open":
-            yield from _run(text, first, last)
-        else:
-            yield _Opaque(Code(text[first:last], "alone", "pPr" if tag.name == "pPr" else "code", first)), first, last
-        number = closing + 1
-
-
-def _run(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, int, int]]:
-    """A run as one text, or as several parts, each with the format of the run."""
-    raw = text[begin:end]
-    tags = list(scan_tags(raw))[1:-1]
-    style, number, contents = "", 0, list[tuple[str, str, int, int]]()
-    while number < len(tags):
-        tag, closing = tags[number], closing_tag(tags, number)
-        first, last = tag.begin, tags[closing].end
-        if tag.name == "rPr":
-            style = raw[first:last]
-        elif tag.name == "t":
-            inner = raw[tag.end : tags[closing].begin] if closing > number else ""
-            contents.append(("t", unescape(inner), first, last))
-        elif tag.name == "noBreakHyphen":
-            contents.append(("t", "\u2011", first, last))
-        elif tag.name not in _DROPPED:
-            contents.append((tag.name, raw[first:last], first, last))
-        number = closing + 1
-    for place, (name, content, first, last) in enumerate(contents):
-        where = (begin if place == 0 else begin + first, end if place == len(contents) - 1 else begin + last)
-        if name == "t":
-            yield _Run(content, style), *where
-        elif len(contents) == 1:
-            yield _Opaque(Code(raw, "alone", "code", begin)), *where
-        else:
-            yield _Opaque(Code(f"<w:r>{style}{content}</w:r>")), *where

@@ -10,7 +10,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.files import cause
 from limelight.formats.segments import matches
-from limelight.formats.xml_units import Element, read_units
+from limelight.formats.xml import Element, read_units
 from limelight.text.glossary import MAX_TERMS, Glossary, Term
 from limelight.text.pair import BadLine
 from limelight.untrusted import read_plain
@@ -103,30 +103,15 @@ def _tbx_terms(path: Path, source: str, target: str) -> Iterator[Term]:
         if isinstance(unit, BadLine):
             raise UserError(str(unit))
         by_language: dict[str, list[str]] = {}
-        for section in _descendants(unit.element, ("langSet", "langSec")):
-            by_language.setdefault(section.language, []).extend(_terms(section))
+        for section in _descendants(unit.element, "langSet", "langSec"):
+            by_language.setdefault(section.get("lang"), []).extend(
+                " ".join(term.text().split()) for term in _descendants(section, "term") if term.text().strip()
+            )
         sources, targets = ([term for language, terms in by_language.items() if matches(wanted, language)
                              for term in terms] for wanted in (source, target))  # fmt: skip
         if targets:
             yield from (Term(each, targets[0]) for each in sources)
 
 
-def _terms(section: Element) -> Iterator[str]:
-    for element in _descendants(section, ("term",)):
-        text = "".join(_text(element)).strip()
-        if text:
-            yield " ".join(text.split())
-
-
-def _descendants(element: Element, names: Sequence[str]) -> Iterator[Element]:
-    for child in element.children:
-        if not isinstance(child, str):
-            if child.name in names:
-                yield child
-            else:
-                yield from _descendants(child, names)
-
-
-def _text(element: Element) -> Iterator[str]:
-    for child in element.children:
-        yield from [child] if isinstance(child, str) else _text(child)
+def _descendants(element: Element, *names: str) -> Iterator[Element]:
+    return (node for node in element.walk() if not isinstance(node, str) and node.name in names)

@@ -9,8 +9,9 @@ from functools import partial
 from html import unescape
 from typing import NamedTuple
 
-from limelight.formats.markup import Tag, check_xml, escape_xml, scan_tags
+from limelight.formats.tags import Tag, scan_tags
 from limelight.formats.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes, with_inner
+from limelight.formats.xml import escape_xml, parse_xml
 from limelight.text.notations import Role
 
 INLINE = frozenset(
@@ -60,7 +61,7 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
     Raises `FormatError` if it is not well-formed, declares an entity, or nests too deeply.
     """
     whole = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
-    check_xml((text.lstrip() if whole else f"<x>{text}</x>").encode("utf-8", "replace"))
+    parse_xml(text.lstrip() if whole else f"<x>{text}</x>")
     return list(_XmlReader(text, "", tags).units())
 
 

@@ -12,12 +12,13 @@ from limelight.errors import shown
 from limelight.formats.catalogs import json_units, yaml_units
 from limelight.formats.html import html_units
 from limelight.formats.markdown import markdown_units
-from limelight.formats.markup import check_xml
 from limelight.formats.opening import XLIFF
 from limelight.formats.plain import subtitle_units, text_units
 from limelight.formats.po_units import charset, po_units
-from limelight.formats.translator_xml import qt_units, tmx_units, xliff_units
+from limelight.formats.qt import qt_units
+from limelight.formats.tmx import tmx_units
 from limelight.formats.unit import FormatError, Splice, Unit, splice
+from limelight.formats.xliff import xliff_units
 
 
 class Options(NamedTuple):
@@ -98,8 +99,6 @@ def decode_file(data: bytes, suffix: str) -> Decoded:
     Raises `FormatError` for bytes that are not valid in the encoding, and for XML that is refused.
     """
     kind = FORMATS[suffix][0] if suffix in FORMATS else "xml"
-    if kind == "xml":
-        check_xml(data)
     for mark, name in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE,
                        "utf-16-be")):  # fmt: skip
         if data.startswith(mark):

@@ -15,21 +15,10 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from limelight.errors import shown
+from limelight.formats.unit import Code, Parts
 from limelight.text.languages import normal_code
 from limelight.text.marking import MAX_PLACEHOLDERS, has_marks, placeholder
 from limelight.text.pair import BadLine, Pair
-
-
-class Code(NamedTuple):
-    """An inline code."""
-
-    key: str
-    """Identifies the code: equal on both sides, and equal for both tags of a pair."""
-    role: Literal["alone", "open", "close"] = "alone"
-
-
-Parts = Sequence["str | Code"]
-"""A text with codes in it."""
 
 _Key = tuple[str, str, int]
 _LINE_ENDS = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
@@ -64,7 +53,7 @@ def _keys(parts: Parts) -> list[_Key]:
     found: list[_Key] = []
     for part in parts:
         if isinstance(part, Code):
-            found.append((part.key, part.role, seen[part]))
+            found.append((part.name, part.role, seen[part]))
             seen[part] += 1
     return found
 

@@ -67,6 +67,11 @@ class Unit(NamedTuple):
     limits: Limits = lambda text: ()
     """Returns the reasons why a translation does not fit."""
 
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything to translate."""
+        return has_words(self.text)
+
 
 def make_unit(
     parts: Parts, write: Callable[[str], Iterable[Splice]], line: int, limits: Limits = lambda text: ()
@@ -87,6 +92,14 @@ def make_unit(
     if len(whole) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
         raise FormatError(f"a segment of {len(whole):,} characters; the maximum is {MAX_UNIT:,}", line)
     return Unit(whole, tuple(codes), write, line, limits)
+
+
+def with_first(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
+    """The units, where the first one also writes `splices`."""
+    if not (units and splices):
+        return units
+    first, *others = units
+    return [first._replace(write=lambda new: [*splices, *first.write(new)]), *others]
 
 
 def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> str:
