@@ -1,5 +1,7 @@
 """Batches against a loop over places: the shift, the padding, and which places are real."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.batching.batch import Batch, make_batch, make_blocks, pad_rows
+from limelight.batching.ragged import Ragged
 
 START, END, SOURCE_PADDING, TARGET_PADDING = 28, 0, 30, 29
 SPECIAL = {"start": START, "end": END, "source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
@@ -64,7 +67,7 @@ def test_no_rows_and_rows_of_nothing(lengths: list[int]) -> None:
 def test_another_device_gets_all_of_it() -> None:
     batch = of([[5], [6, 7]], [[3, 4], []]).to(torch.device("meta"))
     assert all(getattr(batch, name).device.type == "meta" for name in Batch.__slots__[:5])
-    assert batch.target_places is None
+    assert len(batch.predicted) == batch.target_tokens
     assert batch.target_in.shape == (2, 3)
 
 
@@ -83,14 +86,22 @@ def test_blocks_predict_what_follows_and_have_no_source(count: int, block: int, 
     assert batch.target_out.dtype == torch.int64
 
 
-@pytest.mark.parametrize(("name", "pinned"), [("cuda", True), ("cuda:1", True), ("mps", False), ("cpu", False)])
-def test_only_copies_to_cuda_are_pinned_and_not_waited_for(
-    name: str, pinned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_is_asynchronous_only_from_pinned_memory_to_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     """No GPU is needed: what is asked of each tensor is written down instead of done."""
-    asked: list[tuple[str, dict[str, object]]] = []
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: asked.append(("pin", {})) or tensor)
-    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, device, **how: asked.append((str(device), how)) or tensor)
-    make_blocks(np.array([[3, 4, 5]])).to(torch.device(name))
-    once = [("pin", {}), (name, {"non_blocking": True})] if pinned else [(name, {})]
-    assert asked == once * (6 if pinned else 5)  # and where the real tokens are
+    asked: list[bool] = []
+    monkeypatch.setattr(torch.Tensor, "is_pinned", lambda tensor: pinned)
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, device, non_blocking: asked.append(non_blocking) or tensor)
+    for name, pinned in product(("cuda", "cuda:1", "mps", "cpu"), (True, False)):
+        asked.clear()
+        make_blocks(np.array([[3, 4, 5]])).to(torch.device(name))
+        assert asked == [pinned and name.startswith("cuda")] * 6
+
+
+@given(st.lists(st.lists(st.integers(2, 99), max_size=5), max_size=7), st.lists(st.integers(2, 99), max_size=2))
+def test_flat_rows_are_taken_prefixed_and_joined_as_lists_are(rows: list[list[int]], prefix: list[int]) -> None:
+    flat = Ragged.of(rows)
+    order = np.argsort([str(row) for row in rows], kind="stable").astype(np.int64)
+    expected = [prefix + rows[row] for row in order] + rows
+    found = Ragged.joined([flat.take(order).prefixed(prefix), flat])
+    assert [row.tolist() for row in (found[place] for place in range(len(found)))] == expected
+    assert found.lengths().tolist() == [len(row) for row in expected]

@@ -169,7 +169,7 @@ def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers:
     expected = varied_rows(views, rows, tokenizers, HOW, (1, 2))
     for side, other in zip(found, expected, strict=True):
         assert all(np.array_equal(row, same_row) for row, same_row in zip(side, other, strict=True))
-    assert others.draw(rows[:0], (1, 2)).result() == ([], [])
+    assert list(map(len, others.draw(rows[:0], (1, 2)).result())) == [0, 0]
     others.close()
 
 

@@ -182,7 +182,7 @@ def test_marks_in_text_are_ids_only_where_augmentation_put_them(tokenizer: Token
     assert not any(with_marks[::2])
     assert 15 < sum(with_marks[1::2]) <= 30
     assert any("<ph7>" in text for text in read(tokenizer, drawn.targets)[1::2])
-    assert all(len(MARK.findall(tokenizer.decode(row.tolist()))) == 1 for row in drawn.targets[::2])
+    assert all(len(MARK.findall(tokenizer.decode(row.tolist()))) == 1 for row in list(drawn.targets)[::2])
 
 
 def test_placeholders_without_alignments_are_refused(store: TokenStore, tokenizer: Tokenizer) -> None:

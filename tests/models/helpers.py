@@ -152,7 +152,9 @@ def batch_of(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]])
 def batch_as_it_stands(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> Batch:
     """The same for sources that have their end, or none."""
     source, valid = pad_rows(sources, model.source_padding)
-    return replace(batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid)
+    return replace(
+        batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid, source_lengths=None
+    )
 
 
 def random_batch(

@@ -22,7 +22,7 @@ from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
 from limelight.training import distributed
-from limelight.training.distributed import ALONE, Division, Group, Sharing, group_warnings, joined_group, shared
+from limelight.training.distributed import ALONE, Group, Sharing, group_warnings, joined_group
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
 from limelight.training.tasks import task as task_module
@@ -221,7 +221,6 @@ def test_one_process_alone_is_a_group_that_changes_nothing() -> None:
     assert ALONE.agree(1.5, 0.5, 15) == (1.5, 0.5, 15)
     assert ALONE.from_first(lambda: "text") == "text"
     assert ALONE.share([1, 2, 3]) == [1, 2, 3]
-    assert list(Division().own([])) == []
     ALONE.wait()
 
 
@@ -331,9 +330,3 @@ def _stopped_share(variables: dict[str, str]) -> None:
         except Stopped as stopped:
             os._exit(stopped.exit_code)
     os._exit(ENDED)
-
-
-def test_batches_are_shared_evenly_by_their_size() -> None:
-    assert shared([5, 1, 2, 4], 2) == [[0, 1], [2, 3]]
-    assert shared([3, 3], 3) == [[0], [1], []]
-    assert shared([], 2) == [[], []]

@@ -266,7 +266,7 @@ def test_the_stream_is_closed_when_a_run_ends(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(loop, "closing", Watched)
     go(tiny_run(tmp_path / "text", max_steps=1), tmp_path / "run")
-    assert closed == [True]
+    assert closed == [True, True]  # the shares, and the plans
 
 
 @pytest.mark.parametrize(

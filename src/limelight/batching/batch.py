@@ -5,13 +5,14 @@ are split recursively, each time along the side and at the length that saves mos
 about four fifths full on average: fuller ones would need longer rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from limelight.batching.ragged import Ragged, Rows
 from limelight.shapes import Bool, Int
 from limelight.tokens.tokenizer import END
 
@@ -84,10 +85,6 @@ def count_batches(source_lengths: Lengths, target_lengths: Lengths, *, tokens: i
     return len(cuts) * len(source_lengths) / max(1, len(rows))
 
 
-Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
-"""Token ids of each sentence of a batch."""
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Sentence pairs, padded at the end.
@@ -101,18 +98,42 @@ class Batch:
     target_in: Int[Tensor, "batch read"]
     target_out: Int[Tensor, "batch target"]
     target_valid: Bool[Tensor, "batch target"]
-    target_places: Int[Tensor, " rows"] | None = None
-    """Indices of `target_valid` in flattened order; only on a GPU, where computing them would synchronize."""
+    predicted: Int[Tensor, " rows"]
+    """Indices of the real positions of `target_out` in flattened order. Their number is known without the device."""
+    source_lengths: Int[Tensor, " batch"]
+    """Always on the CPU, where recurrent layers need them."""
+
+    @classmethod
+    def of(
+        cls,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch read"],
+        target_out: Int[Tensor, "batch target"],
+        target_valid: Bool[Tensor, "batch target"],
+    ) -> "Batch":
+        """A batch of tensors on the CPU."""
+        predicted = target_valid.flatten().nonzero()[:, 0]
+        return cls(source, source_valid, target_in, target_out, target_valid, predicted, source_valid.sum(1))
 
     def to(self, device: torch.device) -> "Batch":
-        """The batch on another device. It is copied to a CUDA GPU from pinned memory, so that no thread waits; from
-        other memory, and to other devices, an asynchronous copy is not safe."""
-        here = self.source, self.source_valid, self.target_in, self.target_out, self.target_valid
-        if device.type != "cuda":
-            there = here if self.target_places is None else (*here, self.target_places)
-            return Batch(*(tensor.to(device) for tensor in there))
-        places = self.target_valid.flatten().nonzero()[:, 0]
-        return Batch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in (*here, places)))
+        """The batch on another device. A copy from pinned memory is asynchronous; from other memory that is unsafe."""
+        return self._each(lambda tensor: tensor.to(device, non_blocking=device.type == "cuda" and tensor.is_pinned()))
+
+    def pinned(self) -> "Batch":
+        """The batch in pinned memory."""
+        return self._each(Tensor.pin_memory)
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        return Batch(
+            change(self.source),
+            change(self.source_valid),
+            change(self.target_in),
+            change(self.target_out),
+            change(self.target_valid),
+            change(self.predicted),
+            self.source_lengths,
+        )
 
     @property
     def positions(self) -> int:
@@ -122,19 +143,30 @@ class Batch:
     @property
     def target_tokens(self) -> int:
         """Number of predicted tokens, end included; losses and speeds are per target token."""
-        return int(self.target_valid.sum())
+        return len(self.predicted)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """A batch that is not made yet, with what processes need to know to divide an update."""
+
+    positions: int
+    """`Batch.positions`."""
+    target_tokens: int
+    """`Batch.target_tokens`."""
+    make: Callable[[], Batch]
 
 
 def make_batch(
-    sources: Rows, targets: Rows, *, start: int, end: int, source_padding: int, target_padding: int
+    sources: Rows | Ragged, targets: Rows | Ragged, *, start: int, end: int, source_padding: int, target_padding: int
 ) -> Batch:
     """Pad the sources and shift the targets. `end` is appended to both sides; rows contain no special ids."""
-    first, last = np.array([start]), np.array([end])
-    read, written = ([np.asarray(row, dtype=np.int64) for row in side] for side in (sources, targets))
-    source, source_valid = pad_rows([np.concatenate([row, last]) for row in read], source_padding)
-    target_in, _ = pad_rows([np.concatenate([first, row]) for row in written], target_padding)
-    target_out, target_valid = pad_rows([np.concatenate([row, last]) for row in written], target_padding)
-    return Batch(source, source_valid, target_in, target_out, target_valid)
+    source, source_valid = pad_rows(sources, source_padding, end=end)
+    target_out, target_valid = pad_rows(targets, target_padding, end=end)
+    target_in = torch.full_like(target_out, target_padding)
+    target_in[:, :1] = start
+    target_in[:, 1:] = target_out[:, :-1].where(target_valid[:, 1:], target_padding)
+    return Batch.of(source, source_valid, target_in, target_out, target_valid)
 
 
 def make_blocks(rows: np.ndarray) -> Batch:
@@ -146,7 +178,7 @@ def make_blocks(rows: np.ndarray) -> Batch:
     ids = torch.from_numpy(rows.astype(np.int64))
     nothing = ids[:, :0]
     target_in, target_out = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
-    return Batch(nothing, nothing.bool(), target_in, target_out, torch.ones_like(target_out, dtype=torch.bool))
+    return Batch.of(nothing, nothing.bool(), target_in, target_out, torch.ones_like(target_out, dtype=torch.bool))
 
 
 def begun(row: Sequence[int]) -> list[int]:
@@ -154,17 +186,23 @@ def begun(row: Sequence[int]) -> list[int]:
     return [END, *row]
 
 
-def label_batch(texts: Rows, labels: Sequence[int] | np.ndarray, *, padding: int) -> Batch:
+def label_batch(texts: Rows | Ragged, labels: Sequence[int] | np.ndarray, *, padding: int) -> Batch:
     """A batch of `begun` rows, with the index of each row's label as the only target."""
     batch = make_batch(texts, [[]] * len(texts), start=padding, end=END, source_padding=padding, target_padding=padding)
     numbers = torch.as_tensor(np.asarray(labels, dtype=np.int64))[:, None]
     return replace(batch, target_in=batch.target_in[:, :0], target_out=numbers)
 
 
-def pad_rows(rows: Rows, padding: int) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
-    """Rows of ids as one tensor padded at the end, and a mask of the real ids."""
-    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-    valid = np.arange(lengths.max(initial=0)) < lengths[:, None]
-    ids = np.full(valid.shape, padding, dtype=np.int64)
-    ids[valid] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]) if len(rows) else []
-    return torch.from_numpy(ids), torch.from_numpy(valid)
+def pad_rows(
+    rows: Rows | Ragged, padding: int, *, end: int | None = None
+) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+    """Rows of ids as one tensor padded at the end, and a mask of the real ids; `end`, if given, follows each row."""
+    rows = Ragged.of(rows)
+    lengths = rows.lengths()
+    real = lengths + (end is not None)
+    columns = np.arange(real.max(initial=0))
+    ids = np.full((len(rows), len(columns)), padding, dtype=np.int64)
+    ids[columns < lengths[:, None]] = rows.values
+    if end is not None:
+        ids[np.arange(len(rows)), lengths] = end
+    return torch.from_numpy(ids), torch.from_numpy(columns < real[:, None])

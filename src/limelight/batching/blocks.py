@@ -1,20 +1,21 @@
 """Plain text as rows of equal length, and masked lines."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, count_batches, cut_batches, make_blocks
-from limelight.batching.stream import Position
+from limelight.batching.batch import Batch, PlannedBatch, count_batches, cut_batches, make_blocks
+from limelight.batching.stream import Position, Stream
 from limelight.errors import UserError
 from limelight.tokens.text import ordinary_pieces, reserved_id
 from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 
 
-class BlockStream(ABC):
+class BlockStream(Stream):
     """Batches cut from one text; a pure function of (text, seed, position).
 
     An epoch predicts every token once, except a few at the ends of the text.
@@ -37,19 +38,19 @@ class BlockStream(ABC):
         self.ids, self.block, self.seed = np.asarray(ids), block, seed
         self.rows = max(1, tokens // block)
 
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """Endless batches from `position` on, each with the position after it."""
+    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
         while True:
             starts = self._starts(position.epoch)
             count = -(-len(starts) // self.rows)
             for number in range(position.batch, count):
                 some = starts[number * self.rows : (number + 1) * self.rows]
                 after = Position(position.epoch, 0, number + 1) if number + 1 < count else Position(position.epoch + 1)
-                yield cut_blocks(self.ids, some, self._width(number)), after
+                width = self._width(number)
+                size = len(some) * width
+                yield PlannedBatch(size, size, partial(cut_blocks, self.ids, some, width)), after
             position = Position(position.epoch + 1)
 
     def batches_per_epoch(self) -> float:
-        """Number of batches per epoch, accurate to one."""
         return max(1.0, (len(self.ids) - 1) / (self.block * self.rows))
 
     @abstractmethod
@@ -132,6 +133,10 @@ class Masking:
     ordinary: np.ndarray
     """(size,) whether an id may be chosen, or drawn as a replacement."""
 
+    def chosen_of(self, counts: np.ndarray) -> np.ndarray:
+        """(rows,) number of chosen tokens of rows with so many ordinary tokens."""
+        return np.minimum(counts, np.maximum(1, np.rint(self.share * counts))).astype(np.int64)
+
     def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:
         """Choose and mask tokens. The source is the masked row; the target has the same positions.
 
@@ -139,8 +144,7 @@ class Masking:
             ids: (batch, length), padded. Nothing is chosen in a row without ordinary tokens.
         """
         may = self.ordinary[ids]
-        counts = may.sum(axis=1)
-        wanted = np.minimum(counts, np.maximum(1, np.rint(self.share * counts)))
+        wanted = self.chosen_of(may.sum(axis=1))
         noise = np.where(may, generator.random(ids.shape), np.inf)
         chosen = noise.argsort(axis=1).argsort(axis=1) < wanted[:, None]
         targets = ids[chosen]
@@ -149,10 +153,10 @@ class Masking:
         hidden = ids.copy()
         hidden[chosen] = np.where(fate < _MASKED, self.mask, np.where(fate < _MASKED + _REPLACED, drawn, targets))
         valid = ids != len(self.ordinary) - 1
-        return Batch(*map(torch.from_numpy, (hidden, valid, ids[:, :0], ids, chosen)))
+        return Batch.of(*map(torch.from_numpy, (hidden, valid, ids[:, :0], ids, chosen)))
 
 
-class MaskedStream:
+class MaskedStream(Stream):
     """Batches of the lines of a text; a pure function of (text, settings, position).
 
     A row is an end token, the tokens of a line, an end token. A line with more than `max_length` tokens, including both
@@ -190,8 +194,9 @@ class MaskedStream:
         ordinary[ordinary_pieces(tokenizer)] = True
         self.masking = Masking(share, reserved_id(tokenizer, MASK), ordinary & ~breaks)
         begins, lengths = _lines(self.ids, breaks, longest=max_length - _ENDS)
-        full = _with_ordinary(self.ids, begins, lengths, self.masking.ordinary)
-        self.begins, self.lengths = begins[full], lengths[full]
+        counts = _count_ordinary(self.ids, begins, lengths, self.masking.ordinary)
+        full = counts > 0
+        self.begins, self.lengths, self.chosen = begins[full], lengths[full], self.masking.chosen_of(counts[full])
         if not len(self.begins):
             raise UserError("no line of the text has a token that could be predicted")
 
@@ -199,8 +204,7 @@ class MaskedStream:
         """Number of rows per epoch."""
         return len(self.begins)
 
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """Endless batches from `position` on, each with the position after it."""
+    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
         while True:
             order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
             first = position.chunk * self.chunk_rows
@@ -213,13 +217,16 @@ class MaskedStream:
             cuts = cut_batches(lengths, lengths, tokens=self.tokens, generator=np.random.default_rng(places))
             for number in range(position.batch, len(cuts)):
                 last = number + 1 == len(cuts)
-                generator = np.random.default_rng([*places, number + 1])
-                batch = self.masking.hide(self._rows(rows[cuts[number]]), generator)
-                yield batch, following if last else Position(position.epoch, position.chunk, number + 1)
+                some = rows[cuts[number]]
+                plan = PlannedBatch(
+                    2 * len(some) * int(self.lengths[some].max() + _ENDS),
+                    int(self.chosen[some].sum()),
+                    partial(self._batch, some, [*places, number + 1]),
+                )
+                yield plan, following if last else Position(position.epoch, position.chunk, number + 1)
             position = following
 
     def batches_per_epoch(self) -> float:
-        """Approximate number of batches per epoch."""
         lengths = self.lengths + _ENDS
         return count_batches(lengths, lengths, tokens=self.tokens)
 
@@ -229,6 +236,9 @@ class MaskedStream:
             yield batch
             if after.epoch:
                 return
+
+    def _batch(self, rows: np.ndarray, seeds: list[int]) -> Batch:
+        return self.masking.hide(self._rows(rows), np.random.default_rng(seeds))
 
     def _rows(self, rows: np.ndarray) -> np.ndarray:
         """(batch, length) ids of these rows with both end tokens, padded."""
@@ -253,13 +263,13 @@ def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.nda
     return np.repeat(begins, parts) + longest * number, row_lengths
 
 
-def _with_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
-    """(rows,) whether a row contains an ordinary token."""
-    full = np.zeros(len(begins), dtype=bool)
+def _count_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
+    """(rows,) number of ordinary tokens of each row."""
+    counts = np.zeros(len(begins), dtype=np.int64)
     step = max(1, _SEARCHED // max(1, int(lengths.max(initial=1))))
     for first in range(0, len(begins), step):
         some = slice(first, first + step)
         start, end = begins[some][0], begins[some][-1] + lengths[some][-1]
         # Sums from one row to the next: only breaks lie between, which are not ordinary.
-        full[some] = np.add.reduceat(ordinary[ids[start:end]].astype(np.int64), begins[some] - start) > 0
-    return full
+        counts[some] = np.add.reduceat(ordinary[ids[start:end]].astype(np.int64), begins[some] - start)
+    return counts

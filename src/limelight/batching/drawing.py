@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.batching.store import AlignmentStore, Ragged, TokenStore, open_alignments, open_marked
+from limelight.batching.ragged import Ragged
+from limelight.batching.store import AlignmentStore, TokenStore, open_alignments, open_marked, open_ragged
 from limelight.child import Child, ChildEndedError, Frame, Handler, Header
 from limelight.errors import RunError
 from limelight.text.augmentation import MARKING, Augmented, Languages, augment
@@ -44,10 +45,10 @@ class View(NamedTuple):
 
 
 class DrawnRows(NamedTuple):
-    """Ids of both sides without the end token, row by row."""
+    """Ids of both sides without the end token."""
 
-    sources: list[np.ndarray]
-    targets: list[np.ndarray]
+    sources: Ragged
+    targets: Ragged
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,12 @@ class Drawing:
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
     """Rows as stored. `chosen` is (rows, 2): the index of a view, and a row of its store."""
-    return DrawnRows(
-        [_prefixed(views[view], views[view].store.sources[row]) for view, row in chosen],
-        [views[view].store.targets[row] for view, row in chosen],
-    )
+    order = np.argsort(chosen[:, 0], kind="stable")
+    rows = [(view, chosen[chosen[:, 0] == number, 1]) for number, view in enumerate(views)]
+    sources = Ragged.joined(view.store.sources.take(some).prefixed(view.prefix) for view, some in rows)
+    targets = Ragged.joined(view.store.targets.take(some) for view, some in rows)
+    back = np.argsort(order, kind="stable")
+    return DrawnRows(sources.take(back), targets.take(back))
 
 
 def varied_rows(
@@ -99,13 +102,18 @@ def varied_rows(
         encode_mixed(tokenizer, [each.pair[side] for each in augmented], marked, amount=how.sampling, seed=seed)
         for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
     ]
-    sources = [_prefixed(views[view], row) for (view, _), row in zip(chosen, sides[0], strict=True)]
-    drawn = zip(sources, (np.asarray(row, dtype=np.int64) for row in sides[1]), strict=True)
-    kept = [
-        _fitting(fresh, old, how.max_length, together=together)
-        for fresh, old, together in zip(drawn, zip(*stored, strict=True), changed, strict=True)
-    ]
-    return DrawnRows([source for source, _ in kept], [target for _, target in kept])
+    sources = [[*views[view].prefix, *row] for (view, _), row in zip(chosen, sides[0], strict=True)]
+    drawn = DrawnRows(Ragged.of(sources), Ragged.of(sides[1]))
+    fits = np.stack([side.lengths() < how.max_length for side in drawn])
+    fits &= fits.all(axis=0) | ~np.array(changed, dtype=bool)  # texts that were changed together are replaced together
+    return DrawnRows(*map(fitting, drawn, stored, fits))
+
+
+def fitting(drawn: Ragged, stored: Ragged, fits: np.ndarray) -> Ragged:
+    """The drawn rows, and stored ones in place of those that became too long."""
+    if fits.all():
+        return drawn
+    return Ragged.joined([drawn, stored]).take(np.arange(len(drawn)) + len(drawn) * ~fits)
 
 
 def augmented_pairs(
@@ -132,22 +140,6 @@ def augmented_pairs(
     seen = [views[view] for view, _ in chosen]
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
     return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, similar_of)
-
-
-def _fitting(
-    fresh: tuple[np.ndarray, np.ndarray], stored: tuple[np.ndarray, np.ndarray], most: int, *, together: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The drawn pair, with sides that became too long replaced by the stored ones. If both were changed `together`,
-    both are replaced, as they would otherwise no longer match."""
-    fits = [len(side) < most for side in fresh]
-    if together and not all(fits):
-        return stored
-    return (fresh[0] if fits[0] else stored[0], fresh[1] if fits[1] else stored[1])
-
-
-def _prefixed(view: View, row: Sequence[int] | np.ndarray) -> np.ndarray:
-    ids = np.asarray(row, dtype=np.int64)
-    return np.concatenate([np.array(view.prefix, dtype=np.int64), ids]) if view.prefix else ids
 
 
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
@@ -219,9 +211,9 @@ class DrawingPool:
         finally:
             self._idle.put(child)
         numbers = np.frombuffer(drawn, dtype="<i4")
-        lengths, ids = numbers[: 2 * len(chosen)], numbers[2 * len(chosen) :].astype(np.int64)
-        rows = np.split(ids, np.cumsum(lengths)[:-1]) if len(chosen) else []
-        return DrawnRows(rows[: len(chosen)], rows[len(chosen) :])
+        count = len(chosen)
+        rows = Ragged.of_lengths(numbers[2 * count :].astype(np.int64), numbers[: 2 * count])
+        return DrawnRows(rows.take(np.arange(count)), rows.take(np.arange(count, 2 * count)))
 
 
 def _called(child: Child, header: Header, payload: bytes = b"") -> Frame:
@@ -265,11 +257,8 @@ def drawer() -> Handler:
             opened.append((views, load_tokenizers(header["tokenizers"]), Drawing(**header["how"])))
             return {}, b""
         chosen = np.frombuffer(payload, dtype="<i8").reshape(-1, 2)
-        rows = [
-            row for side in varied_rows(opened[0][0], chosen, *opened[0][1:], tuple(header["seeds"])) for row in side
-        ]
-        lengths = np.array([len(row) for row in rows], dtype="<i4")
-        return {}, lengths.tobytes() + np.concatenate([*rows, np.zeros(0, dtype="<i4")]).astype("<i4").tobytes()
+        rows = Ragged.joined(varied_rows(opened[0][0], chosen, *opened[0][1:], tuple(header["seeds"])))
+        return {}, rows.lengths().astype("<i4").tobytes() + rows.values.astype("<i4").tobytes()
 
     return answer
 
@@ -282,7 +271,7 @@ def _view(
     similar: str | None,
 ) -> View:
     places = [(Path(place), dtype) for place, dtype in files]
-    parts = [Ragged.open(place.parent, place.name, dtype) for place, dtype in places]
+    parts = [open_ragged(place.parent, place.name, dtype) for place, dtype in places]
     store = TokenStore(*parts, marked=open_marked(places[0][0].parent))
     alignment = None
     if words:

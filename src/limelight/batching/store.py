@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
+from limelight.batching.ragged import Ragged
 from limelight.errors import RunError
 from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
 from limelight.text.marking import Alignment, Link, WordForms
@@ -25,36 +26,16 @@ REMEDY = "delete the folder; it is created again from the corpus"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
-@dataclass(frozen=True, slots=True)
-class Ragged:
-    """Rows of different length in two memory-mapped files."""
-
-    values: np.ndarray
-    offsets: np.ndarray
-    place: Path | None = None
-    """Path of the two files without their suffixes, for opening them in another process."""
-
-    @classmethod
-    def open(cls, folder: Path, name: str, dtype: str) -> "Ragged":
-        """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
-        try:
-            offsets = map_file(folder / f"{name}.offsets", "<i8")
-            values = map_file(folder / f"{name}.values", dtype)
-        except (OSError, ValueError) as error:  # missing, or a truncated number at the end
-            raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
-        if not len(offsets) or offsets[-1] != len(values):
-            raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
-        return cls(values, offsets, folder / name)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, row: int | np.integer) -> np.ndarray:
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-    def lengths(self) -> np.ndarray:
-        """(rows,) number of values in each row."""
-        return np.diff(self.offsets)
+def open_ragged(folder: Path, name: str, dtype: str) -> Ragged:
+    """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
+    try:
+        offsets = map_file(folder / f"{name}.offsets", "<i8")
+        values = map_file(folder / f"{name}.values", dtype)
+    except (OSError, ValueError) as error:  # missing, or a truncated number at the end
+        raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
+    if not len(offsets) or offsets[-1] != len(values):
+        raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
+    return Ragged(values, offsets, folder / name)
 
 
 class RaggedWriter:
@@ -232,8 +213,8 @@ def open_store(folder: Path) -> TokenStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
     description = described(folder)
     dtype = description["dtype"]
-    parts = [Ragged.open(folder, name, dtype) for name in ("source", "target")]
-    parts += [Ragged.open(folder, name, "u1") for name in ("source_text", "target_text")]
+    parts = [open_ragged(folder, name, dtype) for name in ("source", "target")]
+    parts += [open_ragged(folder, name, "u1") for name in ("source_text", "target_text")]
     if len({len(part) for part in parts}) > 1:
         raise RunError(f"{folder}: its files have different numbers of rows; {REMEDY}")
     marked = open_marked(folder)
@@ -442,7 +423,7 @@ def _numbers(links: Sequence[Link]) -> list[int]:
 def open_alignments(folder: Path) -> AlignmentStore:
     """Map finished alignments. Raises `RunError` if they are damaged."""
     described(folder)
-    links = Ragged.open(folder, _LINKS, _DTYPE)
+    links = open_ragged(folder, _LINKS, _DTYPE)
     try:
         content = json.loads((folder / _FORMS).read_text(encoding="utf-8"))
         sides = [SideForms({str(word): list(map(str, forms)) for word, forms in side["related"].items()},

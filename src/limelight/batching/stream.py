@@ -4,15 +4,27 @@ Everything is a pure function of (corpora, seed, position): a position is three 
 Memory is bounded by a chunk, not by the corpus.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from threading import Event
 
 import numpy as np
 
-from limelight.batching.batch import Batch, begun, count_batches, cut_batches, label_batch, make_batch
-from limelight.batching.drawing import Drawing, DrawingPool, DrawnRows, View, stored_rows, texts_of, varied_rows
+from limelight.batching.batch import Batch, PlannedBatch, begun, count_batches, cut_batches, label_batch, make_batch
+from limelight.batching.drawing import (
+    Drawing,
+    DrawingPool,
+    DrawnRows,
+    View,
+    fitting,
+    stored_rows,
+    texts_of,
+    varied_rows,
+)
+from limelight.batching.ragged import Ragged
 from limelight.errors import UserError
 from limelight.text.augmentation import MARKING
 from limelight.tokens import Tokenizers
@@ -35,8 +47,7 @@ class Position:
 class Chunk:
     """Pairs that are shuffled, segmented and cut into batches together."""
 
-    sources: list[np.ndarray]
-    targets: list[np.ndarray]
+    rows: DrawnRows
     batches: list[np.ndarray]
 
 
@@ -53,7 +64,25 @@ class _Production:
             self.drawers.close()
 
 
-class BatchStream:
+class Stream(ABC):
+    """Endless batches that can be resumed at any position."""
+
+    @abstractmethod
+    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
+        """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`."""
+
+    @abstractmethod
+    def batches_per_epoch(self) -> float:
+        """Approximate number of batches per epoch."""
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        """`plans`, made."""
+        with closing(self.plans(position)) as plans:
+            for plan, after in plans:
+                yield plan.make(), after
+
+
+class BatchStream(Stream):
     """Batches of several corpora, each seen as often as its weight says.
 
     Args:
@@ -90,11 +119,8 @@ class BatchStream:
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
         self.processes = processes if self.drawing.varies else 0
 
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """Endless batches from `position` on, each with the position after it.
-
-        The next chunk is made in a background thread, which ends with the iterator (`close`), as do the processes.
-        """
+    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
+        """The next chunk is made in a background thread, which ends with the iterator, as do the processes."""
         making = _Production()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
             try:
@@ -107,7 +133,7 @@ class BatchStream:
                     for number in range(position.batch, len(chunk.batches)):
                         after = Position(position.epoch, position.chunk, number + 1)
                         last = number + 1 == len(chunk.batches)
-                        yield self._batch(chunk, number), following if last else after
+                        yield self._plan(chunk.rows, chunk.batches[number]), following if last else after
                     position = following
             finally:
                 making.end()
@@ -157,13 +183,13 @@ class BatchStream:
 
     def _make_chunk(self, rows: np.ndarray, seeds: list[int], making: _Production) -> Chunk:
         generator = np.random.default_rng(seeds)
-        sources, targets = stored_rows(self.views, rows)
         if self.drawing.varies:
             drawn = list(self._varied_parts(_parts(rows), generator, making))
-            sources = [row for part in drawn for row in part.sources]
-            targets = [row for part in drawn for row in part.targets]
-        lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
-        return Chunk(sources, targets, cut_batches(*lengths, tokens=self.tokens, generator=generator))
+            found = DrawnRows(*(Ragged.joined(sides) for sides in zip(*drawn, strict=True)))
+        else:
+            found = stored_rows(self.views, rows)
+        lengths = [side.lengths() + 1 for side in found]
+        return Chunk(found, cut_batches(*lengths, tokens=self.tokens, generator=generator))
 
     def _varied_parts(
         self, parts: Sequence[np.ndarray], generator: np.random.Generator, making: _Production
@@ -181,12 +207,16 @@ class BatchStream:
     def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
         return varied_rows(self.views, rows, self.tokenizers, self.drawing, _seeds(generator))
 
-    def _batch(self, chunk: Chunk, number: int) -> Batch:
-        rows = chunk.batches[number]
+    def _plan(self, drawn: DrawnRows, rows: np.ndarray) -> PlannedBatch:
+        lengths = [side.lengths_of(rows) + 1 for side in drawn]
+        positions = len(rows) * sum(int(side.max()) for side in lengths)
+        return PlannedBatch(positions, int(lengths[1].sum()), lambda: self._batch(drawn, rows))
+
+    def _batch(self, drawn: DrawnRows, rows: np.ndarray) -> Batch:
         padding = self.tokenizers.target.padding
         return make_batch(
-            [chunk.sources[row] for row in rows],
-            [chunk.targets[row] for row in rows],
+            drawn.sources.take(rows),
+            drawn.targets.take(rows),
             start=padding,
             end=END,
             source_padding=self.tokenizers.source.padding,
@@ -223,14 +253,13 @@ class LabelStream(BatchStream):
         stored, how = stored_rows(self.views, rows), self.drawing
         texts = [pair.source for pair in texts_of(self.views, rows)]
         drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=int(generator.integers(2**31)))
-        fresh = [np.asarray(begun(row), dtype=np.int64) for row in drawn]
-        fitting = [row if len(row) < how.max_length else old for row, old in zip(fresh, stored.sources, strict=True)]
-        return DrawnRows(fitting, stored.targets)
+        fresh = Ragged.of([begun(row) for row in drawn])
+        return DrawnRows(fitting(fresh, stored.sources, fresh.lengths() < how.max_length), stored.targets)
 
-    def _batch(self, chunk: Chunk, number: int) -> Batch:
-        rows = chunk.batches[number]
-        return label_batch(
-            [chunk.sources[row] for row in rows],
-            [int(chunk.targets[row][0]) for row in rows],
-            padding=self.tokenizers.source.padding,
-        )
+    def _plan(self, drawn: DrawnRows, rows: np.ndarray) -> PlannedBatch:
+        width = int(drawn.sources.lengths_of(rows).max()) + 1
+        return PlannedBatch(len(rows) * (width + 1), len(rows), lambda: self._batch(drawn, rows))
+
+    def _batch(self, drawn: DrawnRows, rows: np.ndarray) -> Batch:
+        labels = drawn.targets.take(rows).values
+        return label_batch(drawn.sources.take(rows), labels, padding=self.tokenizers.source.padding)

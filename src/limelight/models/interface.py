@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.batching.batch import Batch, Rows, make_batch
+from limelight.batching.batch import Batch, make_batch
+from limelight.batching.ragged import Rows
 from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.shapes import Bool, Float, Int

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from limelight.batching.store import DESCRIPTION, Ragged, TokenStore, described
+from limelight.batching.ragged import Ragged
+from limelight.batching.store import DESCRIPTION, TokenStore, described
 from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, load_config, trained_directions
 from limelight.errors import RunError, UserError, shown
 from limelight.files import write_folder, write_whole

@@ -2,17 +2,20 @@
 
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 
-Every process draws the same stream of batches. An update has G = `training.accumulate` of them, and the processes share
-them so that each has about as many positions to compute. Each loss is a sum, divided by the tokens of all G batches
-before the backward pass, so one sum of gradients over the processes makes the update of one process. Weights and
-optimizer are the same everywhere. The first process alone writes, measures time and decides; a validation is divided
-among all. Random numbers, such as those of dropout, are a function of the seed, the update and the batch: no random
-state is stored, and it does not matter which process computes a batch.
+Every process plans the same stream of batches. An update has G = `training.accumulate` of them, and the processes
+share them so that each has about as many positions to compute; a process makes only its own, ahead of their use. Each
+loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of gradients over the
+processes makes the update of one process. Weights and optimizer are the same everywhere. The first process alone
+writes, measures time and decides; a validation is divided among all. Random numbers, such as those of dropout, are a
+function of the seed, the update and the batch: no random state is stored, and it does not matter which process computes
+a batch.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,7 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from limelight.batching.batch import Batch
+from limelight.batching.batch import Batch, PlannedBatch
+from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 
@@ -232,27 +236,54 @@ def shared(sizes: Sequence[int], count: int) -> list[list[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
-    """Which batches of an update this process computes, and on which device."""
+class Share:
+    """The batches of an update that this process computes; they are made in another thread."""
 
-    group: Group = ALONE
-    device: torch.device | None = None
-    """The device to which batches are moved; None does not move them."""
-    draws: tuple[int, int] | None = None
-    """The seed of the run and the number of previous updates: with the index of a batch in its update they determine
-    its random numbers, in any process. None continues torch's generator."""
+    making: Mapping[int, Future[Batch]]
+    """By the index of the batch in the update."""
+    tokens: int
+    """Target tokens of all batches of the update, in all processes."""
 
-    def own(self, batches: Sequence[Batch]) -> Iterator[Batch]:
-        """This process's batches in order; the generators are seeded for each."""
-        for place in shared([batch.positions for batch in batches], self.group.size)[self.group.rank]:
-            batch = batches[place] if self.device is None else batches[place].to(self.device)
-            if self.draws is not None:
-                seed, step = self.draws
-                seed_draws(batch.source.device, seed=seed, step=step, batch=place)
+    def batches(self, device: torch.device, *, seed: int, step: int) -> Iterator[Batch]:
+        """The batches in order, on `device`. The generators are seeded for each: with the seed of the run and the
+        number of previous updates, its index determines its random numbers, in any process."""
+        for number, future in self.making.items():
+            batch = future.result().to(device)
+            seed_draws(device, seed=seed, step=step, batch=number)
             yield batch
 
 
-UNDIVIDED = Division()
+MADE_AHEAD = 2
+"""Updates whose batches are made while another one is computed."""
+
+
+def shares(
+    plans: Iterator[tuple[PlannedBatch, Position]], accumulate: int, group: Group, device: torch.device
+) -> Generator[tuple[Share, Position]]:
+    """Endless updates of `accumulate` batches: the share of this process, and the position after them."""
+
+    def use_device() -> None:
+        if device.type == "cuda":  # pinning would otherwise wake the first GPU in every process
+            torch.cuda.set_device(device)
+
+    def made(plan: PlannedBatch) -> Batch:
+        return plan.make().pinned() if device.type == "cuda" else plan.make()
+
+    def planned() -> tuple[Share, Position]:
+        drawn = [next(plans) for _ in range(accumulate)]
+        own = shared([plan.positions for plan, _ in drawn], group.size)[group.rank]
+        making = {number: pool.submit(made, drawn[number][0]) for number in own}
+        return Share(making, sum(plan.target_tokens for plan, _ in drawn)), drawn[-1][1]
+
+    upcoming: deque[tuple[Share, Position]] = deque()
+    with ThreadPoolExecutor(1, "batches", initializer=use_device) as pool:
+        try:
+            while True:
+                while len(upcoming) <= MADE_AHEAD:
+                    upcoming.append(planned())
+                yield upcoming.popleft()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class PeerEndedError(RunError):

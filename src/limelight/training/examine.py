@@ -59,7 +59,7 @@ def estimate(recipe: str, pairs: Iterable[tuple[str, str]], count: int) -> Estim
         task = build_task(config, prepared, fresh_model(config, prepared))
         seconds = measured_pace(config, prepared)
         places = config.batching.tokens * config.training.accumulate
-        epoch = max(1.0, task.batches_per_epoch() / config.training.accumulate) * count / max(len(sample), 1)
+        epoch = max(1.0, task.stream.batches_per_epoch() / config.training.accumulate) * count / max(len(sample), 1)
     epochs = reasonable_epochs(epoch * places)
     return Estimate(recipe, seconds, places / seconds, epochs, epoch * epochs * seconds / 60)
 

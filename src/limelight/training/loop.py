@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
@@ -22,7 +21,7 @@ from limelight.training.checkpoints.keep import (
     save_if_best,
     score_of_best,
 )
-from limelight.training.distributed import Division
+from limelight.training.distributed import Share, shares
 from limelight.training.optimization.loss import FORGET, CarriesState, Carrying, Learner
 from limelight.training.optimization.optimizer import (
     Clock,
@@ -55,7 +54,11 @@ def run_training(run: Run) -> str:
     run.clock = Clock(progress.seconds)
     drop_later_snapshots(run)
     try:
-        with closing(run.task.batches(progress.position)) as batches:
+        accumulate = run.config.training.accumulate
+        with (
+            closing(run.task.stream.plans(progress.position)) as plans,
+            closing(shares(plans, accumulate, run.group, run.device)) as batches,
+        ):
             while not _is_over(run, first):
                 _validate_if_due(run)
                 if _is_over(run, first):
@@ -146,23 +149,25 @@ def _say_what_to_expect(run: Run) -> None:
     run.report.say(text)
 
 
-def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> int:
+def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     """Do one update. Returns the number of a signal that one of the processes received, or 0. With a single process a
     signal during computation raises `Stopped`, and the whole update is done again when the run is resumed."""
     training, progress, began = run.config.training, run.progress, run.clock.seconds()
     rate = rate_of(run.config, progress.step + 1, progress.seconds, reserve=_closing_seconds(run))
     set_rate(run.optimizer, rate)
-    drawn, position = _next_batches(run, batches)
+    with run.interruptible():  # a signal may interrupt waiting for the text
+        share, position = next(batches)
     computing = _computing(run)
     result = update(
         computing,
-        drawn,
+        share.batches(run.device, seed=training.seed, step=progress.step),
         run.optimizer,
+        tokens=share.tokens,
         label_smoothing=training.label_smoothing,
         clip_norm=training.clip_norm,
         interruptible=run.interruptible(),
         loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
-        division=Division(run.group, run.device, (training.seed, progress.step)),
+        group=run.group,
     )
     if isinstance(computing, Carrying):
         run.carried = computing.state
@@ -188,13 +193,6 @@ def _computing(run: Run) -> Learner:
     if run.compiled is not None:
         return run.compiled  # of this very module
     return Carrying(model, run.carried, forget=FORGET) if isinstance(model, CarriesState) else model
-
-
-def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:
-    """The batches of an update and the position after them. A signal interrupts waiting for them."""
-    with run.interruptible():
-        drawn = [next(batches) for _ in range(run.config.training.accumulate)]
-    return [batch for batch, _ in drawn], drawn[-1][1]
 
 
 def _count(progress: Progress, result: UpdateResult) -> None:

@@ -65,7 +65,7 @@ def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, s
     """
     training = short.training
     task = build_task(short, prepared, fresh_model(short, prepared))
-    epoch = max(1.0, task.batches_per_epoch() / training.accumulate)
+    epoch = max(1.0, task.stream.batches_per_epoch() / training.accumulate)
     updates = [float(training.max_steps)] if training.max_steps is not None else []
     end = last_second(training)
     if end is not None:
@@ -92,7 +92,7 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
         weight_decay=training.weight_decay,
     )
     set_rate(optimizer, 1e-5)
-    with closing(build_task(config, prepared, model).batches(Position())) as batches:
+    with closing(build_task(config, prepared, model).stream.batches(Position())) as batches:
         for _ in range(PROBED):
             drawn = [next(batches)[0].to(device) for _ in range(training.accumulate)]
             began = time.monotonic()

@@ -306,7 +306,7 @@ def _set_up(
         stop=stop,
         half=HalfCopy(model, HALVES[precision]) if precision in HALVES else None,
         carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
-        epoch=max(1.0, task.batches_per_epoch() / training.accumulate),
+        epoch=max(1.0, task.stream.batches_per_epoch() / training.accumulate),
         group=group,
     )
 

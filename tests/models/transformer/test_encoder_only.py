@@ -1,7 +1,5 @@
 """The encoder alone: it sees both sides, padding and neighbors change nothing, and both models share its names."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -41,7 +39,7 @@ def made(labels: tuple[str, ...] = (), **changed: object) -> EncoderOnly:
 def batch_of(rows: list[list[int]], longest: int = 0) -> Batch:
     source, valid = pad_rows([*rows, [1] * longest], SIZE - 1)
     source, valid = source[: len(rows)], valid[: len(rows)]
-    return Batch(source, valid, source[:, :0], source, valid)
+    return Batch.of(source, valid, source[:, :0], source, valid)
 
 
 @pytest.fixture(params=KINDS)
@@ -137,7 +135,8 @@ def test_the_loss_reaches_every_weight(labels: tuple[str, ...], kind: dict[str, 
     model = made(labels, **kind)
     batch = batch_of(random_rows((7, 3), SIZE))
     if labels:
-        batch = replace(batch, target_out=torch.tensor([[1], [4]]), target_valid=torch.ones(2, 1, dtype=torch.bool))
+        valid = torch.ones(2, 1, dtype=torch.bool)
+        batch = Batch.of(batch.source, batch.source_valid, batch.target_in, torch.tensor([[1], [4]]), valid)
     batch_loss(model, batch, label_smoothing=0.1).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None

@@ -70,7 +70,7 @@ def test_training_hides_other_pieces_in_each_epoch(tmp_path: Path) -> None:
 
     task, _ = task_of(masked_run(tmp_path / "text"), tmp_path / "run")
     assert task.amount == f"{len(task.stream):,} lines of text"
-    batches = [batch for batch, _ in islice(task.batches(Position()), 5)]
+    batches = [batch for batch, _ in islice(task.stream.batches(Position()), 5)]
     assert all(batch.target_in.shape[1] == 0 for batch in batches)
     assert any((batch.source != batch.target_out).any() for batch in batches)
     assert all((batch.source == batch.target_out)[~batch.target_valid].all() for batch in batches)

@@ -252,7 +252,7 @@ def test_the_tag_is_in_every_batch_of_back_translated_text_and_in_no_other(
     task = Translation(config, Prepared(tagging, stores_of(3, 4), [pairs]), build_model(TRANSFORMER, tagging))
     assert task.amount == "7 pairs, 4 of them back-translated (tag <bt>)"
     tag = tagging.source.reserved_id("<bt>")
-    with closing(task.batches(Position())) as batches:
+    with closing(task.stream.batches(Position())) as batches:
         seen: list[list[int]] = []
         while len(seen) < 7:
             seen += next(batches)[0].source.tolist()

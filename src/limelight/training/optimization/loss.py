@@ -171,12 +171,9 @@ def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float
 def _without_padding(
     features: Float[Tensor, "batch target features"], batch: Batch
 ) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " rows"]]:
-    """Features and targets of real tokens. Selected by index if the indices are known: with a mask the host would wait
-    for a GPU to count them."""
-    if batch.target_places is None:
-        return features[batch.target_valid], batch.target_out[batch.target_valid]
-    places = batch.target_places
-    return features.flatten(0, 1).index_select(0, places), batch.target_out.flatten().index_select(0, places)
+    """Features and targets of real tokens. By index: with a mask the host would wait for a GPU to count them."""
+    targets = batch.target_out.flatten().index_select(0, batch.predicted)
+    return features.flatten(0, 1).index_select(0, batch.predicted), targets
 
 
 FORGET = 0.01

@@ -7,7 +7,7 @@ not on the first batch: a resumed run computes with the same code.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ from limelight.models.interface import Model
 from limelight.models.transformer import SSRUDecoder, Transformer
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.shapes import Float
-from limelight.training.distributed import UNDIVIDED, Division
+from limelight.training.distributed import ALONE, Group
 from limelight.training.optimization.loss import Learner, batch_loss
 
 
@@ -43,33 +43,36 @@ MAX_NORM = math.sqrt(torch.finfo(torch.float32).max)
 
 def update(
     model: Learner,
-    batches: Sequence[Batch],
+    batches: Iterable[Batch],
     optimizer: torch.optim.Optimizer,
     *,
+    tokens: int | None = None,
     label_smoothing: float,
     clip_norm: float,
     interruptible: AbstractContextManager[object],
     loss_scale: float = 1.0,
-    division: Division = UNDIVIDED,
+    group: Group = ALONE,
 ) -> UpdateResult:
-    """Sum the gradients of all batches, divide by all their tokens, clip, step.
+    """Sum the gradients of all batches, divide by all their `tokens`, clip, step.
 
     The gradient equals that of one batch with all sentences, however they are divided into batches. Within
     `interruptible` only the random state changes, so it may raise. `optimizer` updates the parameters of `model`, or
     those that it replaces (`HalfCopy`). Gradients are multiplied by `loss_scale` in the backward pass and divided by it
-    afterwards, which only affects rounding in fp16. With a `division` this process computes its share of the batches
-    and takes part in the sum.
+    afterwards, which only affects rounding in fp16. With a `group`, `batches` are those of this process, `tokens` are
+    counted over all processes, and gradients are summed over them.
     """
-    tokens = sum(batch.target_tokens for batch in batches)
+    if tokens is None:
+        batches = list(batches)
+        tokens = sum(batch.target_tokens for batch in batches)
     optimizer.zero_grad(set_to_none=True)
     losses = []
     with interruptible:
-        for batch in division.own(batches):
+        for batch in batches:
             loss = batch_loss(model, batch, label_smoothing=label_smoothing)
             (loss / tokens * loss_scale).backward()
             losses.append(loss.detach())
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    loss_there = division.group.sum_gradients(learned, _sum(losses))
+    loss_there = group.sum_gradients(learned, _sum(losses))
     limit = clip_norm if clip_norm > 0 else math.inf
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)

@@ -3,7 +3,7 @@
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Protocol, cast, runtime_checkable
 import torch
 
 from limelight.batching.batch import Batch
-from limelight.batching.stream import Position
+from limelight.batching.stream import Stream
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model, family_of, resolve
@@ -59,14 +59,6 @@ class Validation:
         return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
 
 
-class Stream(Protocol):
-    """Batches of training text; see `Task`."""
-
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]: ...
-
-    def batches_per_epoch(self) -> float: ...
-
-
 class Task(ABC):
     """The interface between the training loop and the objective of a model.
 
@@ -80,14 +72,6 @@ class Task(ABC):
     """How the figures of a validation are measured, in words; may be empty."""
 
     stream: Stream
-
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on, without end: each batch with the position after it."""
-        return self.stream.batches(position)
-
-    def batches_per_epoch(self) -> float:
-        """Approximate number of batches per epoch."""
-        return self.stream.batches_per_epoch()
 
     @property
     @abstractmethod

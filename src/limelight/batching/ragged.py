@@ -1,0 +1,69 @@
+"""Rows of different length as one flat array: a batch is gathered from it without a loop over its rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
+"""Token ids of each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Row `i` is `values[offsets[i] : offsets[i + 1]]`; the arrays may be memory-mapped."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+    place: Path | None = None
+    """Path of the two files without their suffixes, for opening them in another process."""
+
+    @classmethod
+    def of(cls, rows: "Rows | Ragged") -> "Ragged":
+        """Rows in memory, as int64."""
+        if isinstance(rows, Ragged):
+            return rows
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        return cls.of_lengths(np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=lengths.sum()), lengths)
+
+    @classmethod
+    def of_lengths(cls, values: np.ndarray, lengths: np.ndarray) -> "Ragged":
+        """Consecutive rows with these `lengths`."""
+        return cls(values, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+    @classmethod
+    def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
+        """The rows of several parts, one part after the other."""
+        some = list(parts)
+        values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in some])
+        return cls.of_lengths(values, np.concatenate([part.lengths() for part in some]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int | np.integer) -> np.ndarray:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def lengths(self) -> np.ndarray:
+        """(rows,) number of values in each row."""
+        return np.diff(self.offsets)
+
+    def lengths_of(self, rows: np.ndarray) -> np.ndarray:
+        """Number of values in each of some rows."""
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def take(self, rows: np.ndarray) -> "Ragged":
+        """Some rows, in this order, as int64."""
+        starts, lengths = self.offsets[rows], self.lengths_of(rows)
+        taken = Ragged.of_lengths(self.values, lengths)
+        index = np.arange(taken.offsets[-1]) + np.repeat(starts - taken.offsets[:-1], lengths)
+        return Ragged(self.values[index].astype(np.int64), taken.offsets)
+
+    def prefixed(self, prefix: Sequence[int]) -> "Ragged":
+        """The rows, each after the same ids."""
+        if not prefix:
+            return self
+        values = np.insert(self.values, np.repeat(self.offsets[:-1], len(prefix)), np.tile(prefix, len(self)))
+        return Ragged(values, self.offsets + len(prefix) * np.arange(len(self.offsets)))

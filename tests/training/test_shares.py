@@ -1,0 +1,104 @@
+"""Updates divided among processes: plans tell sizes, and a process makes only its own batches, ahead of their use."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.batching.batch import Batch, PlannedBatch, make_blocks
+from limelight.batching.stream import Position
+from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
+from limelight.training.distributed import MADE_AHEAD, Group, shared, shares
+from limelight.training.tasks import build_task, fresh_model, prepare_data
+from tests.training.helpers import tiny_run
+from tests.training.texts import CARRYING, text_run
+
+CPU = torch.device("cpu")
+MASKED = EncoderOnlyConfig(layers=1, d_model=8, heads=2, d_ff=12)
+
+
+def masked_run(folder: Path) -> RunConfig:
+    return text_run(folder, MASKED).model_copy(update={"batching": BatchingConfig(tokens=55, max_length=20)})
+
+
+RUNS = {"pairs": tiny_run, "text": text_run, "carried": lambda folder: text_run(folder, CARRYING), "masked": masked_run}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_plan_tells_the_size_of_its_batch(kind: str, tmp_path: Path) -> None:
+    config = RUNS[kind](tmp_path / "text")
+    (tmp_path / "run").mkdir()
+    prepared = prepare_data(config, tmp_path / "run", lambda _: None)
+    task = build_task(config, prepared, fresh_model(config, prepared))
+    with closing(task.stream.plans(Position())) as plans:
+        for plan, _ in islice(plans, 30):
+            batch = plan.make()
+            assert (plan.positions, plan.target_tokens) == (batch.positions, batch.target_tokens)
+
+
+class Plans:
+    """Endless plans of blocks; remembers which were made, and where."""
+
+    def __init__(self) -> None:
+        self.made: list[int] = []
+        self.threads: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[PlannedBatch, Position]]:
+        for number in range(10**9):
+            size = 1 + number * 7 % 5
+            yield PlannedBatch(size, size, lambda number=number, size=size: self._make(number, size)), Position(number)
+
+    def _make(self, number: int, size: int) -> Batch:
+        self.made.append(number)
+        self.threads.add(threading.current_thread().name)
+        return make_blocks(np.full((1, size + 1), number))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_each_batch_is_made_by_one_process_and_ahead(size: int) -> None:
+    seen: list[int] = []
+    for rank in range(size):
+        plans, own = Plans(), []
+        with closing(shares(iter(plans), 4, Group(rank, size), CPU)) as updates:
+            for step, (share, position) in enumerate(islice(updates, 5)):
+                assert position == Position(4 * step + 3)
+                assert share.tokens == sum(1 + number * 7 % 5 for number in range(4 * step, 4 * step + 4))
+                own += [int(batch.target_in[0, 0]) for batch in share.batches(CPU, seed=1, step=step)]
+        seen += own
+        assert plans.made[: len(own)] == own
+        assert len(plans.made) <= len(own) + 4 * MADE_AHEAD
+        assert all(name.startswith("batches") for name in plans.threads)
+    assert sorted(seen) == list(range(20))
+
+
+def test_the_draws_of_a_batch_follow_from_its_index_in_the_update() -> None:
+    drawn: dict[int, float] = {}
+    for rank, size in ((0, 1), (0, 2), (1, 2)):
+        with closing(shares(iter(Plans()), 3, Group(rank, size), CPU)) as updates:
+            share, _ = next(updates)
+            for batch in share.batches(CPU, seed=5, step=9):
+                value = torch.rand(()).item()
+                assert drawn.setdefault(int(batch.target_in[0, 0]), value) == value
+    assert len(set(drawn.values())) == 3
+
+
+def test_an_error_of_a_batch_reaches_the_update() -> None:
+    def broken() -> Batch:
+        raise OSError("disk gone")
+
+    plans = iter([(PlannedBatch(1, 1, broken), Position())] * 9)
+    with closing(shares(plans, 1, Group(), CPU)) as updates:
+        share, _ = next(updates)
+        with pytest.raises(OSError, match="disk gone"):
+            list(share.batches(CPU, seed=1, step=0))
+
+
+def test_batches_are_shared_evenly_by_their_size() -> None:
+    assert shared([5, 1, 2, 4], 2) == [[0, 1], [2, 3]]
+    assert shared([3, 3], 3) == [[0], [1], []]
+    assert shared([], 2) == [[], []]
