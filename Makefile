@@ -54,9 +54,18 @@ torture: .venv/.ready-dev ## break runs in every way we promise to survive, with
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests --ignore tests/torture --ignore tests/packaging --ignore tests/ray -m slow
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/torture --torture -m timed
 
-bench: .venv/.ready-peers ## measure everything beside the peers (50 minutes): make bench DATA=folder-of-Multi30k
+PAIRS = $(DATA)/train.en.gz $(DATA)/train.de.gz
+PEER_MODEL = $(BIN)/limelight train --train $(PAIRS) --valid $(DATA)/val.en.gz $(DATA)/val.de.gz --source en --target de --recipe quick --set model.norm=post
+
+bench: .venv/.ready-peers ## measure speed and memory beside the peers (about 50 minutes): make bench DATA=folder-of-Multi30k
 	@test -n "$(DATA)" || { echo 'make bench DATA=FOLDER: which folder holds train.en.gz, train.de.gz, val.* and the tests of Multi30k?'; exit 2; }
-	@$(BIN)/python -m benchmarks.run_all --data "$(DATA)"
+	@test -d runs/bench/small || $(PEER_MODEL) --set tokens.vocabulary_size=8000 --max-minutes 10 --out runs/bench/small
+	@$(BIN)/python -m benchmarks.training $(PAIRS) --size small
+	@$(BIN)/python -m benchmarks.training $(PAIRS) --size base
+	@$(BIN)/python -m benchmarks.decoding --data "$(DATA)" --small runs/bench/small
+	@$(BIN)/python -m benchmarks.latency
+	@$(BIN)/python -m benchmarks.latency startup --model runs/bench/small
+	@$(BIN)/python -m benchmarks.memory
 
 bench-portable: .venv/.ready-peers ## measure decoding beside CTranslate2, both with AVX2 alone: make bench-portable DATA=folder-of-Multi30k
 	@test -n "$(DATA)" || { echo 'make bench-portable DATA=FOLDER: which folder holds the tests of Multi30k?'; exit 2; }

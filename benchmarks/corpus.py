@@ -1,79 +1,58 @@
-"""A corpus of many files: lines per second and memory of workers, what an actor of Ray costs beside a process, what a
-killed worker costs, and how fast the driver reads and writes when translating costs nothing.
+"""A corpus of many files: lines per second and memory of workers, an actor of Ray beside a process, a killed worker.
 
     python -m benchmarks.corpus --text train.en.gz --lines 4000
-    python -m benchmarks.corpus --text a.tsv.gz --text b.tsv.gz --lines 200000 --beam 1
+    python -m benchmarks.corpus --text a.tsv.gz --text b.tsv.gz --lines 200000 --beam 1 --row processes-2
 
-Every row translates the same lines with the bundled model, from English to German by default, with one thread for each
-worker. Memory is that of the workers and the process that has loaded the model, each page counted once (PSS).
+Every row is a process of `limelight translate` on the same lines, with one thread for each worker. Memory is that of
+the command with all its workers, each page counted once (PSS). A killed worker is ended by `kill -9` after ten seconds.
 """
 
 import gzip
 import os
 import shutil
 import signal
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from benchmarks.machine import describe_machine
-from benchmarks.output import table, write_result
-from limelight.corpus.pool import Processes
-from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Done, Outcome, WorkerSettings
+from benchmarks.common import Figures, report, run, table
 from limelight.storage.layout import DEFAULT
 
 FILES = 4
+KILLED_AFTER = 10.0
 
 
 def main(
     text: Annotated[list[Path], typer.Option(help="Text, a line each; .gz is read, of .tsv the first column.")],
-    lines: Annotated[int, typer.Option(help="How many of its lines.")] = 4000,
+    lines: Annotated[int, typer.Option(help="Number of lines.")] = 4000,
     beam: Annotated[int, typer.Option(help="Beam size.")] = 4,
     model: str = DEFAULT,
     source: str = "en",
     target: str = "de",
     workers: Annotated[int, typer.Option(help="The larger number of workers.")] = 2,
-    row: Annotated[
-        list[str] | None, typer.Option(help="Such as processes-2 or actors-killed; all if left out.")
-    ] = None,
+    row: Annotated[list[str] | None, typer.Option(help="Such as processes-2 or actors-1; all if left out.")] = None,
 ) -> None:
     """Measure and print."""
-    options = {
-        "source_lang": source, "target_lang": target, "beam_size": beam, "batch_tokens": 16384,
-        "lines": True, "guards": False,
-    }  # fmt: skip
-    settings = WorkerSettings([model], options, device="cpu")
+    names = [f"processes-{number}" for number in (1, workers)] + [f"processes-{workers}-killed"]
+    if find_spec("ray"):
+        names += [name.replace("processes", "actors") for name in names]
+    options = ["--model", model, "--from", source, "--to", target, "--beam", str(beam), "--lines", "--no-guards"]
     with TemporaryDirectory() as place:
         folder = Path(place)
         write_files(folder / "in", list(islice(chain.from_iterable(map(read, text)), lines)))
-        ways = {
-            "processes-1": partial(processes, folder, settings, 1),
-            f"processes-{workers}": partial(processes, folder, settings, workers),
-            "processes-killed": partial(processes, folder, settings, workers, kill=True),
-            "actors-1": partial(actors, folder, settings, 1),
-            f"actors-{workers}": partial(actors, folder, settings, workers),
-            "actors-killed": partial(actors, folder, settings, workers, kill=True),
-            "driver": partial(driver, folder),
-        }
-        chosen = row or [name for name in ways if find_spec("ray") or not name.startswith("actors")]
-        rows = [way() for name, way in ways.items() if name in chosen]
-    head = ("way", "workers", "lines/s", "seconds in all", "until the first chunk", "MiB for each worker", "ended")
-    print(table(head, [[row[name] for name in NAMES] for row in rows]))
-    write_result(f"corpus-{lines}", {
-        "benchmark": "a corpus", "lines": lines, "beam": beam, "machine": describe_machine(), "rows": rows,
-    })  # fmt: skip
-
-
-NAMES = ("way", "workers", "lines_per_second", "seconds", "first_chunk", "mib_each", "ended")
+        rows = {name: measured(name, folder, options, lines) for name in row or names}
+    shown = table(
+        ["workers", *next(iter(rows.values()))], [[name, *figures.values()] for name, figures in rows.items()]
+    )
+    report(f"corpus-{lines}", f"corpus --text FILE --lines {lines} --beam {beam}", shown, rows=rows)
 
 
 def read(path: Path) -> Iterator[str]:
@@ -88,108 +67,46 @@ def write_files(folder: Path, lines: list[str]) -> None:
         (folder / f"part-{number}.txt").write_text("".join(lines[number::FILES]), encoding="utf-8")
 
 
-def processes(folder: Path, settings: WorkerSettings, workers: int, *, kill: bool = False) -> dict[str, Any]:
-    """With `kill`, the first worker is killed after five seconds at work."""
-    engine = Processes(settings, forks=True)
-    own, pids = engine.start, list[int]()
-
-    def start(number: int) -> Any:
-        worker = own(number)
-        note(pids, worker.pid, kill)  # type: ignore[attr-defined]
-        return worker
-
-    engine.start = start  # type: ignore[method-assign]
-    return measured(folder, engine, workers, "processes, one killed" if kill else "processes", pids)
-
-
-def note(pids: list[int], pid: int, kill: bool) -> None:
-    """Remember a worker; with `kill`, end the first after five seconds."""
-    pids.append(pid)
-    if kill and len(pids) == 1:
-        threading.Timer(5.0, lambda: os.kill(pid, signal.SIGKILL)).start()
-
-
-def actors(folder: Path, settings: WorkerSettings, workers: int, *, kill: bool = False) -> dict[str, Any]:
-    import ray
-
-    from limelight.corpus.ray_actors import Actors
-
-    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default: beside other work actors would wait for it
-    began = time.monotonic()
-    engine = Actors(settings, workers=workers)
-    pids = list[int]()
-    own = engine.start
-
-    def start(number: int) -> Any:
-        worker = own(number)
-        note(pids, ray.get(worker._actor.__ray_call__.remote(lambda _: os.getpid())), kill)  # type: ignore[attr-defined]
-        return worker
-
-    engine.start = start  # type: ignore[method-assign]
-    return measured(folder, engine, workers, "actors of Ray, one killed" if kill else "actors of Ray", pids, began)
-
-
-def measured(
-    folder: Path, engine: Any, workers: int, way: str, pids: list[int], began: float | None = None
-) -> dict[str, Any]:
-    output = folder / "out"
-    shutil.rmtree(output, ignore_errors=True)
-    began = began or time.monotonic()
-    first, memory = list[float](), list[float]()
-
-    def show(report: Report, files: int) -> None:
-        if not first:
-            first.append(time.monotonic() - began)
-        memory.append(sum(map(shared_size, pids)) / max(1, len([pid for pid in pids if shared_size(pid)])))
-
-    job = CorpusJob((str(folder / "in"),), output, {}, workers=workers, chunk=500)
-    report = translate_corpus(job, engine, show)
+def measured(name: str, folder: Path, options: list[str], lines: int) -> Figures:
+    """One run of the command."""
+    kind, workers, *killed = name.split("-")
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    command = [sys.executable, "-m", "limelight", "translate", *options, "--workers", workers]
+    command += ["--engine", "ray"] * (kind == "actors") + [str(folder / "in"), "-o", str(folder / "out")]
+    # 15 by default: beside other work actors would wait for it
+    environment = {**os.environ, "RAY_worker_niceness": "0"}
+    began, peak = time.monotonic(), 0
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            family = [process.pid, *children(process.pid)]
+            peak = max(peak, sum(map(shared_size, family)))
+            if killed and time.monotonic() - began > KILLED_AFTER:
+                killed.clear()
+                os.kill(family[-1], signal.SIGKILL)
+            time.sleep(0.2)
     took = time.monotonic() - began
-    assert report.counts.written == report.counts.read
-    return {
-        "way": way, "workers": workers, "lines_per_second": report.counts.read / took, "seconds": took,
-        "first_chunk": first[0], "mib_each": max(memory) / 2**20, "ended": report.workers.ended,
-    }  # fmt: skip
+    written = sum(len(path.read_bytes().splitlines()) for path in (folder / "out").glob("part-?.txt"))
+    assert (process.returncode, written) == (0, lines)
+    return {"lines/s": lines / took, "seconds in all": took, "MiB in all": peak / 2**20}
+
+
+def children(pid: int) -> list[int]:
+    """All processes below one; empty if it has ended."""
+    try:
+        own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return own + [below for child in own for below in children(child)]
 
 
 def shared_size(pid: int) -> int:
-    """Bytes of a process, what it shares divided by those who share it; 0 for one that is gone."""
+    """Bytes of a process, what it shares divided by those who share it; 0 for one that has ended."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
         return 0
-    return 1024 * next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
-
-
-class Echo:
-    """A worker that costs nothing."""
-
-    def ask(self, texts: Any, first: int, timeout: float) -> list[Outcome]:
-        return [Done([text]) for text in texts]
-
-    def close(self) -> None: ...
-
-
-class Echoes:
-    def start(self, number: int) -> Echo:
-        return Echo()
-
-    def close(self) -> None: ...
-
-
-def driver(folder: Path, lines: int = 400_000) -> dict[str, Any]:
-    """Reading, dividing and writing alone."""
-    (folder / "long").mkdir()
-    (folder / "long" / "a.txt").write_text("a sentence of a usual length, of some words\n" * lines, encoding="utf-8")
-    began = time.monotonic()
-    report = translate_corpus(CorpusJob((str(folder / "long"),), folder / "echo", {}, workers=2), Echoes())
-    took = time.monotonic() - began
-    assert report.counts.written == lines
-    return {
-        "way": "the driver alone", "workers": 2, "lines_per_second": lines / took, "seconds": took,
-        "first_chunk": None, "mib_each": None, "ended": 0,
-    }  # fmt: skip
+    return 1024 * next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0)
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

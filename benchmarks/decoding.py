@@ -14,21 +14,20 @@ medians of the ratios in a round.
 
 import gc
 import json
-import shlex
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, NamedTuple
 
 import torch
 import typer
 
-from benchmarks.machine import describe_machine, product_rate
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import RESULTS, Figures, apart, in_turn, medians, multi30k, product_rate, report, run, table
 from limelight.capabilities import describe, has
 from limelight.formats import read_pairs
 from limelight.storage.layout import DEFAULT, bundled_models
@@ -74,66 +73,44 @@ def main(
         return
     given = {"bundled": bundled_models()[DEFAULT], "small": small, "base": base}
     ways = [way for way in WAYS if not only or way.startswith(tuple(only))]
-    found = {each: compare(each, run, data, rounds, ways) for each in sizes if (run := given[each]) is not None}
-    options = [
-        f"--rounds {rounds}",
-        *(f"--only {shlex.quote(way)}" for way in only or ()),
-        *(f"--size {each}" for each in size or ()),
-    ]
+    found = {each: compare(each, given[each], data, rounds, ways) for each in sizes if given[each]}
     dtype = torch.bfloat16 if has("bf16") else torch.float32  # emulated bf16 takes minutes
-    result = {
-        "benchmark": "decoding beside the peers",
-        "command": " ".join(["python -m benchmarks.decoding --data DATA --small RUN --base RUN", *options]),
-        "machine": describe_machine(),
-        "capabilities": describe(),
-        "products": {f"{dtype} GFLOP/s": round(product_rate(dtype) / 1e9)},
-        **found,
-        "table": "\n\n".join(shown(size, each) for size, each in found.items()),
-    }
-    write_result(name, result, folder=results)
-    print(result["table"])
+    report(
+        name, f"decoding --data DATA --small RUN --base RUN --rounds {rounds}",
+        "\n\n".join(shown(size, each) for size, each in found.items()), folder=results,
+        capabilities=describe(), products={f"{dtype} GFLOP/s": round(product_rate(dtype) / 1e9)}, **found,
+    )  # fmt: skip
 
 
-def compare(size: str, run: Path, data: Path, rounds: int, ways: Sequence[str]) -> dict[str, Any]:
+def compare(size: str, model: Path, data: Path, rounds: int, ways: Sequence[str]) -> dict[str, Any]:
     """All ways on one model, in turn; those that cannot run it are left out."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        (folder / "run").symlink_to(run.resolve())
+        (folder / "run").symlink_to(model.resolve())
         for kind, peer in {"ctranslate2": "ctranslate2", "huggingface": "transformers"}.items():
             if not any(way.startswith(peer) for way in ways) or (size, kind) == ("bundled", "huggingface"):
                 continue
-            words = ["limelight", "export", "--model", str(run), "--to", kind, "-o", str(folder / kind)]
+            words = ["limelight", "export", "--model", str(model), "--to", kind, "-o", str(folder / kind)]
             subprocess.run([sys.executable, "-m", *words], check=True, stdout=subprocess.DEVNULL)
         missing = {
-            "shortlist": not (run / "best" / "shortlist.safetensors").exists(),
+            "shortlist": not (model / "best" / "shortlist.safetensors").exists(),
             "transformers": not (folder / "huggingface").exists(),
         }
         ways = [way for way in ways if not any(word in way and lacks for word, lacks in missing.items())]
-        found = [{way: in_own_process(way, size, folder, data) for way in ways} for _ in range(rounds)]
-    return {
-        "ways": {way: {key: _median(found, way, key) for key in found[0][way]} for way in ways},
-        "ratios": ratios(found, ways),
-    }
+        words = ["benchmarks.decoding", "--data", str(data), "--folder", str(folder), "--size", size, "--alone"]
+        found = in_turn(ways, partial(apart, *words), rounds)
+    return {"ways": medians(found), "ratios": ratios(found, ways)}
 
 
-def in_own_process(way: str, size: str, folder: Path, data: Path) -> dict[str, float]:
-    """One measurement."""
-    words = ["benchmarks.decoding", "--data", str(data), "--alone", way, "--folder", str(folder), "--size", size]
-    said = subprocess.run([sys.executable, "-m", *words], check=True, stdout=subprocess.PIPE, text=True).stdout
-    figures: dict[str, float] = json.loads(said.splitlines()[-1])
-    print(way, {key: round(value, 1) for key, value in figures.items()}, file=sys.stderr)
-    return figures
-
-
-def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str, float]:
+def measure(translate: Translate, way: str, size: Size, data: Path) -> Figures:
     """Sentences per second in batches, milliseconds a sentence alone, by both clocks. Tokens are not counted: what
     removes repetition would seem slower, because it writes fewer of them."""
     from limelight.evaluation import corpus_bleu
 
-    pairs = list(read_pairs([data / "test_2016_flickr.en.gz", data / "test_2016_flickr.de.gz"]))
+    pairs = list(read_pairs(multi30k(data, "test_2016_flickr")[0].files))
     pairs = pairs[: size.slow if way.startswith("transformers") else size.sentences]
     sources = [pair.source for pair in pairs]
-    figures = {}
+    figures: Figures = {}
     gc.collect()
     gc.freeze()  # as commands do once a model is loaded
     for name, beam in (("greedy", 1), ("beam 4", 4)):
@@ -144,8 +121,8 @@ def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str,
         figures[f"{name}: BLEU"] = corpus_bleu(found, [pair.target for pair in pairs]).score
         times = [timed(translate, [source], beam)[1:] for source in sources[: size.alone]]
         walls, processors = zip(*times, strict=True)
-        figures[f"alone, {name}: ms"] = 1000 * statistics.median(walls)
-        figures[f"alone, {name}: CPU ms"] = 1000 * statistics.median(processors)
+        figures[f"alone, {name}: ms"] = 1000 * median(walls)
+        figures[f"alone, {name}: CPU ms"] = 1000 * median(processors)
     return figures
 
 
@@ -254,12 +231,12 @@ WAYS: dict[str, Callable[[Path], Translate]] = {
 # --- what comes of it ---
 
 
-def ratios(found: list[dict[str, dict[str, float]]], ways: Sequence[str]) -> dict[str, dict[str, float]]:
+def ratios(found: list[dict[str, Figures]], ways: Sequence[str]) -> dict[str, dict[str, float]]:
     """How many times as fast our ways are as the best setting of each peer, for each figure but BLEU."""
     peers = {name: [way for way in ways if way.startswith(name)] for name in ("ctranslate2", "transformers")}
     return {
         f"{ours} against {peer}": {
-            key: round(statistics.median(_faster(each, ours, settings, key) for each in found), 2)
+            key: round(median(_faster(each, ours, settings, key) for each in found), 2)
             for key in found[0][ours] if not key.endswith("BLEU")
         }
         for ours in ways if ours.startswith("limelight int8")
@@ -267,13 +244,9 @@ def ratios(found: list[dict[str, dict[str, float]]], ways: Sequence[str]) -> dic
     }  # fmt: skip
 
 
-def _faster(figures: dict[str, dict[str, float]], ours: str, peers: Sequence[str], key: str) -> float:
+def _faster(figures: dict[str, Figures], ours: str, peers: Sequence[str], key: str) -> float:
     theirs = [figures[peer][key] for peer in peers]
     return min(theirs) / figures[ours][key] if key.endswith("ms") else figures[ours][key] / max(theirs)
-
-
-def _median(found: list[dict[str, dict[str, float]]], way: str, key: str) -> float:
-    return round(statistics.median(each[way][key] for each in found), 2)
 
 
 def shown(name: str, found: dict[str, Any]) -> str:
@@ -286,4 +259,4 @@ def shown(name: str, found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

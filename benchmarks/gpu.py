@@ -27,8 +27,7 @@ import numpy as np
 import torch
 import typer
 
-from benchmarks.machine import describe_machine, product_rate
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import RESULTS, describe_machine, product_rate, table, write_result
 from limelight.batching.batch import Batch, cut_batches
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.models.families import build_model, choose_device, count_parameters

@@ -4,21 +4,15 @@
     python -m benchmarks.guards --data DATA --model RUN --name captions
     python -m benchmarks.guards --data DATA --most 500      (quick)
     python -m benchmarks.guards --data DATA --only tatoeba --only multi30k
-    python -m benchmarks.guards --data DATA --only dates --only amounts --only placeholders --only addresses
     python -m benchmarks.guards --data DATA --references      (false alarms: without a model)
 
 A change counts as better or worse from half a point of chrF of its text on, and belongs to each guard that found a
-fault in the first translation. `dates`, `amounts`, `placeholders` and `addresses` are sentences of Tatoeba with these
-(`benchmarks/guard_cases.py`); addresses are not protected there. Text that is in the target language already (`kept`)
-should come back as it is. The warning `negation` is measured on references, and on references of which the negation was
-removed, or the last of several (`planted`). With `--references`, the faults of references are counted: nearly all of
-these are false alarms.
-With `--dev`, everything is measured on the development parts, or parts of the training text, that decisions are made
-on.
+fault in the first translation. With `--references`, the faults of references are counted: nearly all of these are false
+alarms. With `--dev`, everything is measured on the development parts, or parts of the training text, that decisions are
+made on.
 """
 
 import random
-import re
 import statistics
 import time
 from collections import Counter, defaultdict
@@ -29,9 +23,7 @@ from typing import Annotated, Any, NamedTuple
 import sacrebleu
 import typer
 
-from benchmarks.guard_cases import CASES
-from benchmarks.machine import describe_machine
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import RESULTS, report, run, table
 from limelight.config import Direction
 from limelight.formats import read_pairs
 from limelight.pipelines import guards
@@ -40,22 +32,16 @@ from limelight.pipelines.load import load_translator
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import DEFAULT
-from limelight.text.polarity import LANGUAGES, changes_polarity, count_negations
-from limelight.text.spelling import misspelled
 
 CHANGED = 0.5
 """Points of chrF from which on a change is better or worse."""
 TECHNICAL = ("libreoffice-help", "home-assistant", "python-docs")
 TRAIN_SAMPLE = 1000
 """Pairs of the training text of a technical corpus, in place of a development part."""
-ALREADY = 300
-"""Sentences of each direction that are in the target language already."""
 ROUNDS = 5
 """Measurements of time, of which the median is taken."""
 TIMED = 300
 """Captions that are timed."""
-CLITIC = re.compile(r"(?<!\w)(?:ne |n['’])", re.IGNORECASE)
-"""The first part of a French negation, which is removed with the second."""
 
 UNSEEN = ("placeholder lost", "unknown script", "uncovered", "term lost", "doubtful")
 """Faults that no reference can have, or that are found with a model."""
@@ -90,9 +76,7 @@ def main(
     most: Annotated[
         int | None, typer.Option(help="Pairs of each corpus, drawn at random; all by default.", min=1)
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Corpora by their names; all but those made of Tatoeba by default.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Corpora by their names; all by default.")] = None,
     beam: Annotated[int | None, typer.Option(help="Size of the beam; that of the model by default.", min=1)] = None,
     show: Annotated[int, typer.Option(help="Print this number of changes.", min=0)] = 0,
     references: Annotated[bool, typer.Option("--references", help="Only count faults of references.")] = False,
@@ -101,20 +85,19 @@ def main(
     """Measure, print, write down."""
     if references:
         both_ways = [Direction(*each) for other in ("de", "fr") for each in (("en", other), (other, "en"))]
-        corpora = [each for each in _corpora(data, both_ways, dev=dev) if each.name not in CASES]
-        found = {
-            "rows": [_of_references(each, show) for each in corpora],
-            "negation": [_negation(each) for each in corpora],
-        }
-        for rows in found.values():
-            print(table(list(rows[0]), [list(row.values()) for row in rows]))
-        write_result(f"guards-references{'-dev' * dev}", {"benchmark": "faults of references", **found}, folder=results)
+        rows = [_of_references(each, show) for each in _corpora(data, both_ways, dev=dev)]
+        report(
+            f"guards-references{'-dev' * dev}",
+            "guards --data DATA --references",
+            _shown(rows),
+            folder=results,
+            rows=rows,
+        )
         return
     translator = load_translator(model)
     translator.threads = 1
-    there = [*_corpora(data, translator.directions, dev=dev)]
-    wanted = set(only) if only else {each.name.split()[0] for each in there} - CASES.keys()
-    corpora = [_cut(each, most) for each in there if each.pairs and each.name.split()[0] in wanted]
+    there = [each for each in _corpora(data, translator.directions, dev=dev) if each.pairs]
+    corpora = [_cut(each, most) for each in there if not only or each.name.split()[0] in only]
     found = _translated(translator, corpora, beam)
     faulty = Counter(fault for _, _, each in found for names in each.values() for fault in names)
     changes = [change for corpus, both, each in found for change in _changes(corpus, both, each)]
@@ -123,20 +106,17 @@ def main(
     asked = f"--name {name}{' --dev' * dev}{f' --most {most}' * bool(most)}{f' --beam {beam}' * bool(beam)}"
     asked += "".join(f" --only {each}" for each in only or ())
     captions = [each for each in corpora if each.name.startswith("multi30k")]
-    result = {
-        "benchmark": "what guards change",
-        "command": f"python -m benchmarks.guards --data DATA {asked}",
-        "machine": describe_machine(),
+    figures = {
         "guards": by_guard(faulty, changes),
         "corpora": [_scores(corpus, both) for corpus, both, _ in found],
-        "kept": [_kept(translator, each) for each in corpora if each.name == "tatoeba"],
-        "negation": [_negation(each) for each in corpora if {*each.direction} <= set(LANGUAGES)],
         "seconds": _seconds(translator, captions[0]) if captions else [],
     }
-    for key, rows in result.items():
-        if isinstance(rows, list) and rows:
-            print(f"\n{key}\n{table(list(rows[0]), [list(row.values()) for row in rows])}")
-    write_result(f"guards-{name}{'-dev' * dev}", result, folder=results)
+    shown = "\n\n".join(_shown(rows) for rows in figures.values() if rows)
+    report(f"guards-{name}{'-dev' * dev}", f"guards --data DATA {asked}", shown, folder=results, **figures)
+
+
+def _shown(rows: Sequence[dict[str, Any]]) -> str:
+    return table(list(rows[0]), [list(row.values()) for row in rows])
 
 
 def by_guard(faulty: Counter[str], changes: Sequence[Change]) -> list[dict[str, Any]]:
@@ -177,17 +157,12 @@ def _corpora(data: Path, directions: Sequence[Direction], *, dev: bool) -> Itera
                 if dev and name in TECHNICAL:
                     pairs = random.Random(name).sample(pairs, min(TRAIN_SAMPLE, len(pairs)))
                 yield Corpus(name, direction, pairs)
-                if name == "tatoeba":
-                    yield from (Corpus(case, direction, [*made(pairs, direction)]) for case, made in CASES.items())
 
 
 def _of_references(corpus: Corpus, show: int = 0) -> dict[str, Any]:
     """How many references of a corpus have each fault that is found without a model, and the processor time of it."""
     counts, begin = Counter[str](), time.process_time()
-    faults = [
-        [*guards.faults(*pair, corpus.direction), *["spelling changed"] * bool(misspelled(*pair))]
-        for pair in corpus.pairs
-    ]
+    faults = [guards.faults(*pair, corpus.direction) for pair in corpus.pairs]
     microseconds = round((time.process_time() - begin) / len(faults) * 1e6)
     for (source, reference), found in zip(corpus.pairs, faults, strict=True):
         counts.update(found)
@@ -216,7 +191,6 @@ def _translated(
         sources = [source for source, _ in corpus.pairs]
         options: dict[str, Any] = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
         options |= {"beam_size": beam} if beam else {}
-        options["protect"] = corpus.name != "addresses"  # else the first search has placeholders for them
         with _Recorded() as faults:
             after = [each.text for each in translator.translate(sources, **options)]
         before, places = list(after), sorted(faults)  # what has no fault is not changed
@@ -272,57 +246,6 @@ def _scores(corpus: Corpus, both: tuple[list[str], list[str]]) -> dict[str, Any]
     return row
 
 
-def _kept(translator: Translator, corpus: Corpus) -> dict[str, Any]:
-    """How many sentences of the target language come back as they are, without guards and of these with guards."""
-    texts = list(dict.fromkeys(target for _, target in corpus.pairs))
-    texts = random.Random(1).sample(texts, min(ALREADY, len(texts)))
-    options = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
-    plain, guarded = (translator.translate(texts, guards=on, **options) for on in (False, True))
-    kept = [text == one.text for text, one in zip(texts, plain, strict=True)]
-    still = sum(is_kept and text == one.text for text, one, is_kept in zip(texts, guarded, kept, strict=True))
-    return {"direction": "-".join(corpus.direction), "texts": len(texts), "without guards": sum(kept), "with": still}
-
-
-def _negation(corpus: Corpus) -> dict[str, Any]:
-    """References that are reported, and those whose only negation was removed, or the last of several."""
-    source, target = corpus.direction
-    reported = [changes_polarity(*pair, source, target) for pair in corpus.pairs]
-    right = [pair for pair, is_reported in zip(corpus.pairs, reported, strict=True) if not is_reported]
-    row = {
-        "corpus": corpus.name,
-        "direction": f"{source}-{target}",
-        "pairs": len(reported),
-        "reported": sum(reported),
-    }
-    for name, several in (("", False), (" of several", True)):
-        planted = [
-            (text, changed)
-            for text, reference in right
-            if LANGUAGES[source].negation.search(text.lower())
-            and (not several or count_negations(text.lower(), source) > 1)
-            if (changed := without_negation(reference, target, several=several))
-        ]
-        found = sum(changes_polarity(*pair, source, target) for pair in planted)
-        row |= {f"planted{name}": len(planted), f"found{name}": found}
-    return row
-
-
-def without_negation(text: str, language: str, *, several: bool = False) -> str:
-    """The text without its negation, or the last of `several`; empty if it has not as many. A French one has two
-    parts."""
-    spans = [match.span() for match in LANGUAGES[language].negation.finditer(text.lower())]
-    if language == "fr":
-        spans = [span for span in spans if not CLITIC.match(text, *span)]
-    if not spans or (len(spans) > 1) != several or (several and count_negations(text.lower(), language) != len(spans)):
-        return ""
-    begin, end = spans[-1]
-    before, after = text[:begin], text[end:]
-    if language == "fr":
-        clitics = [*CLITIC.finditer(before)]
-        before = before[: clitics[-1].start()] + before[clitics[-1].end() :] if clitics else before
-    return before + after
-
-
 def _seconds(translator: Translator, corpus: Corpus) -> list[dict[str, Any]]:
     """Seconds of a processor for captions in one call, without guards and with them, in turn."""
     texts = [source for source, _ in corpus.pairs][:TIMED]
@@ -341,4 +264,4 @@ def _seconds(translator: Translator, corpus: Corpus) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

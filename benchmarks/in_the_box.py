@@ -20,8 +20,7 @@ import typer
 
 from benchmarks.box_card import write_card
 from benchmarks.box_text import PARTS, REGISTERS, corpora, pairs_of, path_of, prepare_text
-from benchmarks.machine import describe_machine
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import RESULTS, describe_machine, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
 from limelight.config import Direction, RunConfig, override
 from limelight.evaluation import Evaluation, evaluate

@@ -1,116 +1,181 @@
-"""Latency of one short sentence with the bundled model: warm, and from a cold start of the command.
+"""One short sentence: its latency, warm and cold, cold starts beside the peers, and the files that it crosses.
 
     python -m benchmarks.latency
+    python -m benchmarks.latency startup --model RUN
+    python -m benchmarks.latency files
 
-Warm is a translator that is loaded, asked for one sentence at a time: greedy and with a beam of 5. Figures are medians;
-`CPU` is the time that the process computed, which other work on the machine changes less. Cold is the wall-clock time
-of `limelight translate --text ...` from its start to its end: with compiled loops on disk, with an empty numba cache,
-and without numba.
+Warm is a loaded translator, asked for one sentence at a time; `CPU` is the time that the process computed. Cold is the
+wall-clock time of a process: with compiled loops on disk, with an empty cache of numba, and without numba. The peers
+of `startup` translate with the same weights, exported for them: import, load, translate once, greedily, and end. A
+file is crossed if one of its functions runs, in any thread, in a second call: imports and the packing of weights do
+not count.
 """
 
+import contextlib
+import io
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import Annotated
 
 import torch
 import typer
 
-from benchmarks.machine import describe_machine
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import Figures, in_turn, medians, report, run, table
 
 SENTENCE = "My sister drinks a cup of tea every evening."
 WARM = {"greedy": 1, "beam 5": 5}
-WARM_AIM, COLD_AIM = 15, 3.0
-"""Milliseconds of greedy search, and seconds."""
-COLD = ("numba's cache filled", "numba's cache empty", "without numba")
+LIMELIGHT = (sys.executable, "-m", "limelight")
+CTRANSLATE2 = """
+import sys, ctranslate2, sentencepiece
+source, target = (sentencepiece.SentencePieceProcessor(f"{sys.argv[1]}/{side}.spm") for side in ("source", "target"))
+translator = ctranslate2.Translator(sys.argv[1], device="cpu")
+found = translator.translate_batch([source.encode(sys.argv[2], out_type=str)], beam_size=1, max_decoding_length=100)
+print(target.decode(found[0].hypotheses[0]))
+"""
+TRANSFORMERS = """
+import sys
+from transformers import MarianMTModel, MarianTokenizer
+tokenizer = MarianTokenizer.from_pretrained(sys.argv[1])
+model = MarianMTModel.from_pretrained(sys.argv[1])
+found = model.generate(**tokenizer([sys.argv[2]], return_tensors="pt"), num_beams=1, max_new_tokens=100)
+print(tokenizer.decode(found[0], skip_special_tokens=True))
+"""
+PEERS = {"ctranslate2": ("ctranslate2", CTRANSLATE2), "huggingface": ("transformers", TRANSFORMERS)}
 
 
 def main(
-    calls: Annotated[int, typer.Option(help="Warm translations of each kind.", min=5)] = 40,
-    rounds: Annotated[int, typer.Option(help="Cold starts of each kind, in turn.", min=5)] = 5,
+    calls: Annotated[int, typer.Option(help="Warm translations of each kind.", min=1)] = 40,
+    rounds: Annotated[int, typer.Option(help="Cold starts of each kind, in turn.", min=1)] = 5,
     threads: Annotated[int, typer.Option(help="CPU threads.", min=1)] = 2,
-    results: Annotated[Path, typer.Option(help="Folder for latency.json.")] = RESULTS,
 ) -> None:
-    """Measure, print, write down."""
+    """One sentence, warm and cold."""
     torch.set_num_threads(threads)
     warm = measure_warm(calls, threads)
-    cold = measure_cold(rounds)
-    rows: list[tuple[Any, ...]] = [
-        (f"warm, {name}, ms", wall, cpu, f"<= {WARM_AIM}" if name == "greedy" else None)
-        for name, (wall, cpu) in warm.items()
-    ]
-    rows += [(f"cold, {name}, s", seconds, None, f"<= {COLD_AIM}") for name, seconds in cold.items()]
-    printed = table(["one short sentence", "median", "CPU", "aim"], rows)
-    result: dict[str, Any] = {
-        "benchmark": "latency of one sentence",
-        "command": f"python -m benchmarks.latency --calls {calls} --rounds {rounds} --threads {threads}",
-        "machine": {**describe_machine(), "load": os.getloadavg()[0]},
-        "sentence": SENTENCE,
-        "warm_milliseconds": {name: {"wall": wall, "cpu": cpu} for name, (wall, cpu) in warm.items()},
-        "cold_seconds": cold,
-        "table": printed,
+    words = [*LIMELIGHT, "translate", "--from", "en", "--to", "de", "--text", SENTENCE]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "numba.py").write_text("raise ImportError\n")
+        path = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        starts: dict[str, Callable[[], dict[str, str]]] = {
+            "numba's cache filled": dict,
+            "numba's cache empty": lambda: {"NUMBA_CACHE_DIR": tempfile.mkdtemp(dir=folder)},
+            "without numba": lambda: {"PYTHONPATH": path},
+        }
+        start(words)  # so that every file has been read
+        cold = medians(in_turn(starts, lambda way: start(words, starts[way]()), rounds))
+    rows = [(f"warm, {name}, ms", figures["wall"], figures["CPU"]) for name, figures in warm.items()]
+    rows += [(f"cold, {name}, s", figures["seconds"], None) for name, figures in cold.items()]
+    command = f"latency --calls {calls} --rounds {rounds} --threads {threads}"
+    report("latency", command, table(["one short sentence", "median", "CPU"], rows), warm=warm, cold=cold)
+
+
+def startup(
+    model: Annotated[Path, typer.Option(help="Run or model folder of a small model.")],
+    rounds: Annotated[int, typer.Option(help="Cold starts of each, in turn.", min=1)] = 5,
+) -> None:
+    """Cold starts to the first translation, beside the peers."""
+    ways: dict[str, list[str]] = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "limelight --help": [*LIMELIGHT, "--help"],
+        "import torch": [sys.executable, "-c", "import torch"],
+        "limelight": [*LIMELIGHT, "translate", "--model", str(model), "--beam", "1", "--text", SENTENCE],
     }
-    write_result("latency", result, folder=results)
-    print(printed)
+    missing = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, (name, script) in PEERS.items():
+            out = str(Path(folder) / kind)
+            words = [sys.executable, "-c", script, out, SENTENCE]
+            try:
+                start([*LIMELIGHT, "export", "--model", str(model), "--to", kind, "-o", out])
+                start(words)
+                ways[name] = words
+            except subprocess.CalledProcessError as error:
+                missing[name] = (error.stderr.strip().splitlines() or ["it failed without a word"])[-1]
+        found = medians(in_turn(ways, lambda way: start(ways[way]), rounds + 1)[1:])
+    first = found["limelight"]["seconds"]
+    rows = [(way, figures["seconds"], figures["seconds"] / first) for way, figures in found.items()]
+    rows += [(name, None, reason) for name, reason in missing.items()]
+    shown = table(["cold start", "seconds", "times limelight's"], rows)
+    report("startup", f"latency startup --model RUN --rounds {rounds}", shown, seconds=found)
 
 
-def measure_warm(calls: int, threads: int) -> dict[str, tuple[float, float]]:
-    """Milliseconds of a call, and of the processor in it, by kind."""
+def measure_warm(calls: int, threads: int) -> dict[str, Figures]:
+    """Milliseconds of a call, by the clock of the wall and of the processor."""
     from limelight.pipelines.load import load_translator
     from limelight.storage.layout import DEFAULT
 
     translator = load_translator(DEFAULT, threads=threads)
     found = {}
     for name, beam in WARM.items():
-
-        def once(beam: int = beam) -> None:
+        times = []
+        for _ in range(calls + 3):
+            wall, cpu = time.perf_counter(), time.process_time()
             translator.translate(SENTENCE, source_lang="en", target_lang="de", beam_size=beam)
-
-        for _ in range(3):
-            once()
-        both = [(timed(once, time.perf_counter), timed(once, time.process_time)) for _ in range(calls)]
-        wall, cpu = (round(1000 * statistics.median(each), 2) for each in zip(*both, strict=True))
-        found[name] = wall, cpu
+            times.append((1000 * (time.perf_counter() - wall), 1000 * (time.process_time() - cpu)))
+        walls, cpus = zip(*times[3:], strict=True)
+        found[name] = {"wall": round(statistics.median(walls), 2), "CPU": round(statistics.median(cpus), 2)}
     return found
 
 
-def timed(call: Callable[[], None], clock: Callable[[], float]) -> float:
-    """Seconds of a call by this clock."""
-    begin = clock()
+def start(words: list[str], environment: dict[str, str] | None = None) -> Figures:
+    """Seconds of a process from its start to its end."""
+    begin = time.perf_counter()
+    everything = {**os.environ, "HF_HUB_OFFLINE": "1", **(environment or {})}
+    subprocess.run(words, env=everything, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return {"seconds": time.perf_counter() - begin}
+
+
+def files() -> None:
+    """How many files of the source the sentence crosses."""
+    import limelight
+
+    source = Path(limelight.__file__).parent
+    translator = limelight.load()
+    calls = {
+        "from the command line to the printed text": command,
+        "from `Translator.translate` to the text": lambda: translator.translate(SENTENCE, target_lang="de"),
+    }
+    print(
+        table(
+            ["files", "count"],
+            [(name, sum(Path(file).is_relative_to(source) for file in crossed(call))) for name, call in calls.items()],
+        )
+    )
+
+
+def crossed(call: Callable[[], object]) -> set[str]:
+    """The files in which a function runs during the second `call`."""
     call()
-    return clock() - begin
+    names: set[str] = set()
+
+    def seen(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            names.add(frame.f_code.co_filename)
+
+    threading.setprofile(seen)
+    sys.setprofile(seen)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return names
 
 
-def measure_cold(rounds: int) -> dict[str, float]:
-    """Seconds of the command, by kind; the kinds take turns."""
-    found: dict[str, list[float]] = {name: [] for name in COLD}
-    with tempfile.TemporaryDirectory() as folder:
-        missing = Path(folder) / "missing"
-        missing.mkdir()
-        (missing / "numba.py").write_text("raise ImportError\n")
-        start(dict(os.environ))  # so that every file has been read
-        for number in range(rounds):
-            empty = Path(folder) / str(number)
-            path = os.pathsep.join(filter(None, (str(missing), os.environ.get("PYTHONPATH"))))
-            changes: tuple[dict[str, str], ...] = ({}, {"NUMBA_CACHE_DIR": str(empty)}, {"PYTHONPATH": path})
-            for name, change in zip(COLD, changes, strict=True):
-                begin = time.perf_counter()
-                start({**os.environ, **change})
-                found[name].append(time.perf_counter() - begin)
-    return {name: round(statistics.median(seconds), 2) for name, seconds in found.items()}
+def command() -> None:
+    """`limelight translate`, in this process."""
+    from limelight.cli import app
 
-
-def start(environment: dict[str, str]) -> str:
-    """What the command prints."""
-    words = [sys.executable, "-m", "limelight", "translate", "--from", "en", "--to", "de", "--text", SENTENCE]
-    return subprocess.run(words, env=environment, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert app.run(["translate", "--to", "de", "--text", SENTENCE]) == 0
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main, startup=startup, files=files)

@@ -14,20 +14,19 @@ torch's kernel with dropout on the weights, and the equation as it is written, w
 """
 
 import gc
-import statistics
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from statistics import median
+from typing import Annotated
 
 import torch
 import typer
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.machine import describe_machine
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import apart, report, run, table
+from benchmarks.training import Vocabulary
 from limelight.attention import attend
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
@@ -46,17 +45,9 @@ SURE = 4096
 CPU = torch.device("cpu")
 
 
-class Pieces(NamedTuple):
-    """As much of a tokenizer as building a model takes."""
-
-    size: int = VOCABULARY
-    padding: int = VOCABULARY - 1
-
-
 def main(
     longest: Annotated[int, typer.Option(help="Leave out lengths above it.")] = LENGTHS[-1],
     rounds: Annotated[int, typer.Option(help="Processes for each figure.", min=1)] = 3,
-    results: Annotated[Path, typer.Option(help="Folder for memory.json.")] = RESULTS,
     alone: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Measure in processes of their own; `--alone WHAT:LENGTH` is one of them."""
@@ -65,32 +56,13 @@ def main(
         print(measure(WORK[what], int(length)))
         return
     lengths = [length for length in LENGTHS if length <= longest]
-    mib = {what: {length: _median(what, length, rounds) for length in lengths} for what in WORK}
-    ratios = {what: growth(found) for what, found in mib.items()}
-    rows = [(what, *found.values(), max(ratios[what].values(), default=None)) for what, found in mib.items()]
-    printed = table(["peak MiB at", *(f"{length:,}" for length in lengths), "largest ratio"], rows)
-    result = {
-        "benchmark": "memory by length",
-        "command": "python -m benchmarks.memory",
-        "unit": "MiB of resident memory at the peak, less those before the work",
-        "machine": describe_machine(),
-        "aim": f"at most {AIM} times for twice the length",
-        "mib": mib,
-        "ratios": ratios,
-        "table": printed,
-    }
-    write_result("memory", result, folder=results)
-    print(printed)
-
-
-def growth(mib: dict[int, float | None]) -> dict[str, float]:
-    """How many times more each length takes than its half."""
-    found = {}
-    for length, here in mib.items():
-        half = mib.get(length // 2)
-        if here is not None and half:
-            found[f"{length // 2} to {length}"] = round(here / half, 2)
-    return found
+    mib = {what: {length: peak(what, length, rounds) for length in lengths} for what in WORK}
+    rows = []
+    for what, found in mib.items():
+        ratios = [here / half for length, here in found.items() if here and (half := found.get(length // 2))]
+        rows.append((what, *found.values(), max(ratios, default=None)))
+    shown = table(["peak MiB at", *(f"{length:,}" for length in lengths), "largest ratio"], rows)
+    report("memory", "memory", shown, aim=f"at most {AIM} times for twice the length", mib=mib)
 
 
 def measure(prepare: Callable[[], Callable[[int], object]], length: int) -> float:
@@ -111,21 +83,14 @@ def _resident(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
-def _median(what: str, length: int, rounds: int) -> float | None:
+def peak(what: str, length: int, rounds: int) -> float | None:
     """None where the weights of attention, held whole with what their gradient takes, would not fit."""
     if what in QUADRATIC and 8 * HEADS * length**2 * 4 > min(MOST, _available()):
         print(f"{what}, {length}: left out, it would not fit into memory", file=sys.stderr)
         return None
     # Where the heap begins differs from process to process, and with it what fits: a few MiB, which matter to few.
     again = rounds if length <= SURE and what not in QUADRATIC else 1
-    found = statistics.median(_in_a_process(what, length) for _ in range(again))
-    print(f"{what}, {length}: {found:,.0f} MiB", file=sys.stderr)
-    return found
-
-
-def _in_a_process(what: str, length: int) -> float:
-    command = [sys.executable, "-m", "benchmarks.memory", "--alone", f"{what}:{length}"]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return float(median(apart("benchmarks.memory", "--alone", f"{what}:{length}") for _ in range(again)))
 
 
 def _available() -> int:
@@ -139,7 +104,7 @@ def _available() -> int:
 
 def _model() -> tuple[Seq2Seq, Callable[[int], Batch]]:
     config = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=HEADS * HEAD_SIZE, heads=HEADS, dropout=0.1)
-    pieces = Pieces()
+    pieces = Vocabulary(VOCABULARY)
     model = build_model(config, Tokenizers(pieces, pieces))  # sizes are all it looks at
 
     def batch(length: int) -> Batch:
@@ -234,4 +199,4 @@ QUADRATIC = ("attention: kernel with dropout on weights", "attention: the equati
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

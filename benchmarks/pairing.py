@@ -1,18 +1,15 @@
 """How many pairs `limelight pair` finds again in documents that were made of known pairs.
 
-    python -m benchmarks.pairing --data DATA [--model RUN] [--pages EN DE]
+    python -m benchmarks.pairing --data DATA [--model RUN]
 
 DATA holds folders of parallel text (`NAME.train.tsv.gz`). Each document has pairs in a random order, in paragraphs of
 several sentences; 7 % of the sentences are missing on either side, and 3 % of the pairs are merged with the next one on
 either side (2-1, 1-2). In damaged documents stretches of up to 60 sentences of other text are inserted on both sides,
 too. A pair is right if both of its texts are exactly those of a known pair; of 2-1 and 1-2, if all parts are there.
-With a model each document is paired with and without it. `--pages` are two folders of real documents, whose pairs are
-not known: the share of sentences in pairs is measured, and in how many pairs with numbers these agree. Sentences are
-not printed.
+With a model each document is paired with and without it.
 """
 
 import gzip
-import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,10 +18,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from benchmarks.machine import describe_machine
-from benchmarks.output import RESULTS, table, write_result
+from benchmarks.common import report, run, table
 from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
-from limelight.corpus.pairing.pair import find_files, pair, read_texts
 from limelight.text.sentences import split_sentences
 
 SETS = ("tatoeba/en-de", "libreoffice-help/en-de", "python-docs/en-fr")
@@ -47,7 +42,6 @@ class Made(NamedTuple):
 def main(
     data: Annotated[Path, typer.Option(help="Folder with folders of parallel text.")],
     model: Annotated[str, typer.Option(help="Model whose translations are compared, too.")] = "",
-    pages: Annotated[tuple[Path, Path] | None, typer.Option(help="Two folders of real documents.")] = None,
     large: Annotated[bool, typer.Option(help="Also a document of 20,000 sentences.")] = True,
 ) -> None:
     """Pair all documents, print, write down."""
@@ -63,14 +57,7 @@ def main(
                     print(rows[-1], flush=True)
         if large and name == SETS[0]:
             rows.append(_measured(f"{name}, {LARGE}", [_made(Random(0), read, LARGE, 40)], None))
-    print(table([*rows[0]], [[*row.values()] for row in rows]))
-    result = {"benchmark": "pairing", "machine": describe_machine(), "model": model, "rows": rows}
-    if pages:
-        result["pages"] = [
-            _of_pages(pages, translate) for translate in ((None, translator("en", "de")) if model else (None,))
-        ]
-        print(result["pages"])
-    write_result("pairing", result, folder=RESULTS)
+    report("pairing", "pairing --data DATA", table([*rows[0]], [[*row.values()] for row in rows]), rows=rows)
 
 
 def _translator(model: str) -> Callable[[str, str], Translate | None]:
@@ -161,26 +148,5 @@ def _measured(name: str, made: Sequence[Made], translate: Translate | None) -> d
     return row
 
 
-def _of_pages(folders: tuple[Path, Path], translate: Translate | None) -> dict[str, object]:
-    """Real documents: how many sentences are in pairs, and in how many pairs numbers are the same."""
-    pairs, texts = read_texts(find_files(*folders), ("", ""))
-    pair(pairs, texts, 0.5, lambda line: None, translate)
-    sentences = min(sum(len(each.source) for each in texts), sum(len(each.target) for each in texts))
-    numbers = [(_numbers(each.source), _numbers(each.target)) for each in pairs.found]
-    numbered = [here == there for here, there in numbers if here or there]
-    return {
-        "documents": len(texts),
-        "sentences": sentences,
-        "pairs": len(pairs.found),
-        "with a model": translate is not None,
-        "pairs with numbers": len(numbered),
-        "numbers agree": round(sum(numbered) / max(len(numbered), 1), 3),
-    }
-
-
-def _numbers(text: str) -> list[str]:
-    return sorted(re.findall(r"\d+", text))
-
-
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

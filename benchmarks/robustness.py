@@ -1,24 +1,36 @@
-"""Inputs that break translators, each with properties that a machine can check.
+"""Inputs that break translators, each with properties that a program can check.
 
     python -m benchmarks.robustness --model RUN --from en --to de
+    python -m benchmarks.robustness numbers --model RUN --from en --to de
+    python -m benchmarks.robustness signs --model RUN --from en --to de
 
-The inputs are ours: `benchmarks/robustness_inputs/{en,de,fr}.tsv`, 21 per category and language. They were written
-before the bundled model was trained and never change to suit it. A column `keep` lists what must come through as it is;
-a column named after a target language lists words of which a right translation contains at least one. In the categories
-of `VALUES`, `keep` has values as `benchmarks/values.py` writes them.
+The first reads `benchmarks/robustness_inputs/{en,de,fr}.tsv`, 21 inputs of ours per category and language. They were
+written before the bundled model was trained and never change to suit it. A column `keep` lists what must come through
+as it is; a column named after a target language lists words of which a right translation contains at least one.
+`numbers` and `signs` draw sentences from templates of ours with a seed: how many translations change a value, or lose,
+repeat or damage a sign, and how many of these are warned of.
+
+A parser of numbers could make the same mistake as the one that it checks. So nothing is parsed here: of each expected
+value (`0.5 mg`, `17:30`, `2027-12-05`, `=1.2.3` as it is) all accepted forms are generated, and the rest of the
+translation must have no digit.
 """
 
-import argparse
 import csv
+import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from random import Random
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import sacrebleu
+import typer
 
-from benchmarks.values import GROUPS, POINTS, differs, form_of
+from benchmarks.common import run
 
 INPUTS = Path(__file__).parent / "robustness_inputs"
 LANGUAGES = ("en", "de", "fr")
@@ -226,31 +238,414 @@ def report(inputs: Sequence[Input], outputs: Sequence[str]) -> str:
     return "\n".join([*lines, f"{'all':12}{good_of_all:>4}/{len(inputs):<4}".rstrip()])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--model", required=True, help="run or model folder")
-    parser.add_argument("--from", dest="source", choices=LANGUAGES, required=True, help="language of the inputs")
-    parser.add_argument("--to", dest="target", choices=LANGUAGES, required=True, help="language to translate into")
-    parser.add_argument("--no-guards", action="store_true", help="what the model's search finds, as it is")
-    given = parser.parse_args()
-    if (given.source, given.target) not in DIRECTIONS:
-        parser.error(f"--from {given.source} --to {given.target}: there are inputs for {DIRECTIONS}")
+# --- forms of a value ---
+
+SPACE = "[ \u00a0\u202f]"
+GROUPS = {"en": ",", "de": ".", "fr": " \u00a0\u202f."}
+"""The separators of thousands that mean nothing else in a language."""
+POINTS = {"en": ".", "de": ",", "fr": ","}
+UNITS = {
+    "mg": "mg|[Mm]illigram(?:m|s|me|mes)?",
+    "g": "g|[Gg]ram(?:m|s|me|mes)?",
+    "kg": "kg|[Kk]ilo(?:gram(?:m|s|me|mes)?|s)?",
+    "ml": "ml|[Mm]illilit(?:er|ers|re|res)",
+    "l": "l|[Ll]it(?:er|ers|ern|re|res)",
+    "km": "km|[Kk]ilom(?:eter|eters|etern|etre|etres|ètre|ètres)",
+    "m": "m|[Mm](?:eter|eters|etern|etre|etres|ètre|ètres)",
+    "cm": "cm|(?:[Cc]enti|[Zz]enti)m(?:eter|eters|etern|etre|etres|ètre|ètres)",
+    "km/h": "km/h|kmh|kph|(?:[Kk]ilom\\w+|[Ss]tundenkilom\\w+)(?: (?:an|per|pro|par|à|l.)\\s?\\w+)*",
+    "°C": "°C|°|[Gg]rad|[Dd]egrees?|degrés?",
+    "%": "%|[Pp]er ?cent|[Pp]rozent|pour cent",
+    "$": r"\$|[Dd]ollars?|USD",
+    "€": "€|[Ee]uros?|EUR",
+    "£": "£|[Pp]ounds?|[Pp]fund|livres?(?: sterling)?|GBP",
+    "GB": "GB|[Gg]igabytes?|Go|gigaoctets?",
+    "kWh": "kWh|[Kk]ilowatt\\w*(?: \\w+)?",
+}
+CURRENCIES = {"$": r"\$|USD", "€": "€|EUR", "£": "£|GBP"}
+"""What may also precede the number."""
+MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+}
+HOURS = {
+    "en": "twelve one two three four five six seven eight nine ten eleven",
+    "de": "zwölf ein(?:s)? zwei drei vier fünf sechs sieben acht neun zehn elf",
+    "fr": "douze une deux trois quatre cinq six sept huit neuf dix onze",
+}
+"""The hours of the clock from 12 on."""
+TENS = {
+    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
+    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "fr": "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+}
+LATE = {
+    "en": r"(?:p\.?m\.?|in the (?:afternoon|evening)|at night|o'clock in the (?:afternoon|evening))",
+    "de": "(?:Uhr )?(?:nachmittags|abends|nachts|am (?:Nachmittag|Abend)|mittags)",
+    "fr": "(?:heures )?(?:de l.après-midi|du soir|de la nuit)",
+}
+EARLY = {
+    "en": r"(?:a\.?m\.?|in the morning|o'clock(?: in the morning)?)",
+    "de": "(?:Uhr(?: morgens| früh| vormittags)?|morgens|früh|vormittags)",
+    "fr": "(?:h|heures?)(?: du matin)?",
+}
+
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def differs(values: tuple[str, ...], output: str, target: str) -> bool:
+    """Whether an output in a language lacks one of the values, or has another number."""
+    for value in sorted(values, key=len, reverse=True):
+        rest, found = re.subn(form_of(value, target), " ", output, count=1)
+        parts = [] if found else _date_parts(value, target)
+        for part in parts:  # the parts of a date may be apart
+            rest, found = re.subn(part, " ", rest, count=1)
+            if not found:
+                return True
+        if not found:
+            return True
+        output = rest
+    return re.search(r"\d", output) is not None
+
+
+def form_of(value: str, target: str) -> str:
+    """A regular expression of all forms of a value in a language."""
+    if value.startswith("="):
+        return _alone(re.escape(value[1:]))
+    if re.fullmatch(r"\d+:\d\d", value):
+        return _alone("|".join(_times(value, target)))
+    if DATE.fullmatch(value):
+        return _alone("|".join(_dates(value, target)))
+    number, _, unit = value.partition(" ")
+    forms = _quantities(number, target)
+    if not unit:
+        return forms
+    before = f"(?:{CURRENCIES[unit]}){SPACE}?{forms}|" if unit in CURRENCIES else ""
+    return rf"(?:{before}{forms}{SPACE}{{0,2}}-?(?:{UNITS[unit]})(?!\w))"
+
+
+def _alone(forms: str) -> str:
+    """Not as a part of a longer number or word."""
+    return rf"(?<![\w])(?<!\d[.,'’:/-])(?:{forms})(?!\w)(?![.,'’:/-]\d)"
+
+
+def _quantities(number: str, target: str) -> str:
+    """All forms of a number with a decimal point or without one."""
+    whole, _, decimals = number.lstrip("-").partition(".")
+    forms = set[str]()
+    fractions = {decimals, decimals.rstrip("0"), decimals.ljust(2, "0")} if decimals else {""}
+    for fraction, point, group in product(fractions, ".,", ["", *",.'’ \u00a0\u202f"]):
+        grouped = f"{int(whole):,}".replace(",", group) if group else whole
+        is_grouped = grouped != whole
+        if point == group or (is_grouped and not fraction and group in ".," and group not in GROUPS[target]):
+            continue
+        if fraction and point != POINTS[target] and not is_grouped and len(fraction) == 3 and whole != "0":
+            continue  # its point would divide thousands
+        forms.add(re.escape(grouped + (point + fraction if fraction else "")))
+    if decimals == "" and int(whole) <= 12:
+        forms |= {rf"(?i:{HOURS[target].split()[int(whole) % 12]})\b"} if int(whole) else set()
+    if decimals == "" and int(whole) in range(20, 100, 10):
+        forms |= {rf"(?i:{TENS[target].split()[int(whole) // 10 - 2]})\b"}
+    alternatives = "|".join(sorted(forms, key=len, reverse=True))
+    before = "(?:[-−–]|minus |moins )" if number.startswith("-") else r"(?<![\s(][-−])(?<!\d)(?<!\d[.,'’:/])"
+    return rf"{before}(?:{alternatives})(?!\d)(?![.,'’:/]\d)"
+
+
+def _times(value: str, target: str) -> list[str]:
+    hour, minute = map(int, value.split(":"))
+    twelve, words = hour % 12 or 12, HOURS[target].split()
+    part = (LATE if hour >= 12 else EARLY)[target]
+    forms = [rf"0?{hour}[:.]{minute:02}(?:[:.]00)?(?:{SPACE}?(?:Uhr|h|heures|o'clock))?"]
+    forms += [rf"{hour}{SPACE}?(?:h|Uhr|heures?){SPACE}?{format(minute, '02') if minute else '(?:00)?'}"]
+    half = r"[Aa]\.?[Mm]\.?" if hour < 12 else r"[Pp]\.?[Mm]\.?"
+    forms += [rf"{twelve}(?:[:.]{minute:02}){'?' if minute == 0 else ''}{SPACE}?{half}"]
+    forms += [rf"{twelve}[:.]{minute:02}{SPACE}?{part}", rf"{twelve}{SPACE}?h{SPACE}?{minute:02} {part}"]
+    if hour < 12 and target == "en":
+        forms += [rf"{hour}[:.]{minute:02}"]
+    if minute == 0:
+        forms += [rf"{hour}{SPACE}?(?:Uhr|h|heures?|o'clock)", rf"{twelve}{SPACE}?{part}"]
+        forms += [rf"{words[hour % 12]} (?:Uhr|heures?|o'clock)"] if hour <= 12 else []
+        forms += [str(hour)]
+    if minute == 30:
+        spoken = {"en": f"half past {words[hour % 12]}", "de": f"halb {words[(hour + 1) % 12]}"}
+        forms += [spoken.get(target, rf"{words[hour % 12]} heures? et demie"), rf"{words[hour % 12]} Uhr dreißig"]
+        forms += {"de": [f"{hour} Uhr dreißig"], "fr": [f"{hour} heures? trente"]}.get(target, [])
+    return sorted(forms, key=len, reverse=True)
+
+
+def _dates(value: str, target: str) -> list[str]:
+    year, month, day = map(int, value.split("-"))
+    name = MONTHS[target].split()[month - 1]
+    both = rf"0?{day}[./-]0?{month}[./-]{year}", rf"0?{month}/0?{day}/{year}"
+    named = {
+        "en": [rf"{name} {day}(?:st|nd|rd|th)?,? {year}", rf"{day}(?:st|nd|rd|th)?(?: of)? {name},? {year}"],
+        "de": [rf"{day}\. {name} {year}"],
+        "fr": [rf"{day}(?:er)? {name} {year}"],
+    }
+    return [value, *both, *named[target]]
+
+
+def _date_parts(value: str, target: str) -> list[str]:
+    """Forms of the year, the name of the month, and the day; empty for other values."""
+    if not DATE.fullmatch(value):
+        return []
+    year, month, day = map(int, value.split("-"))
+    return [_alone(str(year)), MONTHS[target].split()[month - 1], _alone(rf"{day}(?:st|nd|rd|th|er|\.)?")]
+
+
+# --- sentences with numbers ---
+
+COUNT = 480
+
+TEMPLATES = INPUTS / "number_templates.tsv"
+SEPARATORS = {"en": (".", ","), "de": (",", "."), "fr": (",", "\u202f")}
+"""The decimal point and the separator of thousands."""
+
+
+class Numbers(NamedTuple):
+    """A sentence, and the values that its translation must have."""
+
+    kind: str
+    text: str
+    values: tuple[str, ...]
+
+
+def number_sentences(language: str, count: int = COUNT, seed: int = 1) -> list[Numbers]:
+    """Different sentences, of all kinds and templates in turn."""
+    draw = Random(seed)
+    with TEMPLATES.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    templates = [(row["kind"], row["template"]) for row in rows if row["language"] == language]
+    found: dict[str, Numbers] = {}
+    while len(found) < count:
+        kind, template = templates[len(found) % len(templates)]
+        value, written = _drawn(kind, language, draw)
+        text = template.format(written)
+        found.setdefault(text, Numbers(kind, text, (value,)))
+    return list(found.values())
+
+
+def _drawn(kind: str, language: str, draw: Random) -> tuple[str, str]:
+    """A value for `differs`, and how the language writes it."""
+    if kind == "version":
+        version = ".".join(str(draw.randint(0 if place else 1, 19)) for place in range(draw.choice((2, 3, 3, 4))))
+        return f"={version}", version
+    if kind == "time":
+        hour, minute = draw.randint(1, 23), draw.choice((0, 5, 10, 20, 25, 30, 35, 40, 50))
+        return f"{hour}:{minute:02}", _time(hour, minute, language, draw)
+    if kind == "date":
+        year, month, day = draw.randint(1950, 2040), draw.randint(1, 12), draw.randint(1, 28)
+        return f"{year}-{month:02}-{day:02}", _date(year, month, day, language, draw)
+    units = {
+        "price": ("$", "€", "£") if language == "en" else ("€", "€", "$"),
+        "dose": ("mg", "g", "kg", "ml", "l", "m", "cm", "km"),
+        "percent": ("%",),
+        "degrees": ("°C",),
+    }
+    number = _number(kind, draw)
+    written = _written(number, language)
+    if kind not in units:
+        return number, written
+    unit = draw.choice(units[kind])
+    first = kind == "price" and language == "en"
+    space = "" if language == "en" and kind == "percent" else " " if language != "fr" else "\u00a0"
+    return f"{number} {unit}", f"{unit}{written}" if first else f"{written}{space}{unit}"
+
+
+def _number(kind: str, draw: Random) -> str:
+    """A number with a decimal point."""
+    if kind == "grouped":
+        return str(draw.choice((draw.randint(1001, 9999), draw.randint(10_000, 999_999), draw.randint(10**6, 10**8))))
+    if kind == "price":
+        whole = draw.choice((draw.randint(1, 99), draw.randint(1, 99), draw.randint(1000, 99_999)))
+        return f"{whole}.{draw.randint(1, 99):02}"
+    if kind == "percent":
+        return draw.choice((f"{draw.randint(0, 99)}.{draw.randint(1, 9)}", str(draw.randint(13, 99))))
+    if kind == "degrees":
+        return f"{draw.choice(('', '-'))}{draw.randint(0, 40)}.{draw.randint(1, 9)}"
+    places = draw.randint(1, 3)
+    return f"{draw.choice((0, draw.randint(1, 20), draw.randint(20, 300)))}.{draw.randint(1, 10**places - 1):0{places}}"
+
+
+def _written(number: str, language: str) -> str:
+    point, group = SEPARATORS[language]
+    whole, _, decimals = number.lstrip("-").partition(".")
+    grouped = f"{int(whole):,}".replace(",", group)
+    return "-" * number.startswith("-") + grouped + (point + decimals if decimals else "")
+
+
+def _time(hour: int, minute: int, language: str, draw: Random) -> str:
+    if language == "de":
+        return f"{hour}:{minute:02} Uhr" if minute else f"{hour} Uhr"
+    if language == "fr":
+        return f"{hour} h {minute:02}" if minute else f"{hour} h"
+    if draw.random() < 0.5 or hour == 0:
+        return f"{hour}:{minute:02}"
+    half = "am" if hour < 12 else "pm"
+    return f"{hour % 12 or 12}:{minute:02} {half}" if minute else f"{hour % 12 or 12} {half}"
+
+
+def _date(year: int, month: int, day: int, language: str, draw: Random) -> str:
+    name = MONTHS[language].split()[month - 1]
+    if draw.random() < 0.5:
+        return {
+            "en": f"{month}/{day}/{year}",
+            "de": f"{day:02}.{month:02}.{year}",
+            "fr": f"{day:02}/{month:02}/{year}",
+        }[language]
+    return {"en": f"{name} {day}, {year}", "de": f"{day}. {name} {year}", "fr": f"{day} {name} {year}"}[language]
+
+
+# --- sentences with signs ---
+
+SIGNS = {
+    "ascii": list("&<>{}\\`|~^@#*_=+[]"),
+    "latin": list("©®™§¶†‡•·¬¤¦×÷±µ¼½¾"),
+    "typography": list("→←↑↓⇒★☆✓✔✗■□▶●◆☐☑∞≠≤≥≈√∑∂€£¥₿№"),
+    "emoji": ["😀", "🎉", "🚀", "👍🏽", "❤️", "👩‍👩‍👧", "🇩🇪", "1️⃣", "🎉🎉", "☕", "⚠️", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"],
+    "script": ["東", "京都", "日本語", "한국", "Москва", "Ж", "λόγος", "שלום", "مرحبا", "नमस्ते", "ไทย", "ა"],
+    "letter": ["Łódź", "Kőszegi", "Çeşme", "Đorđe", "Þórr", "Ştefan", "x̂", "Nguyễn", "Ṣàngó", "Ɓala", "q̃", "Ħamrun"],
+    "rare": ["⌘", "⎋", "♞", "♪", "⚙", "☂", "␀", "𝒳", "⟨", "⟩", "⊕", "↯", "℞", "☭", "﷼", "🜁"],
+}
+SIGN_TEMPLATES = {
+    "en": [
+        "{} We open the shop at noon.", "The old book lies on the table {}", "The sign {} is new here.",
+        "My sister wrote {} on the wall.", "Press {} and wait for the answer.", "Do you know what {} means?",
+        "We saw {} on the map, but we did not go there.", "He sent me {} yesterday, and I was happy.",
+        "This is the {} that I told you about.", "The word {} is hard to read.", "I like {} very much.",
+        "Nobody had seen {} before the summer.",
+    ],
+    "de": [
+        "{} Wir öffnen den Laden am Mittag.", "Das alte Buch liegt auf dem Tisch {}", "Das Zeichen {} ist hier neu.",
+        "Meine Schwester schrieb {} an die Wand.", "Drücke {} und warte auf die Antwort.",
+        "Weißt du, was {} bedeutet?", "Wir sahen {} auf der Karte, aber wir gingen nicht hin.",
+        "Er hat mir gestern {} geschickt, und ich war froh.", "Das ist {}, von dem ich dir erzählt habe.",
+        "Das Wort {} ist schwer zu lesen.", "Ich mag {} sehr.", "Niemand hatte {} vor dem Sommer gesehen.",
+    ],
+    "fr": [
+        "{} Nous ouvrons le magasin à midi.", "Le vieux livre est sur la table {}", "Le signe {} est nouveau ici.",
+        "Ma sœur a écrit {} sur le mur.", "Appuyez sur {} et attendez la réponse.", "Sais-tu ce que {} signifie ?",
+        "Nous avons vu {} sur la carte, mais nous n'y sommes pas allés.",
+        "Il m'a envoyé {} hier, et j'étais content.", "C'est {} dont je t'ai parlé.",
+        "Le mot {} est difficile à lire.", "J'aime beaucoup {}.", "Personne n'avait vu {} avant l'été.",
+    ],
+}  # fmt: skip
+WARNINGS = {"sign lost", "unknown script"}
+
+
+class Sign(NamedTuple):
+    """A sentence with a sign."""
+
+    kind: str
+    sign: str
+    text: str
+
+
+def sign_sentences(language: str, count: int, seed: int) -> list[Sign]:
+    """Sentences of all kinds and templates in turn; every fourth has two signs of which the second one is counted."""
+    draw, found = Random(seed), list[Sign]()
+    for number in range(count):
+        kind = list(SIGNS)[number % len(SIGNS)]
+        sign = draw.choice(SIGNS[kind])
+        text = draw.choice(SIGN_TEMPLATES[language]).format(sign)
+        if number % 4 == 3:
+            sign = draw.choice([each for each in SIGNS[kind] if each not in text])
+            text += " " + draw.choice(SIGN_TEMPLATES[language][2:]).format(sign)
+        found.append(Sign(kind, sign, text))
+    return found
+
+
+def sign_fault(given: Sign, output: str) -> str:
+    """What a translation did to the sign; empty if it is right."""
+    if "\ufffd" in output:
+        return "U+FFFD"
+    there, wanted = output.count(given.sign), given.text.count(given.sign)
+    if there < wanted:
+        return "lost"
+    if there > wanted:
+        return "repeated"
+    if given.text.startswith(given.sign) and not output.startswith(given.sign):
+        return "moved"
+    return "moved" if given.text.endswith(given.sign) and not output.rstrip(".").endswith(given.sign) else ""
+
+
+# --- commands ---
+
+Model = Annotated[str, typer.Option(help="Run or model folder, or the name of a bundled model.")]
+Source = Annotated[str, typer.Option("--from", help="Language of the inputs.")]
+Target = Annotated[str, typer.Option("--to", help="Language to translate into.")]
+Seed = Annotated[int, typer.Option(help="Draws other sentences.")]
+Bare = Annotated[bool, typer.Option("--no-guards", help="What the model's search finds, as it is.")]
+
+
+class HasText(Protocol):
+    """An input."""
+
+    @property
+    def text(self) -> str: ...
+
+
+def translated(model: str, inputs: Sequence[HasText], source: str, target: str, no_guards: bool) -> list[Any]:
+    """The translations of all inputs."""
     import limelight
 
-    inputs = read_inputs(given.source, given.target)
-    translator = limelight.load(given.model)
-    translations = translator.translate(
-        [each.text for each in inputs],
-        source_lang=given.source,
-        target_lang=given.target,
-        guards=not given.no_guards,
-    )
-    outputs = [translation.text for translation in translations]
+    if source not in LANGUAGES or target not in LANGUAGES:
+        raise typer.BadParameter(f"--from {source} --to {target}: the languages are {', '.join(LANGUAGES)}")
+    texts = [each.text for each in inputs]
+    return list(limelight.load(model).translate(texts, source_lang=source, target_lang=target, guards=not no_guards))
+
+
+def main(model: Model, source: Source, target: Target, no_guards: Bare = False) -> None:
+    """The inputs of the files."""
+    inputs = read_inputs(source, target)
+    outputs = [each.text for each in translated(model, inputs, source, target, no_guards)]
     print(report(inputs, outputs))
     for each, output in zip(inputs, outputs, strict=True):
         for name in faults(each, output):
             print(f"{each.category}: {name}: {each.text!r} -> {output!r}", file=sys.stderr)
 
 
+def numbers(
+    model: Model, source: Source, target: Target, count: int = COUNT, seed: Seed = 1, no_guards: Bare = False
+) -> None:
+    """Sentences with numbers of every notation."""
+    inputs = number_sentences(source, count, seed)
+    outputs = translated(model, inputs, source, target, no_guards)
+    counts, wrong, warned, alarms = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for each, output in zip(inputs, outputs, strict=True):
+        is_warned = bool({"number lost", "number added", "unit lost"} & set(output.warnings))
+        is_wrong = differs(each.values, output.text, target)
+        for kind in (each.kind, "all"):
+            counts[kind] += 1
+            wrong[kind] += is_wrong
+            warned[kind] += is_wrong and is_warned
+            alarms[kind] += is_warned and not is_wrong
+        if is_wrong or is_warned:
+            state = "wrong" if is_wrong else "right"
+            print(f"{each.kind}: {state}: {each.text!r} -> {output.text!r} {output.warnings}", file=sys.stderr)
+    print(f"{'kind':10}{'sentences':>10}{'wrong':>7}{'of these warned of':>20}{'right, but warned of':>22}")
+    for kind in sorted(counts, key="all".__eq__):
+        print(f"{kind:10}{counts[kind]:>10}{wrong[kind]:>7}{warned[kind]:>20}{alarms[kind]:>22}")
+
+
+def signs(
+    model: Model, source: Source, target: Target, count: int = 2000, seed: Seed = 1, no_guards: Bare = False
+) -> None:
+    """Sentences with signs."""
+    inputs = sign_sentences(source, count, seed)
+    counts, silent, alarms = Counter[str](), Counter[str](), 0
+    for each, output in zip(inputs, translated(model, inputs, source, target, no_guards), strict=True):
+        found, is_warned = sign_fault(each, output.text), bool(WARNINGS & set(output.warnings))
+        counts[found] += 1
+        silent[found] += not is_warned
+        alarms += is_warned and not found
+        if found:
+            state = found + " (warned)" * is_warned
+            print(f"{each.kind}: {state}: {each.text!r} -> {output.text!r}", file=sys.stderr)
+    named = {name: {"count": counts[name], "silent": silent[name]} for name in sorted(counts) if name}
+    print(json.dumps({"sentences": len(inputs), "faults": named, "false warnings": alarms}))
+
+
 if __name__ == "__main__":
-    main()
+    run(main, numbers=numbers, signs=signs)

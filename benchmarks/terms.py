@@ -8,24 +8,22 @@ The glossary is made from the test set: words of the source with the word of the
 a word that only begins like a term, and without the term.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import sacrebleu
+import typer
 
-from benchmarks.machine import describe_machine
-from benchmarks.output import write_result
-from benchmarks.tags import read_test
+from benchmarks.common import describe_machine, run, write_result
+from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
-from limelight.storage.layout import DEFAULT as DEFAULT_MODEL
+from limelight.storage.layout import DEFAULT
 from limelight.text.glossary import Glossary, Term, is_used
 from limelight.text.words import word_spans
 
@@ -41,6 +39,20 @@ class Item(NamedTuple):
     """Empty for a distractor."""
     avoided: tuple[Term, ...] = ()
     """Terms of which a distractor has a word that begins alike."""
+
+
+def read_test(test: str, source: str, target: str) -> list[tuple[str, str]]:
+    """Pairs of a file in a direction: `en-de=FILE`, or a name that begins with `en-de.`, says which sides it has.
+
+    Raises `SystemExit` for a file of other languages.
+    """
+    given, _, path = test.rpartition("=")
+    named = re.match(r"([a-z]{2,3})-([a-z]{2,3})$", given) or re.match(r"([a-z]{2,3})-([a-z]{2,3})\.", Path(path).name)
+    sides = (named[1], named[2]) if named else (source, target)
+    if {*sides} != {source, target}:
+        raise SystemExit(f"{test} has {'-'.join(sides)}, not {source}-{target}")
+    pairs = [(pair.source, pair.target) for pair in read_pairs([path], *sides)]
+    return pairs if sides == (source, target) else [(other, one) for one, other in pairs]
 
 
 def find_terms(pairs: Sequence[tuple[str, str]], most: int) -> list[Term]:
@@ -114,46 +126,42 @@ def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str]) -
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Translate with and without the glossary, print the figures, and write them where `--out` says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="default: the bundled one")
-    parser.add_argument("--test", required=True, help="a file of pairs")
-    parser.add_argument("--from", dest="source", default="en")
-    parser.add_argument("--to", dest="target", default="de")
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--terms", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--beam", type=int)
-    parser.add_argument("--not-annotated", action="store_true", help="as for a model that was not trained with terms")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args(arguments)
-    pairs = read_test(given.test, given.source, given.target)
-    glossary = Glossary(find_terms(pairs, given.terms), given.source)
-    items = items_of(pairs, glossary, given.count, given.seed)
-    translator = load_translator([given.model])
-    translator.knows_terms &= not given.not_annotated
-    options: dict[str, Any] = {"source_lang": given.source, "target_lang": given.target, "beam_size": given.beam}
+def main(
+    test: Annotated[str, typer.Option(help="A file of pairs.")],
+    model: Annotated[str, typer.Option(help="Run or model folder, or the name of a bundled model.")] = DEFAULT,
+    source: Annotated[str, typer.Option("--from")] = "en",
+    target: Annotated[str, typer.Option("--to")] = "de",
+    count: int = 500,
+    terms: int = 200,
+    seed: int = 1,
+    beam: int | None = None,
+    not_annotated: Annotated[bool, typer.Option(help="As for a model that was not trained with terms.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File for the figures.")] = None,
+) -> None:
+    """Translate with and without the glossary."""
+    pairs = read_test(test, source, target)
+    glossary = Glossary(find_terms(pairs, terms), source)
+    items = items_of(pairs, glossary, count, seed)
+    translator = load_translator([model])
+    translator.knows_terms &= not not_annotated
+    options: dict[str, Any] = {"source_lang": source, "target_lang": target, "beam_size": beam}
     sources = [item.source for item in items]
     started = time.monotonic()
     plain = [each.text for each in translator.translate(sources, **options)]
     between = time.monotonic()
     texts = [each.text for each in translator.translate(sources, glossary=glossary, **options)]
-    asked = {
-        "model": given.model,
-        "pairs": Path(given.test).name,
-        "direction": f"{given.source}-{given.target}",
-        "seed": given.seed,
+    result = {
+        "direction": f"{source}-{target}",
         "glossary": len(glossary),
         "annotated": translator.knows_terms,
         "seconds_without": round(between - started, 1),
         "seconds_with": round(time.monotonic() - between, 1),
+        **figures(items, plain, texts),
     }
-    result = {**asked, **figures(items, plain, texts)}
     print(json.dumps(result, indent=1))
-    if given.out:
-        write_result(given.out.stem, {**result, "machine": describe_machine()}, folder=given.out.parent)
+    if out:
+        write_result(out.stem, {**result, "machine": describe_machine()}, folder=out.parent)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.machine import describe_machine
+from benchmarks.common import describe_machine
 from limelight.serving.limits import Limits
 from limelight.serving.pool import WIDTH
 

@@ -102,7 +102,7 @@ def bf16_products() -> Capability:
 
     Instructions are not sufficient. Sapphire and Emerald Rapids, recognized by `avx512_fp16`, are fast in bf16 through
     AMX; where a virtual machine hides AMX, their `avx512_bf16` takes 1.8 times as long as fp32
-    (`benchmarks.machine.product_rate`, on Emerald Rapids), while AMD's Zen 4 needs half as long as for fp32. This is a
+    (`benchmarks.common.product_rate`, on Emerald Rapids), while AMD's Zen 4 needs half as long as for fp32. This is a
     rule and not a measurement at run time, so that the precision of a run does not depend on the load of the machine.
     """
     bf16 = cpu_capability("bf16")

@@ -2,7 +2,7 @@
 
 glibc returns large blocks to the system when they are freed and requests them again soon after; each page of a new
 block then costs a page fault and is cleared by the kernel. A training step allocates gigabytes in blocks that live for
-milliseconds: keeping them avoids most of the faults (`python -m benchmarks.training_speed` counts them).
+milliseconds: keeping them avoids most of the faults (`python -m benchmarks.training recipe` counts them).
 
 OpenMP threads wait for one another by spinning, by default so long that a single other process on the machine makes
 training ten to forty times slower: each waits for one that waits for a core. A short spin costs nothing on an idle

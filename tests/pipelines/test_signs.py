@@ -3,7 +3,7 @@
 import pytest
 
 import limelight
-from benchmarks.signs import fault, sentences
+from benchmarks.robustness import sign_fault, sign_sentences
 from limelight.text.marking import has_marks
 
 SIGNS = ["❤️", "東京", "🎉🎉", "👩‍👩‍👧", "x̂", "Łódź", "日", "♞"]
@@ -22,9 +22,9 @@ def test_each_sign_is_in_the_translation_once(translator: limelight.Translator) 
 
 
 def test_what_is_not_kept_is_said(translator: limelight.Translator) -> None:
-    drawn = sentences("de", 42, seed=11)
+    drawn = sign_sentences("de", 42, seed=11)
     found = translator.translate([each.text for each in drawn], source_lang="de", target_lang="en", beam_size=1)
-    wrong = [each.text for each, output in zip(drawn, found, strict=True) if fault(each, output.text)]
+    wrong = [each.text for each, output in zip(drawn, found, strict=True) if sign_fault(each, output.text)]
     warned = [each.source for each in found if "sign lost" in each.warnings]
     assert set(wrong) <= set(warned)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.machine import describe_machine
+from benchmarks.common import describe_machine
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.machine import describe_machine
+from benchmarks.common import describe_machine
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from tests.torture.conftest import Measured
 from tests.training.helpers import go, log_of, tiny_run

@@ -104,7 +104,7 @@ def _with_causal(may_attend: Tensor | None, queries: Tensor, keys: Tensor) -> Bo
 
 
 def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
-    """Whether the fused kernel is faster than two products with a softmax between (`python -m benchmarks.kernels`).
+    """Whether the fused kernel is faster than two products with a softmax between.
 
     It is optimized for many queries: for a few queries over 25 keys it takes up to twice as long as the products. On a
     CPU it is slow in bf16 (`_kernel`), and the products take two thirds of its time; but they store all weights, so

@@ -90,7 +90,7 @@ def _tell_compiling() -> None:
 def lasting() -> Iterator[None]:
     """A context for creating objects that live as long as the process, such as the half million of importing torch: it
     disables garbage collection and then freezes the objects. Collections during the import and at exit would take a
-    third of a short command's time (`python -m benchmarks.startup`).
+    third of a short command's time (`python -m benchmarks.latency startup`).
     """
     gc.disable()
     try:

@@ -18,7 +18,7 @@ except ImportError:  # numba is an extra; torch is used without it
     loops = None  # type: ignore[assignment]
 
 BLOCK = 64
-"""Logits in a block; see `_largest` and `python -m benchmarks.kernels`."""
+"""Logits in a block; see `_largest`."""
 
 FEW = 2048
 """Below so many classes torch's own functions are as fast."""
@@ -59,7 +59,7 @@ def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"
 def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
     """Log-softmax in at least fp32. The logits must not be used afterwards: on a CPU the result overwrites them.
 
-    Writing a second tensor of batch times vocabulary would take a third longer (`python -m benchmarks.kernels`).
+    Writing a second tensor of batch times vocabulary would take a third longer.
     """
     full = in_full(logits)
     return torch.log_softmax(full, dim=-1, out=full if full.device.type == "cpu" else None)

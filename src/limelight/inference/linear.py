@@ -12,7 +12,7 @@ from `LEAST_ROWS` rows on, those of MKL from a number that depends on the CPU an
 16 on Intel with AVX-512. If MKL has no such number (Intel without AVX-512), fp32 outputs may differ in the last bit
 between batches (`tests/inference/test_batch_invariance.py`).
 
-int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`).
+int8 products are two to ten times as fast as fp32 ones.
 """
 
 import copy

@@ -24,7 +24,7 @@ from limelight.shapes import Float, Int
 
 ROWS = 1024
 """Rows of logits in a chunk. With fewer, the gradient of the weights is accumulated in more steps, each of which reads
-and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer (`python -m benchmarks.kernels`)."""
+and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer."""
 
 
 def linear_cross_entropy(
