@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.formats.po_units import Accelerator, with_accelerator, without_accelerator
+from limelight.formats.accelerators import Accelerator, with_accelerator, without_accelerator
 from tests.formats.helpers import texts, units_of
 
 
@@ -70,6 +70,8 @@ def test_a_catalog_keeps_its_accelerators() -> None:
     assert texts(text, ".po") == ["Open the file"]
     (unit,) = units_of(text, ".po")
     assert any('msgstr "Datei &offen"' in each.text for each in unit.write("Datei offen"))
+    (unit,) = units_of(text.replace("file", "file\\tCtrl+O"), ".po")
+    assert any('msgstr "&Zu Datei\\tCtrl+O"' in each.text for each in unit.write(f"Zu Datei{unit.text[-1]}"))
     (unit,) = units_of(text.replace("&", "_"), ".po")
     assert unit.text == "Open the file"
     assert any('msgstr "Datei _offen"' in each.text for each in unit.write("Datei offen"))

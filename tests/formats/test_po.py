@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.formats.po_units import charset
+from limelight.formats.po import charset
 from limelight.formats.unit import FormatError
 from tests.formats.helpers import texts, translated, units_of
 

@@ -1,24 +1,20 @@
 """Plural forms of catalogs: how many a language has, and which one is for the number one.
 
 The header of a PO file has them as a C expression: `nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);`. The
-expression is parsed here and not executed.
+standard library reads it, which executes nothing but its operators.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import lru_cache
+from gettext import c2py
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
 
 MAX_FORMS = 10
-MAX_EXPRESSION = 1000
-"""Characters."""
 
 _FORMS = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;\\\"]+)")
-_TOKEN = re.compile(r"\s*(\d{1,9}|n|\|\||&&|[=!<>]=|[-+*/%<>?:!()])")
 _TEEN = "n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20)"
 _RULES = {
     "nplurals=1; plural=0;": "id ja km ko lo ms my th vi zh",
@@ -79,80 +75,9 @@ def forms_of_qt(language: str) -> PluralForms | None:
     return found if own is None else PluralForms(own, 0 if own > 1 else -1)
 
 
-@lru_cache(1000)
 def plural_form(expression: str, number: int) -> int:
     """The value of a C expression for a number `n`. Raises `ValueError` for an invalid expression."""
-    if len(expression) > MAX_EXPRESSION:
-        raise ValueError(f"more than {MAX_EXPRESSION} characters")
     try:
-        return _Parser(expression, number).value()
-    except RecursionError:
-        raise ValueError("too many parentheses") from None
-
-
-_LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
-    {"||": lambda a, b: int(bool(a or b))},
-    {"&&": lambda a, b: int(bool(a and b))},
-    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
-    {"<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b),
-     ">=": lambda a, b: int(a >= b)},
-    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
-    {"*": lambda a, b: a * b, "/": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0},
-)  # fmt: skip
-"""Operators by precedence, the lowest first."""
-
-
-class _Parser:
-    """Recursive descent. All operands are evaluated, because none has side effects."""
-
-    def __init__(self, expression: str, number: int) -> None:
-        self.number, self.tokens, place = number, list[str](), 0
-        expression = expression.rstrip()
-        while place < len(expression):
-            match = _TOKEN.match(expression, place)
-            if match is None:
-                raise ValueError(f"not a C expression: {expression[place : place + 20]!r}")
-            self.tokens.append(match[1])
-            place = match.end()
-        self.tokens.reverse()
-
-    def value(self) -> int:
-        found = self._choice()
-        if self.tokens:
-            raise ValueError(f"not expected: {self.tokens[-1]!r}")
-        return found
-
-    def _take(self, *wanted: str) -> str:
-        return self.tokens.pop() if self.tokens and self.tokens[-1] in wanted else ""
-
-    def _choice(self) -> int:
-        condition = self._level(0)
-        if not self._take("?"):
-            return condition
-        yes = self._choice()
-        if not self._take(":"):
-            raise ValueError("a ':' is missing")
-        no = self._choice()
-        return yes if condition else no
-
-    def _level(self, depth: int) -> int:
-        if depth == len(_LEVELS):
-            return self._single()
-        left = self._level(depth + 1)
-        while operator := self._take(*_LEVELS[depth]):
-            left = _LEVELS[depth][operator](left, self._level(depth + 1))
-        return left
-
-    def _single(self) -> int:
-        token = self.tokens.pop() if self.tokens else ""
-        if token == "n":
-            return self.number
-        if token.isdigit():
-            return int(token)
-        if token == "!":
-            return int(not self._single())
-        if token == "(":
-            found = self._choice()
-            if self._take(")"):
-                return found
-        raise ValueError("a value is missing" if not token else f"not expected: {token!r}")
+        return int(c2py(expression)(number))
+    except ArithmeticError:
+        raise ValueError("a division by zero") from None

@@ -1,19 +1,20 @@
-"""Entries of a gettext catalog (PO), with the places of their strings: the parser of readers and of documents. Readers
-take translated entries that are neither fuzzy nor obsolete.
-"""
+"""Gettext catalogs (PO): translated entries as pairs; entries without a translation, and fuzzy ones, as units."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from limelight.errors import shown
+from limelight.formats.accelerators import divide_label, with_accelerator, without_accelerator
 from limelight.formats.lines import scan_lines
 from limelight.formats.opening import open_segments
+from limelight.formats.plain import unwrapped
 from limelight.formats.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.formats.segments import Segment, Variant
+from limelight.formats.unit import Code, FormatError, Splice, Unit, has_words, make_unit, with_codes, with_first
 from limelight.text.pair import BadLine
 
 MAX_ENTRY = 1_000_000
@@ -221,3 +222,110 @@ def _entries(path: str | Path) -> Iterator[Entry | BadLine]:
     with open_segments(path, xml=False) as stream:
         for entry in entries(lines(), str(path)):
             yield fatal[0] if fatal else entry
+
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_CHARSET = re.compile(r"charset=([\w.-]+)")
+_LANGUAGE = re.compile(r'"Language:\s*\\n"')
+_OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
+_OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
+
+
+def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
+    """Entries without a translation; with `everything` all entries. The singular is translated to the form for one, the
+    plural to all other forms; the header determines the number of forms, else the language. Translated entries are
+    marked `fuzzy`, for review. Missing header fields for language, plural forms and encoding are filled in.
+
+    Raises `FormatError` for an invalid catalog.
+    """
+    units, plurals = list[Unit](), None
+    for entry in entries(_LINE.findall(text)):
+        if entry.is_obsolete:
+            continue
+        if entry.fault is not None:
+            raise FormatError(entry.fault.reason, entry.fault.line)
+        if not entry.text("msgid"):
+            if entry.text("msgstr") and "msgctxt" not in entry.parts:
+                plurals = forms_of_header(entry.text("msgstr"))
+            continue
+        if not entry.forms:
+            continue
+        asked = everything or entry.is_fuzzy
+        if "msgid_plural" in entry.parts:
+            units += _plural(text, entry, plurals or forms_of_language(language), asked=asked)
+        elif (asked or not entry.text(entry.forms[0])) and has_words(entry.text("msgid")):
+            units.append(_unit(text, entry, "msgid", entry.forms))
+    return _with_header(text, language, units)
+
+
+def charset(data: bytes) -> str:
+    """The encoding named in the header of a catalog; empty if there is none."""
+    found = _CHARSET.search(data[:4000].decode("ascii", "replace"))
+    return "" if found is None or found[1].upper() == "CHARSET" else found[1]
+
+
+def _with_header(text: str, language: str, units: list[Unit]) -> list[Unit]:
+    """The units, where the first one also fills in missing fields of the header."""
+    forms = forms_of_language(language)
+    given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, forms.rule if forms else ""),
+             (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
+    found = [(pattern.search(text), new) for pattern, new in given]
+    return with_first(units, [Splice(*match.span(), new) for match, new in found if match and new])
+
+
+def _plural(text: str, entry: Entry, plurals: PluralForms | None, *, asked: bool) -> Iterator[Unit]:
+    """The units of a plural: singular for the form for one, plural for all others. Without `asked`, forms that have a
+    translation are unchanged."""
+    own = entry.forms
+    plurals = plurals or PluralForms(len(own), 0 if len(own) > 1 else -1)
+    wanted = [f"msgstr[{number}]" for number in range(plurals.total)]
+    if own[0] == "msgstr" or any(f"msgstr[{number}]" != name for number, name in enumerate(own)):
+        wanted, plurals = own, PluralForms(len(own), -1)  # numbered otherwise: as they are
+    wanted = [name for name in wanted if asked or not entry.text(name)]
+    singular = f"msgstr[{plurals.one}]"
+    surplus = [name for name in own[plurals.total :] if asked or not entry.text(name)]
+    sides = (("msgid", [name for name in wanted if name == singular]),
+             ("msgid_plural", [name for name in wanted if name != singular]))  # fmt: skip
+    for keyword, names in sides:
+        if names and has_words(entry.text(keyword)):
+            yield _unit(text, entry, keyword, names, surplus)
+
+
+def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
+    """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
+    last = entry.places[entry.forms[-1]][1]
+    label, short_cut = divide_label(entry.text(keyword))
+    plain, accelerator = without_accelerator(label)
+
+    def write(new: str) -> Iterator[Splice]:
+        end = "\r\n" if "\r\n" in text[entry.begin : last + 2] else "\n"
+        for name in names:
+            written = _written(name, with_codes(with_accelerator(new, accelerator), unit.codes), end)
+            yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
+        for name in surplus:
+            before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
+            yield Splice(before, entry.places[name][1], "")
+        yield from (Splice(begin, until, "") for begin, until in entry.previous)
+        if not entry.flags:
+            yield Splice(entry.first, entry.first, f"#, fuzzy{end}")
+        elif not entry.is_fuzzy:
+            begin, until, flags = entry.flags[-1]
+            yield Splice(begin, until, f"#, fuzzy,{flags}")
+
+    unit = make_unit([unwrapped(plain), *[Code(short_cut)] * bool(short_cut)], write, entry.line)
+    return unit
+
+
+def _written(keyword: str, text: str, end: str) -> str:
+    """The lines of a keyword: one, or one for each line of the text."""
+    lines = text.split("\n")
+    lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1] or len(lines) == 1)
+    if len(lines) == 1:
+        return f'{keyword} "{_escaped(lines[0])}"'
+    return end.join([f'{keyword} ""', *(f'"{_escaped(line)}"' for line in lines)])
+
+
+def _escaped(text: str) -> str:
+    for letter, character in (("\\", "\\"), ('"', '"'), *ESCAPED.items()):
+        text = text.replace(character, f"\\{letter}")
+    return text

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from limelight.formats.accelerators import Accelerator, divide_label, with_accelerator, without_accelerator
 from limelight.formats.plurals import PluralForms, forms_of_qt
 from limelight.formats.segments import Parts, Segment, Variant
 from limelight.formats.unit import Code, FormatError, Splice, Unit, make_unit, with_codes, with_first
@@ -127,10 +128,14 @@ def _unit(text: str, message: _Message, parts: Sequence[str | Code], numbers: Se
     """A text that becomes the translation, or the forms with these numbers; forms that the file lacks come behind the
     others."""
     source, translation, forms = message.source, message.translation, message.forms
-    opened = f'<translation type="{UNFINISHED}">'
+    opened, accelerator = f'<translation type="{UNFINISHED}">', Accelerator()
+    if len(parts) == 1 and isinstance(parts[0], str):
+        label, short_cut = divide_label(parts[0])
+        plain, accelerator = without_accelerator(label, "&")
+        parts = [plain, *[Code(escape_xml(short_cut))] * bool(short_cut)]
 
     def write(new: str) -> Iterator[Splice]:
-        content = with_codes(new, unit.codes, escape_xml)
+        content = with_codes(with_accelerator(new, accelerator), unit.codes, escape_xml)
         form = f"<numerusform>{content}</numerusform>"
         if translation is not None and numbers and forms:
             yield Splice(translation.begin, translation.content, opened)

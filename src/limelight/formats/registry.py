@@ -14,7 +14,7 @@ from limelight.formats.html import html_units
 from limelight.formats.markdown import markdown_units
 from limelight.formats.opening import XLIFF
 from limelight.formats.plain import subtitle_units, text_units
-from limelight.formats.po_units import charset, po_units
+from limelight.formats.po import charset, po_units
 from limelight.formats.qt import qt_units
 from limelight.formats.tmx import tmx_units
 from limelight.formats.unit import FormatError, Splice, Unit, splice
