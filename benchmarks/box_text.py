@@ -1,7 +1,8 @@
 """The text of the bundled model: which corpora, their development parts, and pairs of German and French.
 
 DATA holds a folder for each corpus: `en-de` and `en-fr` as `.train.tsv.gz` and `.test.tsv.gz`, English first, and for
-some also `.dev.tsv.gz`. Where there is no development part, one is taken from the training part: the pairs whose
+some also `.dev.tsv.gz`; `written` has `train.tsv.gz` and `test.tsv.gz` with three columns, English, German and French,
+and `names` lists of names. Where there is no development part, one is taken from the training part: the pairs whose
 lower-cased English text has a SHA-256 that is divisible by `DEV_SHARE`. Pairs of German and French are those of the
 same English text, in each part by itself.
 """
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from limelight.config import Corpus
 from limelight.files import write_whole
-from limelight.formats import read_pairs
+from limelight.formats import read_lines, read_pairs
 from limelight.text.pair import Pair
 
 DEV_SHARE = 100
@@ -52,11 +53,24 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.0, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 0.4, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 0.3),
-    Register("home-assistant", ("de", "fr"), 0.9),
+    Register("home-assistant", ("de", "fr"), 0.6),
     Register("python-docs", ("fr",), 0.2),
+    Register("mozilla", ("de", "fr"), 1.0),
+    Register("libreoffice-ui", ("de", "fr"), 0.5),
+    Register("chromium", ("de", "fr"), 1.2),
+    Register("cldr", ("de", "fr"), 1.0),
+    Register("written", ("de", "fr"), 4.0),
 )
+TRIPLES = "written"
+"""The corpus whose files have three columns."""
+LEFT_OUT = {"libreoffice-ui": {
+    "Dear", "Sincerely", "Yours faithfully", "Yours sincerely", "Love", "Hello,", "Best regards", "Regards", "Cheers",
+    "To Whom it May Concern", "Dear Sir or Madam",
+}}  # fmt: skip
+"""English texts left out: openings and closings of letters, whose translations there do not match."""
+NAMES = "names"
 
 
 def prepare_text(data: Path, out: Path) -> None:
@@ -91,6 +105,11 @@ def corpora(out: Path, part: str) -> tuple[Corpus, ...]:
     )
 
 
+def name_lists(data: Path) -> list[str]:
+    """The files with names."""
+    return [str(path) for path in sorted((data / NAMES).glob("*.txt.gz"))]
+
+
 def pairs_of(out: Path, register: Register, part: str, direction: Direction) -> list[Pair]:
     """The pairs of a direction."""
     return read_part(out, register.folder, part, direction)
@@ -99,6 +118,11 @@ def pairs_of(out: Path, register: Register, part: str, direction: Direction) -> 
 def read_part(data: Path, folder: str, part: str, direction: Direction) -> list[Pair]:
     """The pairs of a direction in the file of its languages, in whichever order that has them."""
     path = data / folder / _name(direction, part)
+    triples = data / folder / f"{part}.tsv.gz"
+    if folder == TRIPLES and triples.exists():
+        rows = [line.split("\t") for line in read_lines(triples)]
+        columns = [("en", "de", "fr").index(language) for language in direction]
+        return [Pair(*(row[column] for column in columns), str(triples), line) for line, row in enumerate(rows, 1)]
     if path.exists():
         return list(read_pairs([path]))
     pairs = read_pairs([data / folder / _name(direction[::-1], part)])
@@ -111,7 +135,9 @@ def _name(languages: Direction, part: str) -> str:
 
 def _parts_of(data: Path, register: Register, partner: str) -> dict[str, Rows]:
     def read(part: str) -> Rows:
-        return [(pair.source, pair.target) for pair in read_part(data, register.folder, part, ("en", partner))]
+        pairs = read_part(data, register.folder, part, ("en", partner))
+        without = LEFT_OUT.get(register.folder, ())
+        return [(pair.source, pair.target) for pair in pairs if pair.source not in without]
 
     train, test = read("train"), read("test")
     if register.has_dev:

@@ -70,7 +70,7 @@ SETTINGS = (
     "augmentation.join=0.05",
     "augmentation.placeholders=0.04",
     "augmentation.terms=0.04",
-    "augmentation.names=0.1",
+    "augmentation.names=0.4",
     "augmentation.numbers=0.2",
     "augmentation.inserts=0.03",
     "augmentation.same=0.01",
@@ -83,6 +83,9 @@ SETTINGS = (
     "augmentation.typos=0.03",
     "augmentation.decimals=0.03",
     "augmentation.signs=0.04",
+    "augmentation.emphasis=0.015",
+    "augmentation.spaces=0.3",
+    "augmentation.figures=0.3",
 )
 """What the run sets beside the model that it begins with."""
 VOCABULARY = 16_000

@@ -23,7 +23,7 @@ from tests.batching.aligned import aligned
 from tests.forked import SUBPROCESS, Forked
 
 WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
-HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig.model_fields, 0.2), max_length=40)
+HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig().rates, 0.2), max_length=40)
 BEGINNING = Position()
 COUNT = 60
 

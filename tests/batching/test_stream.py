@@ -16,12 +16,14 @@ from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import AugmentationConfig
 from limelight.errors import UserError
-from limelight.text.augmentation import MARKING, Languages
+from limelight.text.augmentation import ALIGNED, Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
 EN_DE = Languages("en", "de")
-RATES = dict.fromkeys(AugmentationConfig.model_fields.keys() - set(MARKING), 0.3)  # `Letters` has no reserved tokens
+RATES = dict.fromkeys(
+    AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
+)  # `Letters` has no reserved tokens
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from limelight.config.run import AugmentationConfig
-from limelight.text.augmentation import AUGMENTATIONS, LATER, MARKING, Augmented, Languages, augment
+from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, LATER, Augmented, Languages, augment, figures, names
 from limelight.text.marking import (
     ANNOTATION,
     FORMALITY_MARKS,
@@ -18,6 +18,7 @@ from limelight.text.marking import (
     TERM_END,
     Alignment,
     Link,
+    mark_number,
     placeholder,
 )
 from limelight.text.pair import Sides
@@ -38,17 +39,17 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 def test_every_augmentation_has_a_rate_and_every_rate_an_augmentation() -> None:
-    assert set(AugmentationConfig.model_fields) == {"join", "memory", *MARKING, *AUGMENTATIONS}
+    assert AugmentationConfig().rates.keys() == {"join", "memory", *ALIGNED, *AUGMENTATIONS}
 
 
 def test_all_rates_are_off_by_default() -> None:
     config = AugmentationConfig()
     assert not config.active
-    assert augment([PAIR] * 5, [EN_DE] * 5, config.model_dump(), seed=1) == [Augmented(PAIR)] * 5
+    assert augment([PAIR] * 5, [EN_DE] * 5, config.rates, seed=1) == [Augmented(PAIR)] * 5
 
 
 def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(seed: int) -> None:
-    rates = dict.fromkeys(AugmentationConfig.model_fields, 0.5)
+    rates = dict.fromkeys(AugmentationConfig().rates, 0.5)
     links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], NO_FORMS)
     pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
     others = {"alignment_of": lambda _: links, "similar_of": lambda _: "Tom hat Bücher."}
@@ -91,6 +92,58 @@ def test_a_shared_name_becomes_another_on_both_sides(seed: int) -> None:
     match = re.fullmatch(r"Yesterday ([A-Z][a-z]+) bought 12 books\.", found.source)
     assert match
     assert found.target == f"Gestern hat {match[1]} 12 Bücher gekauft."
+
+
+def test_a_name_of_a_list_becomes_another_of_that_list(seed: int) -> None:
+    first, cities = ["Tom", "Zoë", "Anne-Marie"], ["Köln", "Bad Ems"]
+    seen = {names(PAIR, EN_DE, Random(seed + offset), lists=(first, cities)) for offset in range(200)}
+    new = {pair.source.removeprefix("Yesterday ").removesuffix(" bought 12 books.") for pair in seen}
+    assert set(first) < new  # and invented ones
+    assert not new & set(cities)
+    assert all(pair.target == PAIR.target.replace("Tom", name) for pair, name in ((p, p.source[10:-17]) for p in seen))
+
+
+def test_names_with_letters_beyond_english_are_names(seed: int) -> None:
+    pair = changed("names", Sides("Zoë is ill.", "Zoë ist krank."), seed)
+    assert "Zoë" not in pair.source + pair.target
+
+
+def test_an_aligned_word_is_written_in_capitals_on_both_sides(seed: int) -> None:
+    pair, links = Sides("The big house", "Das große Haus"), Alignment([Link(n, n) for n in range(3)], NO_FORMS)
+    [found] = augment([pair], [EN_DE], {"emphasis": 1.0}, seed, lambda _: links)
+    changed_words = [
+        [(one, other) for one, other in zip(before.split(), after.split(), strict=True) if one != other]
+        for before, after in zip(pair, found.pair, strict=True)
+    ]
+    [[(source, capitals)], [(target, partner)]] = changed_words
+    assert (capitals, partner) == (source.upper(), target.upper())
+    assert found.applied == ("emphasis",)
+    assert pair.source.split().index(source) == pair.target.split().index(target)
+
+
+def test_shared_numbers_become_placeholders_in_the_order_of_the_source(seed: int) -> None:
+    pair = Sides("In 1990 he had 12 dogs and 3 cats.", "1990 hatte er 3 Katzen und 12 Hunde.")
+    found = figures(pair, EN_DE, Random(seed))
+    first = PLACEHOLDER.findall(found.source)
+    assert [mark_number(mark) - mark_number(first[0]) for mark in first] == [0, 1, 2]
+    assert PLACEHOLDER.findall(found.target) == [first[0], first[2], first[1]]
+    [marked] = augment([pair], [EN_DE], {"figures": 1.0}, seed)
+    assert marked.is_marked
+    assert PLACEHOLDER.search(marked.pair.source)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Il a 5\u00a0pommes\u202f!", "Il a 5 pommes !"),
+        ("Il a 5 pommes !", "Il a 5\u00a0pommes\u00a0!"),
+        ("No number here.", "No number here."),
+    ],
+)
+def test_no_break_spaces_and_spaces_of_the_source_are_exchanged(source: str, expected: str) -> None:
+    changed_pair = changed("spaces", Sides(source, "same"), 0)
+    assert changed_pair == Sides(changed_pair.source.replace("\u202f", "\u00a0"), "same")
+    assert changed_pair.source.replace("\u202f", "\u00a0") == expected
 
 
 def test_a_name_on_one_side_alone_stays() -> None:
@@ -274,7 +327,7 @@ def test_signs_are_the_same_on_both_sides() -> None:
 
 
 def test_marks_without_alignments_are_refused() -> None:
-    with pytest.raises(ValueError, match="placeholders and terms need word alignments, and there are none"):
+    with pytest.raises(ValueError, match="placeholders, terms, emphasis need word alignments, and there are none"):
         augment([PAIR], [EN_DE], {"terms": 1.0}, seed=1)
 
 

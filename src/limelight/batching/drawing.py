@@ -21,7 +21,7 @@ from limelight.batching.ragged import Ragged
 from limelight.batching.store import AlignmentStore, TokenStore, open_alignments, open_marked, open_ragged
 from limelight.child import Child, ChildEndedError, Frame, Handler, Header
 from limelight.errors import RunError
-from limelight.text.augmentation import MARKING, Augmented, Languages, augment
+from limelight.text.augmentation import ALIGNED, MARKING, Augmented, Languages, augment
 from limelight.text.marking import Alignment
 from limelight.text.pair import Sides
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
@@ -58,12 +58,14 @@ class Drawing:
     Attributes:
         sampling: amount of subword sampling; 0 uses the stored segmentation.
         rates: share of pairs for each augmentation, see `augment`; empty for none.
+        name_lists: lists of names, see `augment`.
         max_length: maximum ids of a side, prefix and end included. A pair that becomes longer is used as stored.
     """
 
     sampling: float = 0.0
     rates: Mapping[str, float] = field(default_factory=dict)
     max_length: int = 256
+    name_lists: Sequence[Sequence[str]] = ()
 
     @property
     def varies(self) -> bool:
@@ -72,8 +74,13 @@ class Drawing:
 
     @property
     def marks(self) -> bool:
-        """Whether it inserts marks into the text, which requires word alignments and reserved tokens."""
-        return any(self.rates.get(name, 0.0) > 0 for name in MARKING)
+        """Whether it inserts marks into the text, which requires reserved tokens."""
+        return any(self.rates.get(name, 0.0) > 0 for name in (*MARKING, "figures"))
+
+    @property
+    def aligns(self) -> bool:
+        """Whether it needs word alignments."""
+        return any(self.rates.get(name, 0.0) > 0 for name in ALIGNED)
 
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
@@ -128,7 +135,7 @@ def augmented_pairs(
         view, row = chosen[place]
         alignment = views[view].alignment
         if alignment is None:
-            raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
+            raise ValueError(f"{', '.join(ALIGNED)} need word alignments, and there are none")
         return alignment.of(row)
 
     def similar_of(place: int) -> str:
@@ -139,7 +146,7 @@ def augmented_pairs(
 
     seen = [views[view] for view, _ in chosen]
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
-    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, similar_of)
+    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, similar_of, how.name_lists)
 
 
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
@@ -180,7 +187,12 @@ class DrawingPool:
             opening = {
                 "tokenizers": folder,
                 "views": [_described(view) for view in views],
-                "how": {"sampling": how.sampling, "rates": dict(how.rates), "max_length": how.max_length},
+                "how": {
+                    "sampling": how.sampling,
+                    "rates": dict(how.rates),
+                    "max_length": how.max_length,
+                    "name_lists": [list(names) for names in how.name_lists],
+                },
             }
             try:
                 self._all = [Child(f"{__name__}:{drawer.__name__}", silence=SILENCE) for _ in range(processes)]

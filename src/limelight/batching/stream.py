@@ -26,7 +26,7 @@ from limelight.batching.drawing import (
 )
 from limelight.batching.ragged import Ragged
 from limelight.errors import UserError
-from limelight.text.augmentation import MARKING
+from limelight.text.augmentation import ALIGNED
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import END
@@ -113,8 +113,10 @@ class BatchStream(Stream):
                 f"the weights {[view.weight for view in views]} leave no pair to train on: give one of the corpora a "
                 "larger one"
             )
-        if drawing and drawing.marks:
-            _require_marks(views, tokenizers)
+        if drawing and drawing.aligns:
+            _require_alignments(views)
+        for tokenizer in tokenizers if drawing and drawing.marks else ():
+            require_marks(tokenizer)
         self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
         self.processes = processes if self.drawing.varies else 0
@@ -229,14 +231,12 @@ def _parts(rows: np.ndarray) -> list[np.ndarray]:
     return [rows[first : first + DRAWN_PAIRS] for first in range(0, len(rows), DRAWN_PAIRS)]
 
 
-def _require_marks(views: Sequence[View], tokenizers: Tokenizers) -> None:
+def _require_alignments(views: Sequence[View]) -> None:
     if any(view.alignment is None for view in views):
         raise UserError(
-            f"augmentation.{' and augmentation.'.join(MARKING)} need word alignments, and there are none for these "
-            "corpora: set both to 0"
+            f"augmentation.{', augmentation.'.join(ALIGNED)} need word alignments, and there are none for these "
+            "corpora: set them to 0"
         )
-    for tokenizer in tokenizers:
-        require_marks(tokenizer)
 
 
 def _seeds(generator: np.random.Generator) -> tuple[int, int]:

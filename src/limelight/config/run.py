@@ -28,6 +28,9 @@ class AugmentationConfig(Section):
     """Source words are followed by the form that the target uses: the model learns to use given terms."""
     names: Rate = 0.0
     """Names that both sides share are replaced by other names: the model learns to copy them."""
+    name_lists: tuple[str, ...] = ()
+    """Files with names for `names`, one a line, one kind of name (first names, cities, ...) a file; without them names
+    are invented."""
     numbers: Rate = 0.0
     """Numbers that both sides share are replaced by other numbers, in each language's notation."""
     inserts: Rate = 0.0
@@ -53,6 +56,12 @@ class AugmentationConfig(Section):
     """Numbers that both sides share become decimals in each language's notation; other pairs get the same quantity."""
     signs: Rate = 0.0
     """Both sides get the same brackets, signs, variables or code."""
+    emphasis: Rate = 0.0
+    """A word of the source and its translation are written in capitals."""
+    spaces: Rate = 0.0
+    """No-break spaces of the source become ordinary ones; other sources get some where typography has them."""
+    figures: Rate = 0.0
+    """Numbers that both sides share are replaced by placeholders, as translation carries numbers with separators."""
     formality: Rate = 0.0
     """The tag `<formal>` or `<informal>` goes before the source, if a German or French target has a form of address."""
 
@@ -63,12 +72,17 @@ class AugmentationConfig(Section):
     @property
     def needs_alignments(self) -> bool:
         """Whether word alignments are needed."""
-        return self.placeholders > 0 or self.terms > 0
+        return self.placeholders > 0 or self.terms > 0 or self.emphasis > 0
 
     @property
     def active(self) -> bool:
         """Whether any augmentation is enabled."""
-        return any(rate > 0 for rate in self.model_dump().values())
+        return any(rate > 0 for rate in self.rates.values())
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Name of an augmentation -> share of pairs."""
+        return self.model_dump(exclude={"name_lists"})
 
 
 def _require_device(name: str) -> str:

@@ -28,13 +28,17 @@ from limelight.text.invented import (
 from limelight.text.marking import (
     ANNOTATION,
     FORMALITY_MARKS,
+    MAX_PLACEHOLDERS,
     SIMILAR_MARK,
     Alignment,
     has_marks,
+    has_private_use,
     joined_alignment,
     place_marks,
+    placeholder,
 )
 from limelight.text.pair import Sides
+from limelight.text.words import word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
@@ -62,17 +66,23 @@ class Augmented(NamedTuple):
 
 
 MARKING = ("placeholders", "terms")
+"""Augmentations that mark aligned words."""
+
+ALIGNED = (*MARKING, "emphasis")
 """Augmentations that need word alignments."""
 
-TAGGING = ("formality", "memory")
-"""Augmentations that add tags."""
+TAGGING = ("formality", "memory", "figures")
+"""Augmentations that add tags or placeholders without alignments."""
 
 Augmentation = Callable[[Sides, Languages, Random], Sides]
 
 _WORD = re.compile(r"\S+")
 _MISTAKABLE = re.compile(rf"{ANNOTATION.pattern}|(?<![\w@/.])([^\W\d_]{{3,}})(?![\w@/])")
 _ADDRESS = re.compile(r"@|://|^www\.")
-_NAME = re.compile(r"\b[A-Z][a-z]{2,}\b")
+_NAME = re.compile(r"\b[^\W\d_]{3,}\b")
+_BREAKABLE = re.compile("(?<=[\\d«§]) (?=[^\\W_]|[%‰°€$£¥])|(?<=[^\\W_]) (?=[!?:;»%])")
+"""A space at which a line should not break: behind a number or an opening quotation mark, or before a sign."""
+_UNBREAKABLE = re.compile("[\u00a0\u202f\u2007]")
 _WIDE_END = ("。", "！", "？")
 _FINAL = (".", "!", "?", "।", *_WIDE_END)
 _MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
@@ -93,7 +103,7 @@ _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 def no_alignment(_place: int) -> Alignment:
     """For pairs without alignments. Raises `ValueError`."""
-    raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
+    raise ValueError(f"{', '.join(ALIGNED)} need word alignments, and there are none")
 
 
 def no_similar(_place: int) -> str:
@@ -110,6 +120,7 @@ def augment(
     tags: Sequence[object] = (),
     marked: Sequence[bool] = (),
     similar_of: Callable[[int], str] = no_similar,
+    name_lists: Sequence[Sequence[str]] = (),
 ) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
 
@@ -119,19 +130,21 @@ def augment(
         rates: the share of pairs, from 0 to 1, for `join`, `placeholders`, `terms` and each name in `AUGMENTATIONS`; a
             missing one is 0.
         seed: any integer.
-        alignment_of: index of a pair -> its word alignment, for `placeholders` and `terms`.
+        alignment_of: index of a pair -> its word alignment, for `ALIGNED`.
         tags: the tags before each source; empty if all sources have the same tags or none.
         marked: whether each pair has marks already; such a pair is neither joined nor given further marks.
         similar_of: index of a pair -> the target of a similar one, or an empty string; for `memory`.
+        name_lists: lists of names of one kind each, for `names`; names are invented where there is none.
 
     Raises:
         ValueError: a rate has an unknown name, or needs alignments and there are none.
     """
-    unknown = rates.keys() - {"join", "memory", *MARKING, *AUGMENTATIONS}
+    unknown = rates.keys() - {"join", "memory", *ALIGNED, *AUGMENTATIONS}
     if unknown:
         raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
     found = []
+    changes = AUGMENTATIONS | {"names": partial(names, lists=name_lists)}
     had_marks = marked or [False] * len(pairs)
     joinable = list(zip(languages, tags or [None] * len(pairs), had_marks, strict=True))
     for place, spoken in enumerate(languages):
@@ -142,12 +155,16 @@ def augment(
                 parts = [other for other in following if joinable[other] == joinable[place]]
         pair, applied = _joined([pairs[part] for part in parts]), ("join",) * (len(parts) > 1)
         # A rate of 0 draws no random number, so runs without these two keep their sequence of draws.
-        marking = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in MARKING}
-        if any(marking.values()):
+        aligned = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in ALIGNED}
+        if any(aligned.values()):
             alignment = joined_alignment([pairs[part] for part in parts], [alignment_of(part) for part in parts])
-            pair, added = place_marks(pair, alignment, random, **marking)
+            if aligned.pop("emphasis"):
+                emphasized = _emphasis(pair, alignment, random)
+                applied += ("emphasis",) * (emphasized != pair)
+                pair = emphasized
+            pair, added = place_marks(pair, alignment, random, **aligned) if any(aligned.values()) else (pair, ())
             applied += added
-        for name, change in AUGMENTATIONS.items():
+        for name, change in changes.items():
             if name in LATER and not rates.get(name, 0.0):
                 continue
             if name in TAGGING and has_marks(pair.source) and not Augmented(pair, applied, had_marks[place]).is_marked:
@@ -183,14 +200,59 @@ def _paragraph(sentences: Sequence[str]) -> str:
     return text
 
 
-def names(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Replace each capitalized word that occurs once on each side by an invented name."""
+def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence[Sequence[str]] = ()) -> Sides:
+    """Replace each capitalized word that occurs once on each side by another name: of the same list if it is in one,
+    otherwise of any list, and sometimes an invented one."""
     shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
     for word in sorted(shared):
-        if pair.source.count(word) == pair.target.count(word) == 1:
-            name = invented_name(random)
+        if word.istitle() and pair.source.count(word) == pair.target.count(word) == 1:
+            name = _name_like(word, lists, random)
             pair = Sides(*(side.replace(word, name) for side in pair))
     return pair
+
+
+INVENTED = 0.25
+"""Share of invented names where there are lists: a model should copy any name."""
+
+
+def _name_like(word: str, lists: Sequence[Sequence[str]], random: Random) -> str:
+    if not lists or random.random() < INVENTED:
+        return invented_name(random)
+    same = [names for names in lists if word in names]
+    return random.choice(random.choice(same or lists))
+
+
+def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:
+    """Write a word of the source and the word that translates it in capitals."""
+    links = [link for link in alignment.links if link.sure]
+    if not links or any(map(has_private_use, pair)):
+        return pair
+    link = random.choice(links)
+    edges = [word_spans(side)[number] for side, number in zip(pair, link[:2], strict=True)]
+    words = [side[begin:end] for side, (begin, end) in zip(pair, edges, strict=True)]
+    if not all(word.isalpha() and len(word) > 1 for word in words):
+        return pair
+    sides = zip(pair, words, edges, strict=True)
+    return Sides(*(side[:begin] + word.upper() + side[end:] for side, word, (begin, end) in sides))
+
+
+def figures(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Replace the numbers that occur once on each side by placeholders, as those with separators are in translation."""
+    shared = shared_numbers(*pair)[:MAX_PLACEHOLDERS]
+    if any(map(has_private_use, pair)):
+        return pair
+    first = random.randint(0, MAX_PLACEHOLDERS - len(shared)) if random.random() < 0.2 else 0
+    for mark, number in enumerate(shared, first):
+        pair = Sides(*(re.sub(rf"(?<!\d){number}(?!\d)", placeholder(mark), side) for side in pair))
+    return pair
+
+
+def spaces(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Make no-break spaces of the source ordinary ones, or ordinary ones where typography has none no-break ones."""
+    if _UNBREAKABLE.search(pair.source):
+        return pair._replace(source=_UNBREAKABLE.sub(" ", pair.source))
+    kind = random.choice("\u00a0\u00a0\u202f")
+    return pair._replace(source=_BREAKABLE.sub(kind, pair.source))
 
 
 def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
@@ -343,10 +405,12 @@ AUGMENTATIONS: dict[str, Augmentation] = {
         typos,
         decimals,
         signs,
+        spaces,
+        figures,
         formality,
     )
 }
-"""In the order in which they are applied; `join`, `placeholders` and `terms` come before, and `memory` after them."""
+"""In the order in which they are applied; `join` and `ALIGNED` come before, and `memory` after them."""
 
-LATER = ("decimals", "signs", "formality")
+LATER = ("decimals", "signs", "spaces", "figures", "formality")
 """Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""

@@ -268,12 +268,21 @@ def stream_of(config: RunConfig, prepared: Prepared, *, processes: int) -> Batch
         seed=config.training.seed,
         drawing=Drawing(
             config.tokens.sampling,
-            config.augmentation.model_dump() if config.augmentation.active else {},
+            config.augmentation.rates if config.augmentation.active else {},
             config.batching.max_length,
+            [read_names(file) for file in config.augmentation.name_lists],
         ),
         chunk_pairs=config.batching.chunk_pairs,
         processes=processes,
     )
+
+
+def read_names(file: str) -> list[str]:
+    """The names in a file, one a line. Raises `UserError` if there is no such file or no name in it."""
+    names = [line.strip() for line in read_lines(file) if line.strip()]
+    if not names:
+        raise UserError(f"augmentation.name_lists: {file} has no names: one a line is expected")
+    return names
 
 
 def data_workers(wanted: int | None, device: torch.device) -> int:
