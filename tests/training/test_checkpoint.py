@@ -112,7 +112,10 @@ STRANGE = {
     "a key too few": (json.dumps(_without("loss_sum")), "missing or unknown: loss_sum"),
     "no position": (json.dumps(_without("position")), "missing or unknown: position"),
     "another position": (json.dumps({**FULL.to_json(), "position": {"shard": 3}}), "shard"),
-    "another format": (json.dumps({**FULL.to_json(), "format": 9}), f"it has format 9, and this version reads format {FORMAT}"),
+    "another format": (
+        json.dumps({**FULL.to_json(), "format": 9}),
+        f"it has format 9, and this version reads format {FORMAT}",
+    ),
     "a list": ("[]", "not the progress of a run"),
     "no JSON": ("{", "not the progress of a run"),
 }
