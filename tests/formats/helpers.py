@@ -9,7 +9,7 @@ _CODE = re.compile("([\U000f1000-\U000ffffd])")
 
 
 def units_of(text: str, suffix: str, source: str = "en", target: str = "de", *, everything: bool = False) -> list[Unit]:
-    return find_units(text, suffix, Options(source, target, everything))
+    return find_units(text, suffix, Options(source, target, everything))[0]
 
 
 def texts(text: str, suffix: str, **options: object) -> list[str]:

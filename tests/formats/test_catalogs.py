@@ -1,11 +1,15 @@
 """JSON and YAML: strings are values, and are written in the style they had."""
 
 import json
+from collections import Counter
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from limelight.formats.unit import FormatError
+from limelight.formats.registry import Options, find_units
+from limelight.formats.unit import FormatError, splice
 from tests.formats.helpers import texts, translated, units_of
 
 
@@ -14,6 +18,42 @@ def test_strings_of_json_and_their_layout() -> None:
     assert texts(text, ".json") == ['My {{name}} "house"', "I am."]
     new = translated(text, ".json")
     assert new == text.replace('My {{name}} \\"house', 'MY {{NAME}} \\"HOUSE').replace("I am.", "I AM.")
+
+
+TEXTS = st.text(alphabet="aA b.-:/_1é猫{}%\\\"'\n", max_size=12)
+
+
+@given(st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=8))
+def test_every_string_is_a_unit_or_is_counted(value: object) -> None:
+    """In JSON and in YAML; what is text by any doubt is translated."""
+
+    def strings(value: object) -> list[str]:
+        if isinstance(value, str):
+            return [value] if value else []
+        inner = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
+        return [each for key, one in inner if not str(key).startswith("@") for each in strings(one)]
+
+    for text, suffix in ((json.dumps({"k": value}), ".json"), (yaml.safe_dump({"k": value}), ".yaml")):
+        units, kept = find_units(text, suffix, Options())
+        found = [unit.text for unit in units] + [each.text for each in kept]
+        assert not Counter(strings(value)) - Counter(found)
+        assert splice(text, [each for unit in units for each in unit.write(unit.text)]) == text or suffix == ".yaml"
+
+
+@pytest.mark.parametrize(
+    "text", ["Yes", "No", "On", "Loading...", "Name:", "E-mail", "Sat/Sun", "and/or", "Wi-Fi", "Welcome.", "null",
+             "...more", "第3章", "Node.js", "C++"]
+)  # fmt: skip
+def test_a_word_is_text(text: str) -> None:
+    assert texts(json.dumps([text]), ".json") == texts(f"a: {json.dumps(text)}", ".yaml") == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["btn_open", "x1", "onClick", "img/a.png", "/usr/bin", "https://a.org", "a@b.org", "app.title", "#fff", "v2.0"],
+)
+def test_an_identifier_is_counted(text: str) -> None:
+    assert find_units(json.dumps([text]), ".json", Options()) == ([], [(1, text)])
 
 
 def test_other_letters_are_escaped_where_the_file_does() -> None:

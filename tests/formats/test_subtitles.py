@@ -1,6 +1,8 @@
 """Subtitles: sentences over several cues, tags, dialog."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.formats.helpers import texts, translated, units_of
 
@@ -43,6 +45,51 @@ def test_all_words_come_out_once_in_order() -> None:
     words = [line for line in new.split("\n") if line.isupper() or line.endswith(".")]
     assert " ".join(words) == " ".join(cues).upper()
     assert len(words) == 4
+
+
+def cues(*texts: str, gap: float = 0.0) -> str:
+    """Cues of a second each."""
+    times = (f"00:{number * (1 + gap):09.6f}"[:-3] for number in range(len(texts)))
+    return "WEBVTT\n\n" + "".join(
+        f"{time} --> 00:{float(time[3:]) + 1:06.3f}\n{text}\n\n" for time, text in zip(times, texts, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "other", ["[DOOR SLAMS]", "(laughs)", "♪ a song ♪", "# a song #", "JOHN: no", "- no", ">> no", "<i>no</i>"]
+)
+def test_other_cues_are_no_part_of_a_sentence(other: str) -> None:
+    shown = other.replace("<i>", "|").replace("</i>", "|")
+    assert texts(cues("I know", other, "that he", "left."), ".vtt") == ["I know", shown, "that he left."]
+
+
+def test_cues_are_not_joined_over_a_gap() -> None:
+    assert texts(cues("I know", "that he left.", gap=0.9), ".vtt") == ["I know that he left."]
+    assert texts(cues("I know", "that he left.", gap=1.1), ".vtt") == ["I know", "that he left."]
+
+
+def test_speakers_of_one_cue_are_units_of_their_own() -> None:
+    text = cues("MAN 1: I know\nthat he left.\nWOMAN: When?")
+    assert texts(text, ".vtt") == ["MAN 1: I know that he left.", "WOMAN: When?"]
+    assert translated(text, ".vtt").replace("MAN 1: I KNOW\nTHAT HE LEFT.\nWOMAN: WHEN?", "") != text
+
+
+def test_time_stamps_stay_in_order() -> None:
+    text = cues("<00:05.100>He <00:05.600>has <00:06.000>seen")
+    (unit,) = units_of(text, ".vtt")
+    first, second, third = (character for character in unit.text if ord(character) > 0xF0FFF)
+    (change,) = unit.write(f"{third}sah {first}er {second}ihn")
+    assert change.text == "<00:05.100>sah <00:05.600>er <00:06.000>ihn"
+
+
+@given(st.lists(st.text("猫と犬。、「」ราaä 1", min_size=1, max_size=60), min_size=2, max_size=4))
+def test_any_translation_is_divided_among_all_cues(parts: list[str]) -> None:
+    """In scripts without spaces between characters; nothing is lost, and only spaces are added or left out."""
+    (unit,) = units_of(cues(*["some words"] * len(parts)), ".vtt")
+    new = " ".join("".join(parts).split())
+    written = [change.text for change in unit.write(new)]
+    assert "".join("".join(written).split()) == "".join(new.split())
+    assert not new or sum(map(bool, written)) >= min(len(parts), len(set(new) & set("猫と犬ร")))
 
 
 @pytest.mark.parametrize("number", ["", "2\n"])

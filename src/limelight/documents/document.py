@@ -24,7 +24,7 @@ from limelight.errors import UserError, shown
 from limelight.files import cause
 from limelight.formats.docx import PARTS, docx_units
 from limelight.formats.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
-from limelight.formats.unit import FormatError, Unit, rewritten
+from limelight.formats.unit import FormatError, Kept, Unit, rewritten
 from limelight.untrusted import read_plain
 
 MAX_FILE = 64 << 20
@@ -43,6 +43,8 @@ class Part(NamedTuple):
     """In a zip file; empty where the file is the text."""
     decoded: Decoded
     units: Sequence[Unit]
+    kept: Sequence[Kept] = ()
+    """Strings that are not translated."""
 
 
 class Document(NamedTuple):
@@ -94,7 +96,7 @@ def read_document(data: bytes, name: str, options: Options, *, unpacked: int = M
         if suffix == DOCX:
             return Document(name, data, _docx_parts(data, unpacked))
         decoded = decode_file(data, suffix)
-        return Document(name, data, (Part("", decoded, find_units(decoded.text, suffix, options)),))
+        return Document(name, data, (Part("", decoded, *find_units(decoded.text, suffix, options)),))
     except FormatError as error:
         raise UserError(_message(name, error)) from None
 

@@ -21,7 +21,7 @@ from limelight.resumable import describe_differences, differences
 
 RECORD = ".limelight.progress"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""
-FORMAT = 1
+FORMAT = 2
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
 _LINES = (".tsv", ".jsonl")
 
@@ -114,7 +114,8 @@ def _is_there(path: Path, target: Path) -> bool:
 
 
 def _keep(record: Journal, name: str, document: Document, report: Report) -> None:
-    content = {"units": report.units, "moved": report.moved, "notes": [list(note) for note in report.notes]}
+    notes = {"notes": [list(note) for note in report.notes], "kept": [list(note) for note in report.kept]}
+    content = {"units": report.units, "moved": report.moved, **notes}
     record.add([{"file": name, "sha256": hashlib.sha256(document.data).hexdigest(), **content}])
 
 
@@ -132,9 +133,9 @@ def _finished(folder: Path, output: Path, work: Work) -> dict[str, Report | None
     for row in former.rows:
         path = folder / row["file"]
         if path.is_file() and _is_there(path, output / row["file"]):
-            notes = [Note(*note) for note in row["notes"]]
+            notes, kept = ([Note(*note) for note in row[name]] for name in ("notes", "kept"))
             same = sha256(path) == row["sha256"]
-            found[row["file"]] = Report(1, row["units"], row["moved"], notes) if same else None
+            found[row["file"]] = Report(1, row["units"], row["moved"], notes, kept) if same else None
     count = sum(report is not None for report in found.values())
     changed = differences(former.key, _key(work)) if count else []
     if changed:

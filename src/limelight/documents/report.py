@@ -187,6 +187,8 @@ class Report:
     moved: int = 0
     """Units with tags that were placed by attention."""
     notes: list[Note] = field(default_factory=list)
+    kept: list[Note] = field(default_factory=list)
+    """Strings of catalogs that stay as they are: names, and notes for translators."""
     left: list[str] = field(default_factory=list)
     """Files of a folder that were there already."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -207,6 +209,7 @@ class Report:
         self.units += other.units
         self.moved += other.moved
         self.notes += other.notes
+        self.kept += other.kept
 
     def summary(self) -> Iterator[str]:
         """For people: the counts, then what is worst, some of each."""
@@ -217,6 +220,9 @@ class Report:
         if self.moved:
             lost = "the model lost tags or variables; they were placed by its attention"
             yield f"  in {counted(self.moved, 'segment')} {lost}"
+        if self.kept:
+            found = ", ".join(repr(shown(note.source, 20)) for note in self.kept[:WORST])
+            yield f"  {counted(len(self.kept), 'string')} kept as identifiers or notes, such as {found}"
         if self.left:
             were = "was there already, and newer than its source" if len(self.left) == 1 else "were there already"
             yield f"  {counted(len(self.left), 'file')} {were}: not translated again"
@@ -230,7 +236,7 @@ class Report:
     def rows(self) -> Iterator[str]:
         """All of it as a table of tab-separated values, for a file."""
         yield "\t".join(COLUMNS)
-        for note in self.notes:
+        for note in (*self.notes, *self.kept):
             sure = "" if note.confidence is None else f"{note.confidence:.3f}"
             yield _row(note.file, note.segment, note.line, "; ".join(note.reasons), sure, note.source, note.translation)
         for each in self.left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -13,11 +13,12 @@ from limelight.formats.catalogs import json_units, yaml_units
 from limelight.formats.html import html_units
 from limelight.formats.markdown import markdown_units
 from limelight.formats.opening import XLIFF
-from limelight.formats.plain import subtitle_units, text_units
+from limelight.formats.plain import text_units
 from limelight.formats.po import charset, po_units
 from limelight.formats.qt import qt_units
+from limelight.formats.subtitles import subtitle_units
 from limelight.formats.tmx import tmx_units
-from limelight.formats.unit import FormatError, Splice, Unit, splice
+from limelight.formats.unit import FormatError, Kept, Unit
 from limelight.formats.xliff import xliff_units
 
 
@@ -30,26 +31,32 @@ class Options(NamedTuple):
     """In files with both sides, also translate segments that already have a translation."""
 
 
-Parse = Callable[[str, Options], list[Unit]]
+Parse = Callable[[str, Options, list[Kept]], list[Unit]]
+
+
+def _json(text: str, given: Options, kept: list[Kept]) -> list[Unit]:
+    return json_units(text, given.source, given.target, kept)
+
+
+def _yaml(text: str, given: Options, kept: list[Kept]) -> list[Unit]:
+    return yaml_units(text, given.source, given.target, kept)
+
+
+def _po(text: str, given: Options, _: list[Kept]) -> list[Unit]:
+    return po_units(text, given.target, everything=given.everything)
+
 
 FORMATS: dict[str, tuple[str, Parse]] = {
-    ".txt": ("text", lambda text, _: text_units(text)),
-    ".srt": ("text", lambda text, _: subtitle_units(text)),
-    ".vtt": ("text", lambda text, _: subtitle_units(text)),
-    ".po": ("po", lambda text, given: po_units(text, given.target, everything=given.everything)),
-    ".pot": ("po", lambda text, given: po_units(text, given.target, everything=given.everything)),
-    ".html": ("html", lambda text, given: html_units(text, given.target)),
-    ".htm": ("html", lambda text, given: html_units(text, given.target)),
-    ".xhtml": ("html", lambda text, given: html_units(text, given.target)),
-    ".md": ("text", lambda text, _: markdown_units(text)),
-    ".markdown": ("text", lambda text, _: markdown_units(text)),
-    ".json": ("text", lambda text, given: json_units(text, given.source, given.target)),
-    ".arb": ("text", lambda text, given: json_units(text, given.source, given.target)),
-    ".yaml": ("text", lambda text, given: yaml_units(text, given.source, given.target)),
-    ".yml": ("text", lambda text, given: yaml_units(text, given.source, given.target)),
-    **dict.fromkeys(XLIFF, ("xml", lambda text, given: xliff_units(text, given.target, everything=given.everything))),
-    ".tmx": ("xml", lambda text, given: tmx_units(text, given.source, given.target)),
-    ".ts": ("xml", lambda text, given: qt_units(text, given.target, everything=given.everything)),
+    ".txt": ("text", lambda text, *_: text_units(text)),
+    **dict.fromkeys((".srt", ".vtt"), ("text", lambda text, *_: subtitle_units(text))),
+    **dict.fromkeys((".po", ".pot"), ("po", _po)),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), ("html", lambda text, given, _: html_units(text, given.target))),
+    **dict.fromkeys((".md", ".markdown"), ("text", lambda text, *_: markdown_units(text))),
+    **dict.fromkeys((".json", ".arb"), ("text", _json)),
+    **dict.fromkeys((".yaml", ".yml"), ("text", _yaml)),
+    **dict.fromkeys(XLIFF, ("xml", lambda text, to, _: xliff_units(text, to.target, everything=to.everything))),
+    ".tmx": ("xml", lambda text, given, _: tmx_units(text, given.source, given.target)),
+    ".ts": ("xml", lambda text, given, _: qt_units(text, given.target, everything=given.everything)),
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
@@ -88,9 +95,11 @@ class Decoded(NamedTuple):
             ) from None
 
 
-def find_units(text: str, suffix: str, options: Options) -> list[Unit]:
-    """The units of a file's text. Raises `FormatError` if the text is not in the format of `suffix`."""
-    return FORMATS[suffix][1](text, options)
+def find_units(text: str, suffix: str, options: Options) -> tuple[list[Unit], list[Kept]]:
+    """The units of a file's text, and the strings of a catalog that are none. Raises `FormatError` if the text is not
+    in the format of `suffix`."""
+    kept = list[Kept]()
+    return FORMATS[suffix][1](text, options, kept), kept
 
 
 def decode_file(data: bytes, suffix: str) -> Decoded:
@@ -130,8 +139,3 @@ def _decoded(data: bytes, encoding: str, mark: bytes, *, charrefs: bool) -> Deco
     if text.encode(encoding, "replace") != data:
         raise FormatError(f"the encoding {encoding} is not kept byte for byte; convert the file to UTF-8")
     return Decoded(text, encoding, mark, charrefs)
-
-
-def written(text: str, splices: Iterable[Splice]) -> str:
-    """The text of a file with translations."""
-    return splice(text, splices)

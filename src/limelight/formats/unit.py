@@ -73,6 +73,13 @@ class Unit(NamedTuple):
         return has_words(self.text)
 
 
+class Kept(NamedTuple):
+    """A string of a file that is not text, or not to be translated."""
+
+    line: int
+    text: str
+
+
 def make_unit(
     parts: Parts, write: Callable[[str], Iterable[Splice]], line: int, limits: Limits = lambda text: ()
 ) -> Unit:
