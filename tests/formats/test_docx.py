@@ -65,3 +65,29 @@ def test_paragraphs_in_paragraphs_and_fallback_copies() -> None:
 
 def test_nothing_to_translate() -> None:
     assert shown("<w:p/>" + paragraph() + paragraph(run("5")) + paragraph("<w:r><w:tab/></w:r>")) == []
+
+
+def field(result: str, instruction: str = " REF x ") -> str:
+    kinds = {name: f'<w:r><w:fldChar w:fldCharType="{name}"/></w:r>' for name in ("begin", "separate", "end")}
+    code = f"<w:r><w:instrText>{instruction}</w:instrText></w:r>"
+    return f"{kinds['begin']}{code}{kinds['separate']}{result}{kinds['end']}"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (field(run("5")), "a | b"),
+        (field(run("one two")), "a |one two| b"),
+        (field(run("Name"), " MERGEFIELD Name "), "a | b"),
+        (field(field(run("one")) + run(" two")), "a ||one| two| b"),
+        (field("") + "<w:r><w:fldChar w:fldCharType='begin'/></w:r>", "a || b"),
+        ("<w:fldSimple>" + run("5") + "</w:fldSimple>", "a | b"),
+        ("<w:fldSimple>" + run("one") + "</w:fldSimple>", "a |one| b"),
+        ("<w:r><w:t>in</w:t><w:softHyphen/><w:t>for</w:t></w:r>", "a infor b"),
+    ],
+)
+def test_fields_and_soft_hyphens(content: str, text: str) -> None:
+    given = paragraph(run("a "), content, run(" b"))
+    assert shown(given) == [text]
+    expected = given.replace(">a ", ">A ").replace(" b<", " B<").replace("one", "ONE").replace(" two", " TWO")
+    assert translated(given) == expected or "softHyphen" in content

@@ -80,3 +80,26 @@ def test_any_sequence_of_tags_is_read(seed: int) -> None:
         for unit in units_of(text, ".html"):
             list(unit.write(unit.text))
         translated(text, ".html")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<select><option value='x'>{}</option></select>",
+        "<select><optgroup label='{}'><option>5</option></optgroup></select>",
+        "<noscript>{}</noscript>",
+        "<textarea>{}</textarea>",
+        "<p>5 <svg><style>a b</style><title>{}</title><path/></svg></p>",
+        "<svg><text>{}</text></svg>",
+        "<template><p>{}</p></template>",
+    ],
+)
+def test_elements_that_show_text_are_translated(text: str) -> None:
+    assert texts(text.format("one two"), ".html") == ["one two"]
+    assert translated(text.format("one two"), ".html") == text.format("ONE TWO")
+
+
+def test_a_picture_in_a_sentence_has_units_of_its_own() -> None:
+    text = "<p>see <svg><text>one two</text></svg> here</p>"
+    assert texts(text, ".html") == ["one two", "see | here"]
+    assert translated(text, ".html") == "<p>SEE <svg><text>ONE TWO</text></svg> HERE</p>"

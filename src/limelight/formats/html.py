@@ -18,13 +18,11 @@ INLINE = frozenset(
     re.findall(
         r"\w+",
         "a abbr acronym b bdi bdo big br cite code data del dfn em font i img input ins kbd label mark math meter "
-        "output picture q rb rp rt ruby s samp small source span strike strong sub sup svg time tt u var wbr",
+        "output picture q rb rp rt ruby s samp small source span strike strong sub sup svg time tspan tt u var wbr",
     )
 )
 VOID = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
-OPAQUE = frozenset(
-    re.findall(r"\w+", "script style pre code kbd samp var tt svg math noscript template textarea select")
-)
+OPAQUE = frozenset(re.findall(r"\w+", "script style pre code kbd samp var tt svg math"))
 """Elements whose content is not translated."""
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
 _META = re.compile(r"description|keywords|(og|twitter):(title|description)", re.IGNORECASE)
@@ -65,6 +63,11 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
     return list(_XmlReader(text, "", tags).units())
 
 
+def is_opaque(tag: Tag) -> bool:
+    """Whether the content of an element is not translated by the rules of HTML."""
+    return tag.name in OPAQUE or tag.get("translate").lower() == "no" or "notranslate" in tag.get("class").split()
+
+
 class _Reader:
     """Divides a file into units at its tags."""
 
@@ -77,18 +80,24 @@ class _Reader:
         self.also: list[Splice] = []
         """Splices that the first unit also writes."""
         self.inner: list[Splice] = []
-        """Splices inside tags so far."""
+        """Splices inside codes so far."""
 
     def units(self) -> Iterator[Unit]:
-        tags = self.tags
-        first, place = 0, 0
-        skipped_until = -1
-        for number, tag in enumerate(tags):
+        yield from self._units(0, len(self.tags), 0, len(self.text))
+
+    def _units(self, first: int, last: int, place: int, stop: int, *, is_inner: bool = False) -> Iterator[Unit]:
+        """The units between two places, of the tags with these numbers; with `is_inner` inside a code."""
+        tags, skipped_until = self.tags, -1
+        for number in range(first, last):
+            tag = tags[number]
             if number <= skipped_until:
                 continue
             yield from self._attributes(tag)
-            if tag.kind == "open" and self._is_opaque(tag):
+            if tag.kind == "open" and self._is_opaque(tag) and not (is_inner and tag.name == "svg"):
                 skipped_until = _closing(tags, number)
+                if tag.name == "svg" and not self.xml:
+                    inside = tag.end, tags[skipped_until].begin
+                    yield from self._units(number + 1, skipped_until, *inside, is_inner=True)
                 if self._is_inline(number):
                     continue
                 end = tags[skipped_until].end
@@ -96,11 +105,11 @@ class _Reader:
                 continue
             else:
                 end = tag.end
-            yield from self._block(place, tag.begin, tags[first:number])
+            yield from self._block(place, tag.begin, tags[first:number], is_inner=is_inner)
             place, first = end, max(number, skipped_until) + 1
-        yield from self._block(place, len(self.text), tags[first:])
+        yield from self._block(place, stop, tags[first:last], is_inner=is_inner)
 
-    def _block(self, begin: int, end: int, tags: Sequence[Tag]) -> Iterator[Unit]:
+    def _block(self, begin: int, end: int, tags: Sequence[Tag], *, is_inner: bool) -> Iterator[Unit]:
         """The text between two block tags."""
         raw = self.text[begin:end]
         if not has_words(raw):
@@ -114,7 +123,9 @@ class _Reader:
         def write(new: str) -> Iterator[Splice]:
             yield from also
             escape = Entities("".join(written), self._escape)
-            yield Splice(begin, end, with_codes(new, with_inner(unit.codes, self.inner), escape))
+            done = Splice(begin, end, with_codes(new, with_inner(unit.codes, self.inner), escape))
+            self.inner += [done] * is_inner
+            yield done
 
         unit = make_unit(parts, write, self.lines.at(begin + len(raw) - len(raw.lstrip())))
         yield unit
@@ -164,8 +175,7 @@ class _Reader:
 
     def _is_opaque(self, tag: Tag) -> bool:
         """Whether the content of the element that begins here is not translated."""
-        own = tag.name in OPAQUE or tag.get("translate").lower() == "no" or "notranslate" in tag.get("class").split()
-        return (own or tag.name in self.special.ignored) and tag.name not in VOID
+        return (is_opaque(tag) or tag.name in self.special.ignored) and tag.name not in VOID
 
     def _is_void(self, tag: Tag) -> bool:
         return tag.name in VOID

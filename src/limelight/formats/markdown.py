@@ -13,13 +13,15 @@ from functools import cache, cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from limelight.formats.html import html_units
+from limelight.formats.html import VOID, html_units, is_opaque
+from limelight.formats.tags import scan_tags
 from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 from limelight.text.notations import Role
 
 _MATH = re.compile(r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])", re.DOTALL)
 _NOTE = re.compile(r"\[\^[^\]\s]+\]")
-_VOID = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta source track wbr"))
+_WIKI = re.compile(r"(\[\[[^\[\]|\n]+\|?)[^\[\]\n]*\]\]")
+_MARKED = re.compile(r"(==)(?=[^\s=])[^=\n*_`\[\]<\\]+(?<=\S)==(?!=)")
 _PAIRS = {"em": 1, "strong": 2, "s": 2}
 """Emphasis, and the number of characters that open it."""
 
@@ -78,19 +80,21 @@ def _parser() -> Any:
     for name, rule in own.items():
         parser.inline.ruler.at(name, _recorded(rule, name))
     parser.inline.ruler.before("link", "note", _recorded(_matching(_NOTE, "["), "note"))
+    parser.inline.ruler.before("link", "wiki", _recorded(_matching(_WIKI, "["), "wiki"))
     parser.inline.ruler.before("escape", "math", _recorded(_matching(_MATH, "$"), "math"))
+    parser.inline.ruler.before("escape", "marked", _recorded(_matching(_MARKED, "="), "marked"))
     return parser
 
 
 def _matching(expression: re.Pattern[str], first: str) -> Callable[[Any, bool], bool]:
-    """A rule for text that a regular expression matches."""
+    """A rule for text that a regular expression matches; its group, if it has one, opens markup around text."""
 
     def rule(state: Any, silent: bool) -> bool:
         match = expression.match(state.src, state.pos, state.posMax) if state.src[state.pos] == first else None
         if match is None:
             return False
         if not silent:
-            state.push("code_inline", "code", 0).content = match[0]
+            state.push("code_inline", "code", 0).content = match[1] if expression.groups else match[0]
         state.pos = match.end()
         return True
 
@@ -143,6 +147,10 @@ def _markup(
         else:
             yield base + begin, base + begin + 1 + (name == "image"), f"{name}_open"
             yield base + closed, base + end, f"{name}_close"
+    elif name in ("wiki", "marked") and (name == "marked" or "|" in source[begin:end]):
+        opened = begin + 2 if name == "marked" else source.index("|", begin) + 1
+        yield base + begin, base + opened, f"{name}_open"
+        yield base + end - 2, base + end, f"{name}_close"
     elif "hardbreak" in kinds:
         spaces = len(source[:begin]) - len(source[:begin].rstrip(" "))
         yield base + begin - spaces, base + end, "hardbreak"
@@ -153,11 +161,14 @@ def _markup(
 def _named(text: str, found: list[tuple[int, int, str]]) -> Iterator[Markup]:
     """The markup with roles; a pair has a name of its own. What is inside another piece is left out."""
     opened, last = list[tuple[str, str]](), 0
-    for begin, end, kind in found:
+    for number, (begin, end, kind) in enumerate(found):
         if begin < last:
             continue
         last = end
-        if kind == "html_inline":
+        if kind == "html_inline" and (closing := _end_of_opaque(text, found[number:])):
+            last = closing
+            yield Markup(begin, closing, kind)
+        elif kind == "html_inline":
             yield Markup(begin, end, kind, *_tag(text[begin:end]))
         elif kind == "hardbreak":
             yield Markup(begin, end, kind, "break", "br")
@@ -170,12 +181,22 @@ def _named(text: str, found: list[tuple[int, int, str]]) -> Iterator[Markup]:
             yield Markup(begin, end, kind, "alone", "image" if kind == "image" else "code")
 
 
+def _end_of_opaque(text: str, found: list[tuple[int, int, str]]) -> int:
+    """Where an element ends that begins with the first of these tags and is not translated; 0 if there is none."""
+    begin, end, _ = found[0]
+    tag = next(scan_tags(text[begin:end], html=True), None)
+    if tag is None or tag.kind != "open" or not is_opaque(tag) or tag.name in VOID:
+        return 0
+    closing = f"</{tag.name}>"
+    return next((end for begin, end, _ in found[1:] if text[begin:end].lower().replace(" ", "") == closing), 0)
+
+
 def _tag(raw: str) -> tuple[Role, str]:
     """The role and name of a tag of HTML."""
     name = (re.match(r"</?([A-Za-z][\w-]*)", raw) or ["", "!"])[1].lower()
     if name == "br":
         return "break", "br"
-    if raw.endswith("/>") or name in _VOID or name == "!":
+    if raw.endswith("/>") or name in VOID or name == "!":
         return "alone", f"<{name}"
     return "close" if raw.startswith("</") else "open", f"<{name}"
 
@@ -191,7 +212,9 @@ _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
 _MARKUP = re.compile(r"[*_`\[\]<~\\!&$\n]")
 _LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
 _LINE_MARK = re.compile(r"\n[ \t>]*")
-_BLOCK_MARK = re.compile(r"(\d{1,9}(?=[.)](?:\s|\Z))|)(?=[-+*][ \t]|#{1,6}[ \t]|[>=~|`]|[.)](?:\s|\Z))")
+_BLOCK_MARK = re.compile(
+    r"(\d{1,9}(?=[.)](?:\s|\Z))|)(?=[-+*][ \t]|#{1,6}[ \t]|[>|]|~~~|`{3}|=+[ \t]*(?:\n|\Z)|[.)](?:\s|\Z))"
+)
 """What would begin a list or a heading at the begin of a line."""
 
 
