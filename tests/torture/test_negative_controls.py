@@ -12,7 +12,7 @@ import pytest
 
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.training import distributed, loop, run
+from limelight.training import loop, run, shares
 from limelight.training.checkpoints import checkpoint
 from limelight.training.checkpoints.checkpoint import Progress, restore_newest
 from tests.torture.conftest import Measured
@@ -49,7 +49,7 @@ def leave_out(what: str, patch: pytest.MonkeyPatch, saved: int) -> None:
 
     rate_of = loop.rate_of
     if what == "draws":  # their only state is the number of the update
-        patch.setattr(distributed, "seed_draws", nothing)
+        patch.setattr(shares, "seed_draws", nothing)
     elif what == "schedule":  # its only state is the number of the update
         patch.setattr(loop, "rate_of", lambda config, step, *rest, **more: rate_of(config, step - saved, *rest, **more))
     elif what == "data position":

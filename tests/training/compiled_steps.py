@@ -9,9 +9,9 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.models.interface import Model
-from limelight.training.distributed import seed_draws
 from limelight.training.optimization.loss import Learner, batch_loss
 from limelight.training.optimization.update import Compiled, sample_batch
+from limelight.training.shares import seed_draws
 from tests.models.helpers import make_model, random_batch, transformer
 
 

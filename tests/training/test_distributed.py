@@ -21,8 +21,9 @@ from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
-from limelight.training import distributed
+from limelight.training import shares
 from limelight.training.distributed import ALONE, Group, Sharing, group_warnings, joined_group
+from limelight.training.gradient_sum import GradientSum
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
 from limelight.training.tasks import task as task_module
@@ -46,9 +47,9 @@ def _train(config: RunConfig, folder: Path, variables: dict[str, str], spoil: st
     os.environ.update(variables)
     torch.set_num_threads(1)
     if spoil == "sum":
-        Group.sum_gradients = lambda self, parameters, loss: loss  # type: ignore[method-assign]
+        GradientSum.finish = lambda self, loss: loss  # type: ignore[method-assign]
     if spoil == "draws":
-        distributed.seed_draws = lambda *_, **__: torch.manual_seed(os.getpid())  # type: ignore[assignment]
+        shares.seed_draws = lambda *_, **__: torch.manual_seed(os.getpid())  # type: ignore[assignment]
     code = ENDED
     try:
         train(config, folder, quiet=True)
@@ -216,8 +217,6 @@ def test_a_recurrent_language_model_is_trained_by_one_process_alone() -> None:
 
 
 def test_one_process_alone_is_a_group_that_changes_nothing() -> None:
-    loss = torch.tensor(3.0)
-    assert ALONE.sum_gradients([torch.zeros(2)], loss) is loss
     assert ALONE.agree(1.5, 0.5, 15) == (1.5, 0.5, 15)
     assert ALONE.from_first(lambda: "text") == "text"
     assert ALONE.share([1, 2, 3]) == [1, 2, 3]
@@ -227,12 +226,15 @@ def test_one_process_alone_is_a_group_that_changes_nothing() -> None:
 def test_batches_are_shared_without_one_twice_or_left_out() -> None:
     for size in range(1, 6):
         for count in range(8):
-            shares = [Group(rank, size).share(range(count)) for rank in range(size)]
-            assert sorted(place for share in shares for place in share) == list(range(count))
-            assert max(map(len, shares)) - min(map(len, shares)) <= 1
+            parts = [Group(rank, size).share(range(count)) for rank in range(size)]
+            assert sorted(place for part in parts for place in part) == list(range(count))
+            assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_each_process_of_a_machine_has_a_gpu_of_its_own() -> None:
+def test_each_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # as Slurm's --gpus-per-task=1 shows them
+    assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 1)
     assert Group(5, 8, local_rank=1).device(torch.device("cuda", 3)) == torch.device("cuda", 3)
     assert Group(5, 8, local_rank=1).device(torch.device("cpu")) == torch.device("cpu")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from limelight.models.interface import device_of
-from limelight.training.distributed import seed_draws
+from limelight.training.shares import seed_draws
 from tests.models.helpers import make_model, transformer
 
 CPU = torch.device("cpu")

@@ -35,7 +35,7 @@ CONFIGS: dict[str, ModelConfig] = {
 
 def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.optim.Optimizer) -> float:
     settings = {"label_smoothing": 0.1, "clip_norm": 1.0, "interruptible": nullcontext()}
-    return update(computing, batches, optimizer, **settings).loss_sum
+    return update(computing, batches, optimizer, **settings).read().loss_sum
 
 
 def optimizer_of(model: nn.Module, rate: float = 1e-3) -> torch.optim.Optimizer:

@@ -18,7 +18,7 @@ from limelight.training.loop import MAX_SKIPPED, why_over
 from limelight.training.optimization import optimizer, update
 from limelight.training.run import train
 from limelight.training.tasks.task import Validation
-from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
+from tests.training.helpers import checkpoints_of, go, last_weights, log_of, tiny_run, trace_of, with_training
 
 
 def played(monkeypatch: pytest.MonkeyPatch, losses: list[float], figures: Sequence[tuple[float, float]] = ()) -> None:
@@ -284,3 +284,14 @@ def test_what_only_the_first_validation_does_is_done_before_the_minutes_begin(
     )
     go(tiny_run(tmp_path / "text", **{"max_steps": None, **bounds}), tmp_path / "run")
     assert found == order
+
+
+def test_results_may_be_read_one_update_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: log, validations and checkpoints are the same."""
+    config = tiny_run(tmp_path / "text")
+    go(config, tmp_path / "once")
+    monkeypatch.setattr(loop, "_reads_at_once", lambda run: False)
+    go(config, tmp_path / "later", max_steps=7)
+    go(config, tmp_path / "later")
+    assert trace_of(tmp_path / "later") == trace_of(tmp_path / "once")
+    assert last_weights(tmp_path / "later") == last_weights(tmp_path / "once")

@@ -13,7 +13,8 @@ import torch
 from limelight.batching.batch import Batch, PlannedBatch, make_blocks
 from limelight.batching.stream import Position
 from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
-from limelight.training.distributed import MADE_AHEAD, Group, shared, shares
+from limelight.training.distributed import Group
+from limelight.training.shares import MADE_AHEAD, shared, shares
 from limelight.training.tasks import build_task, fresh_model, prepare_data
 from tests.training.helpers import tiny_run
 from tests.training.texts import CARRYING, text_run

@@ -35,7 +35,7 @@ def batches(model: Seq2Seq, *sizes: int) -> list:
 
 def run(model: Seq2Seq, micro: list, optimizer: torch.optim.Optimizer, **changed: object) -> UpdateResult:
     settings = {"label_smoothing": 0.1, "clip_norm": 0.0, "interruptible": nullcontext()}
-    return update(model, micro, optimizer, **{**settings, **changed})
+    return update(model, micro, optimizer, **{**settings, **changed}).read()
 
 
 def gradients(model: Seq2Seq) -> list[Tensor]:
@@ -45,7 +45,7 @@ def gradients(model: Seq2Seq) -> list[Tensor]:
 def test_accumulated_batches_make_the_gradient_of_one_big_batch(model: Seq2Seq) -> None:
     sources = random_rows((5, 2, 7, 1, 3), model.source_padding + 1)
     targets = random_rows((1, 6, 2, 4, 0), model.target_padding + 1)
-    still = torch.optim.SGD(model.parameters(), lr=0.0)
+    still = torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
     whole = run(model, [batch_of(model, sources, targets)], still)
     expected = gradients(model)
     parts = [batch_of(model, sources[first:last], targets[first:last]) for first, last in ((0, 2), (2, 3), (3, 5))]
@@ -58,7 +58,7 @@ def test_accumulated_batches_make_the_gradient_of_one_big_batch(model: Seq2Seq) 
 
 def test_the_gradient_is_that_of_the_mean_loss_per_piece(model: Seq2Seq) -> None:
     micro = batches(model, 2, 3)
-    run(model, micro, torch.optim.SGD(model.parameters(), lr=0.0))
+    run(model, micro, torch.optim.SGD(model.parameters(), lr=0.0, fused=True))
     found = gradients(model)
     model.zero_grad()
     total = sum(module.batch_loss(model, batch, label_smoothing=0.1) for batch in micro)
@@ -68,7 +68,7 @@ def test_the_gradient_is_that_of_the_mean_loss_per_piece(model: Seq2Seq) -> None
 
 
 def test_nothing_is_left_of_the_update_before(model: Seq2Seq) -> None:
-    micro, still = batches(model, 3), torch.optim.SGD(model.parameters(), lr=0.0)
+    micro, still = batches(model, 3), torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
     run(model, micro, still)
     once = gradients(model)
     run(model, micro, still)
@@ -78,7 +78,7 @@ def test_nothing_is_left_of_the_update_before(model: Seq2Seq) -> None:
 @pytest.mark.parametrize("share", [0.25, 1.0, 4.0])
 def test_a_gradient_is_clipped_to_its_limit_and_reported_as_it_was(share: float, model: Seq2Seq) -> None:
     micro = batches(model, 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
     norm = run(model, micro, optimizer).gradient_norm
     assert norm == pytest.approx(math.sqrt(sum(each.square().sum().item() for each in gradients(model))))
     result = run(model, micro, optimizer, clip_norm=norm * share)
@@ -171,7 +171,7 @@ class Rows(TorchDispatchMode):
 @pytest.mark.parametrize("scale", [2.0**16, 0.25])
 def test_a_scaled_loss_has_the_same_gradient(model: Seq2Seq, scale: float) -> None:
     """A power of two rounds nothing; norm, clipping and the figures that are told know nothing of it."""
-    micro, still = batches(model, 2, 3), torch.optim.SGD(model.parameters(), lr=0.0)
+    micro, still = batches(model, 2, 3), torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
     expected = run(model, micro, still, clip_norm=0.01)
     gradient = gradients(model)
     assert run(model, micro, still, clip_norm=0.01, loss_scale=scale) == expected
@@ -221,7 +221,7 @@ def test_an_update_waits_for_the_device_once(model: Seq2Seq, count: int, monkeyp
     monkeypatch.setattr(Tensor, "cpu", lambda self: reads.append("cpu") or cpu(self))
     monkeypatch.setattr(Tensor, "item", lambda self: reads.append("item") or item(self))
     micro = batches(model, *[2] * count)
-    still = torch.optim.SGD(model.parameters(), lr=0.0)
+    still = torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
     reads.clear()
     with Waits() as waits:
         run(model, micro, still, clip_norm=1.0)

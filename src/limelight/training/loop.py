@@ -1,9 +1,9 @@
 """The training loop: update, validate and save, until a bound is reached or a stop is requested."""
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
@@ -21,7 +21,6 @@ from limelight.training.checkpoints.keep import (
     save_if_best,
     score_of_best,
 )
-from limelight.training.distributed import Share, shares
 from limelight.training.optimization.loss import FORGET, CarriesState, Carrying, Learner
 from limelight.training.optimization.optimizer import (
     Clock,
@@ -36,6 +35,7 @@ from limelight.training.optimization.optimizer import (
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.update import UpdateResult, compiled_or_none, update
 from limelight.training.run_state import Run, score_of, validate, validate_share
+from limelight.training.shares import Share, shares
 from limelight.training.tasks.task import Validation
 
 MAX_SKIPPED = 20
@@ -158,7 +158,9 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     with run.interruptible():  # a signal may interrupt waiting for the text
         share, position = next(batches)
     computing = _computing(run)
-    result = update(
+    if run.sums is not None:
+        run.sums.begin(len(share.making))
+    unread = update(
         computing,
         share.batches(run.device, seed=training.seed, step=progress.step),
         run.optimizer,
@@ -167,16 +169,34 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
         clip_norm=training.clip_norm,
         interruptible=run.interruptible(),
         loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
-        group=run.group,
+        sums=run.sums,
     )
     if isinstance(computing, Carrying):
         run.carried = computing.state
+    _settle(run)  # the update before, while the device computes this one
+    run.unread = unread, rate
     progress.step += 1
     progress.position = position
-    progress.pieces += result.tokens
+    progress.pieces += share.tokens
     now = run.clock.seconds()
     progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
     run.pace.add(spent)
+    if _reads_at_once(run):
+        _settle(run)
+    return signal
+
+
+def _reads_at_once(run: Run) -> bool:
+    """Whether results are read before the next update begins: in fp16 its loss scale depends on them."""
+    return run.device.type == "cpu" or run.precision == "fp16"
+
+
+def _settle(run: Run) -> None:
+    """Read, count and report the result of the last update; `progress` is still the one after it."""
+    if run.unread is None:
+        return
+    unread, rate = run.unread
+    result, progress, run.unread = unread.read(), run.progress, None
     _count(progress, result)
     if run.precision == "fp16":
         progress.loss_scale, progress.scale_updates = next_scale(
@@ -184,7 +204,6 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
         )
     run.report.update(progress, result, rate)
     _require_numbers(progress)
-    return signal
 
 
 def _computing(run: Run) -> Learner:
@@ -229,17 +248,15 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
     """Run `work` in the first process, which writes models, while the others assist its validations; then synchronize
     the weights and the progress."""
 
-    def in_words() -> str:
+    def lead() -> dict[str, Any]:
         work(run)
-        return json.dumps(run.progress.to_json())
+        return run.progress.to_json()
 
-    def assist() -> None:
-        validate_share(run)
-
+    _settle(run)
     if run.group.size == 1:
         work(run)
     else:
-        run.progress.take(json.loads(run.group.from_first(in_words, assist)))
+        run.progress.take(run.group.from_first(lead, lambda: validate_share(run)))
         run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
 
 
@@ -296,6 +313,7 @@ def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by
 
 def _save(run: Run) -> None:
     """Write a checkpoint, and delete snapshots that none refers to; the other processes write nothing."""
+    _settle(run)
     if not run.group.is_first:
         return
     keep = run.config.training.keep_checkpoints

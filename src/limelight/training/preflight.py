@@ -103,7 +103,7 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
                 label_smoothing=training.label_smoothing,
                 clip_norm=training.clip_norm,
                 interruptible=nullcontext(),
-            )
+            ).read()
             pace.add(time.monotonic() - began)
     return pace.seconds()
 

@@ -29,6 +29,7 @@ from limelight.training.checkpoints.checkpoint import (
 from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.confidence import keep_alignment, keep_confidence
 from limelight.training.distributed import Group, group_warnings, joined_group
+from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
@@ -271,8 +272,10 @@ def _set_up(
         report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
     require_apart(model, group.size)
+    sums = GradientSum([each for each in model.parameters() if each.requires_grad]) if group.size > 1 else None
+    arrived = _allow_signals if sums is None else sums.arrived
     for parameter in model.parameters():
-        parameter.register_post_accumulate_grad_hook(_allow_signals)
+        parameter.register_post_accumulate_grad_hook(arrived)
     optimizer = make_optimizer(
         model,
         kind=training.optimizer,
@@ -304,10 +307,11 @@ def _set_up(
         progress=progress or Progress(),
         report=report,
         stop=stop,
-        half=HalfCopy(model, HALVES[precision]) if precision in HALVES else None,
+        half=HalfCopy(model, HALVES[precision], arrived=arrived) if precision in HALVES else None,
         carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
         epoch=max(1.0, task.stream.batches_per_epoch() / training.accumulate),
         group=group,
+        sums=sums,
     )
 
 
@@ -325,4 +329,4 @@ def _begin_with_parent(
 
 def _allow_signals(_parameter: torch.Tensor) -> None:
     """Run Python code after each gradient, so that signals are handled during a long backward pass on a CPU. It takes
-    half a microsecond. A half-precision copy has such a hook anyway."""
+    half a microsecond."""

@@ -13,9 +13,10 @@ from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group, Sharing
+from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.optimizer import Clock, UpdateTimer
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.update import Compiled
+from limelight.training.optimization.update import Compiled, Unread
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
 
@@ -49,6 +50,10 @@ class Run:
     """Training time; started by the loop, which copies it to `progress.seconds`."""
     group: Group = ALONE
     """The processes that train together."""
+    sums: GradientSum | None = None
+    """Sums gradients over the processes, if there are several."""
+    unread: tuple[Unread, float] | None = None
+    """The result of the last update with its learning rate, until it is read."""
 
     def interruptible(self) -> AbstractContextManager[None]:
         """A context in which a signal may stop the work immediately; not with several processes, which would wait."""

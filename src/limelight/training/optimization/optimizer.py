@@ -67,31 +67,41 @@ class Muon(torch.optim.AdamW):
         self._inner = {id(parameter) for parameter in inner}
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """One optimizer step. The gradients of the matrices are removed."""
+        """One optimizer step. The gradients of the matrices are removed. As in fused AdamW, nothing changes if
+        `found_inf` is set and not zero; no one waits for its value."""
+        found_inf = getattr(self, "found_inf", None)
         with torch.no_grad():
             for group in self.param_groups:
                 inner = [each for each in group["params"] if id(each) in self._inner and each.grad is not None]
-                self._step_orthogonally(inner, rate=group["lr"], decay=group["weight_decay"])
+                self._step_orthogonally(inner, found_inf, rate=group["lr"], decay=group["weight_decay"])
         super().step()  # Adam skips parameters without a gradient
 
-    def _step_orthogonally(self, parameters: list[nn.Parameter], *, rate: float, decay: float) -> None:
+    def _step_orthogonally(
+        self, parameters: list[nn.Parameter], found_inf: Tensor | None, *, rate: float, decay: float
+    ) -> None:
         of_a_shape: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)
         for parameter in parameters:
             of_a_shape[tuple(parameter.shape)].append(parameter)
         for alike in of_a_shape.values():
-            steps = orthogonal(torch.stack([self._direction(parameter) for parameter in alike]))
+            steps = orthogonal(torch.stack([self._direction(parameter, found_inf) for parameter in alike]))
+            kept: Tensor | float = 1 - rate * decay
+            if found_inf is not None:
+                steps, kept = steps.where(found_inf == 0, 0.0), torch.where(found_inf == 0, kept, 1.0)
             for parameter, step in zip(alike, steps.unbind(), strict=True):
-                parameter.mul_(1 - rate * decay).add_(step, alpha=-rate * LENGTH * math.sqrt(max(parameter.shape)))
+                parameter.mul_(kept).add_(step, alpha=-rate * LENGTH * math.sqrt(max(parameter.shape)))
                 parameter.grad = None
 
-    def _direction(self, parameter: nn.Parameter) -> Tensor:
+    def _direction(self, parameter: nn.Parameter, found_inf: Tensor | None) -> Tensor:
         """Add the gradient to the momentum, and return Nesterov's momentum: the gradient plus that of all gradients."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if "momentum" not in state:
             state["momentum"] = torch.zeros_like(parameter)
-        state["momentum"].lerp_(parameter.grad, 1 - MOMENTUM)
-        return parameter.grad.lerp(state["momentum"], MOMENTUM)
+        momentum, gradient = state["momentum"], parameter.grad
+        # A gradient equal to the momentum leaves it as it is.
+        gradient = gradient if found_inf is None else gradient.where(found_inf == 0, momentum)
+        momentum.lerp_(gradient, 1 - MOMENTUM)
+        return gradient.lerp(momentum, MOMENTUM)
 
 
 def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "batch rows columns"]:

@@ -79,14 +79,21 @@ class HalfCopy:
     Buffers keep their precision: the angles of rotary positions need it.
     """
 
-    def __init__(self, model: Model, dtype: torch.dtype = torch.bfloat16) -> None:
+    def __init__(
+        self,
+        model: Model,
+        dtype: torch.dtype = torch.bfloat16,
+        *,
+        arrived: Callable[[torch.Tensor], None] = lambda _: None,
+    ) -> None:
+        """`arrived` is called with a weight of `model` after a batch has added to its gradient."""
         self._model = copy.deepcopy(model)
         self._masters: list[torch.Tensor] = list(model.parameters())
         self._halves: list[torch.Tensor] = list(self._model.parameters())
         for master, half in zip(self._masters, self._halves, strict=True):
             half.data = half.data.to(dtype)
             if half.requires_grad:
-                half.register_post_accumulate_grad_hook(_hand_on_to(master))
+                half.register_post_accumulate_grad_hook(_hand_on_to(master, arrived))
 
     @torch.no_grad()
     def refreshed(self) -> Model:
@@ -96,7 +103,7 @@ class HalfCopy:
         return self._model
 
 
-def _hand_on_to(master: torch.Tensor) -> Callable[[torch.Tensor], None]:
+def _hand_on_to(master: torch.Tensor, arrived: Callable[[torch.Tensor], None]) -> Callable[[torch.Tensor], None]:
     """A hook that adds a complete gradient to that of the master weight, and frees it."""
 
     def hand_on(half: torch.Tensor) -> None:
@@ -106,6 +113,7 @@ def _hand_on_to(master: torch.Tensor) -> Callable[[torch.Tensor], None]:
         else:
             master.grad += half.grad
         half.grad = None
+        arrived(master)
 
     return hand_on
 

@@ -21,7 +21,7 @@ from limelight.models.interface import Model
 from limelight.models.transformer import SSRUDecoder, Transformer
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.shapes import Float
-from limelight.training.distributed import ALONE, Group
+from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.loss import Learner, batch_loss
 
 
@@ -37,6 +37,27 @@ class UpdateResult:
     """False if loss or gradient was not finite: such an update changes no weights."""
 
 
+class Unread:
+    """The result of an update that the device may still be computing."""
+
+    def __init__(self, loss: Tensor, norm: Tensor, applied: Tensor, tokens: int) -> None:
+        self._tokens, self._event = tokens, None
+        kind = torch.float32 if norm.device.type == "mps" else torch.float64
+        self._numbers = torch.stack([each.to(norm.device, kind) for each in (loss, norm, applied)])
+        if norm.device.type == "cuda":  # copied now: a later copy would wait for the next update, too
+            there, self._numbers = self._numbers, torch.empty(3, dtype=kind, pin_memory=True)
+            self._numbers.copy_(there, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+
+    def read(self) -> UpdateResult:
+        """Wait for the update: the only synchronization with the device."""
+        if self._event is not None:
+            self._event.synchronize()
+        loss_sum, norm, applied = self._numbers.tolist()
+        return UpdateResult(loss_sum, self._tokens, norm, bool(applied))
+
+
 MAX_NORM = math.sqrt(torch.finfo(torch.float32).max)
 """Maximum gradient norm: Adam squares gradients, and the square of a larger one is not finite in fp32."""
 
@@ -46,42 +67,54 @@ def update(
     batches: Iterable[Batch],
     optimizer: torch.optim.Optimizer,
     *,
-    tokens: int | None = None,
     label_smoothing: float,
     clip_norm: float,
     interruptible: AbstractContextManager[object],
+    tokens: int | None = None,
     loss_scale: float = 1.0,
-    group: Group = ALONE,
-) -> UpdateResult:
+    sums: GradientSum | None = None,
+) -> Unread:
     """Sum the gradients of all batches, divide by all their `tokens`, clip, step.
 
     The gradient equals that of one batch with all sentences, however they are divided into batches. Within
     `interruptible` only the random state changes, so it may raise. `optimizer` updates the parameters of `model`, or
     those that it replaces (`HalfCopy`). Gradients are multiplied by `loss_scale` in the backward pass and divided by it
-    afterwards, which only affects rounding in fp16. With a `group`, `batches` are those of this process, `tokens` are
-    counted over all processes, and gradients are summed over them.
+    afterwards, which only affects rounding in fp16. With `sums`, which has begun, `batches` are those of this process,
+    `tokens` are counted over all processes, and gradients are summed over them.
+
+    Nothing waits for the device: a fused optimizer decides there whether the step is applied.
     """
     if tokens is None:
         batches = list(batches)
         tokens = sum(batch.target_tokens for batch in batches)
-    optimizer.zero_grad(set_to_none=True)
+    if sums is None:
+        optimizer.zero_grad(set_to_none=True)
     losses = []
     with interruptible:
         for batch in batches:
             loss = batch_loss(model, batch, label_smoothing=label_smoothing)
             (loss / tokens * loss_scale).backward()
             losses.append(loss.detach())
+    total = _sum(losses)
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    loss_there = group.sum_gradients(learned, _sum(losses))
+    if sums is not None:
+        total = sums.finish(total)
     limit = clip_norm if clip_norm > 0 else math.inf
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
-    norm_there = nn.utils.clip_grad_norm_(learned, limit)
-    loss_sum, norm = _read(loss_there, norm_there)  # the only synchronization with the device
-    applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < MAX_NORM
-    if applied:
+    norm = nn.utils.clip_grad_norm_(learned, limit)
+    total = total.to(norm.device)
+    applied = _is_sound(total, norm, limit)
+    if optimizer.defaults.get("fused"):
+        optimizer.found_inf = (~applied).float()  # type: ignore[attr-defined]  # as `torch.amp.GradScaler` does
+    if optimizer.defaults.get("fused") or applied:
         optimizer.step()
-    return UpdateResult(loss_sum, tokens, norm, applied)
+    return Unread(total, norm, applied, tokens)
+
+
+def _is_sound(loss: Tensor, norm: Tensor, limit: float) -> Tensor:
+    """Whether an update with this loss and gradient norm may be applied."""
+    return loss.isfinite() & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
 
 
 def _sum(losses: Sequence[Tensor]) -> Tensor:
@@ -90,14 +123,6 @@ def _sum(losses: Sequence[Tensor]) -> Tensor:
         return torch.zeros((), dtype=torch.float64)
     stacked = torch.stack(tuple(losses))
     return (stacked.cpu() if stacked.device.type == "mps" else stacked).double().sum()
-
-
-def _read(loss: Tensor, norm: Tensor) -> tuple[float, float]:
-    """Both numbers, in one copy from the device."""
-    if norm.device.type == "mps":
-        return loss.item(), norm.item()
-    loss_sum, gradient_norm = torch.stack([loss.to(norm.device).double(), norm.double()]).tolist()
-    return loss_sum, gradient_norm
 
 
 BACKEND = "inductor"

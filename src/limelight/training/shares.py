@@ -1,0 +1,89 @@
+"""The share of a process in an update: which batches it computes, made ahead in a thread, with seeded random draws."""
+
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from limelight.batching.batch import Batch, PlannedBatch
+from limelight.batching.stream import Position
+from limelight.training.distributed import Group
+
+
+def seed_draws(device: torch.device, *, seed: int, step: int, batch: int) -> None:
+    """Seed torch's generators of the CPU and of `device` for one batch of one update.
+
+    Only these two: `torch.manual_seed` would seed every GPU.
+    """
+    (value,) = np.random.SeedSequence([seed, step, batch]).generate_state(1, np.uint64)
+    torch.default_generator.manual_seed(int(value))
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(int(value))
+    elif device.type == "mps":
+        torch.mps.manual_seed(int(value))
+
+
+def shared(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Which items each of `count` processes computes, in order: the largest goes first, and each to the process with
+    the least so far."""
+    loads, own = [0] * count, [[] for _ in range(count)]  # type: list[int], list[list[int]]
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        least = loads.index(min(loads))
+        loads[least] += sizes[place]
+        own[least].append(place)
+    return [sorted(places) for places in own]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The batches of an update that this process computes; they are made in another thread."""
+
+    making: Mapping[int, Future[Batch]]
+    """By the index of the batch in the update."""
+    tokens: int
+    """Target tokens of all batches of the update, in all processes."""
+
+    def batches(self, device: torch.device, *, seed: int, step: int) -> Iterator[Batch]:
+        """The batches in order, on `device`. The generators are seeded for each: with the seed of the run and the
+        number of previous updates, its index determines its random numbers, in any process."""
+        for number, future in self.making.items():
+            batch = future.result().to(device)
+            seed_draws(device, seed=seed, step=step, batch=number)
+            yield batch
+
+
+MADE_AHEAD = 2
+"""Updates whose batches are made while another one is computed."""
+
+
+def shares(
+    plans: Iterator[tuple[PlannedBatch, Position]], accumulate: int, group: Group, device: torch.device
+) -> Generator[tuple[Share, Position]]:
+    """Endless updates of `accumulate` batches: the share of this process, and the position after them."""
+
+    def use_device() -> None:
+        if device.type == "cuda":  # pinning would otherwise wake the first GPU in every process
+            torch.cuda.set_device(device)
+
+    def made(plan: PlannedBatch) -> Batch:
+        return plan.make().pinned() if device.type == "cuda" else plan.make()
+
+    def planned() -> tuple[Share, Position]:
+        drawn = [next(plans) for _ in range(accumulate)]
+        own = shared([plan.positions for plan, _ in drawn], group.size)[group.rank]
+        making = {number: pool.submit(made, drawn[number][0]) for number in own}
+        return Share(making, sum(plan.target_tokens for plan, _ in drawn)), drawn[-1][1]
+
+    upcoming: deque[tuple[Share, Position]] = deque()
+    with ThreadPoolExecutor(1, "batches", initializer=use_device) as pool:
+        try:
+            while True:
+                while len(upcoming) <= MADE_AHEAD:
+                    upcoming.append(planned())
+                yield upcoming.popleft()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,95 @@
+"""Buckets of gradients over processes: the sums of a plain loop, whatever the size of the buckets and the batches."""
+
+import os
+import socket
+from multiprocessing.connection import Connection
+
+import pytest
+import torch
+from torch import nn
+
+from limelight.training.distributed import joined_group
+from limelight.training.gradient_sum import GradientSum
+from limelight.training.optimization.precision import HalfCopy
+from tests.forked import PROCESSES
+
+SIZE, STEPS = 3, 2
+
+
+def network() -> nn.Module:
+    """One layer is never used, one is used twice."""
+    torch.manual_seed(7)
+    return nn.ModuleDict({"first": nn.Linear(3, 5), "again": nn.Linear(5, 5), "unused": nn.Linear(2, 2)})
+
+
+def loss_of(model: nn.Module, number: int) -> torch.Tensor:
+    inputs = torch.linspace(-1, 1, 6).view(2, 3) * (1 + number)
+    dtype = model["first"].weight.dtype
+    return model["again"](model["again"](model["first"](inputs.to(dtype)).tanh())).float().square().sum()
+
+
+def batches_of(rank: int, step: int) -> list[int]:
+    """The last process has none."""
+    return [[0, 1, 2], [3], []][rank] if step == 0 else [[4], [5, 6], []][rank]
+
+
+def _summed(rank: int, port: int, bucket: int, half: bool, told: Connection) -> None:
+    os.environ |= {"WORLD_SIZE": str(SIZE), "RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    found = []
+    with joined_group():
+        model = network()
+        sums = GradientSum(list(model.parameters()), bucket=bucket)
+        for parameter in model.parameters():
+            parameter.register_post_accumulate_grad_hook(sums.arrived)
+        copy = HalfCopy(model, torch.bfloat16, arrived=sums.arrived) if half else None
+        for step in range(STEPS):
+            computing = model if copy is None else copy.refreshed()
+            sums.begin(len(batches_of(rank, step)))
+            total = torch.zeros(())
+            for number in batches_of(rank, step):
+                loss = loss_of(computing, number)
+                loss.backward()
+                total += loss.detach()
+            total = sums.finish(total)
+            found.append([total.item()] + [_numbers(each.grad) for each in model.parameters()])
+    told.send(found)
+    told.close()
+    os._exit(0)
+
+
+def _numbers(gradient: torch.Tensor | None) -> list[float] | None:
+    return None if gradient is None else gradient.flatten().tolist()
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("bucket", [1, 100, 2**20])
+def test_sums_are_those_of_a_loop_over_all_batches(bucket: int, half: bool) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    pipes = [PROCESSES.Pipe(duplex=False) for _ in range(SIZE)]
+    processes = []
+    for rank, (_, sender) in enumerate(pipes):
+        processes.append(PROCESSES.Process(target=_summed, args=(rank, port, bucket, half, sender)))
+        processes[-1].start()
+        sender.close()
+    assert all(receiver.poll(120) for receiver, _ in pipes)
+    found = [receiver.recv() for receiver, _ in pipes]
+    for process in processes:
+        process.join(60)
+    assert found[0] == found[1] == found[2]
+    model = network()
+    copy = HalfCopy(model, torch.bfloat16) if half else None
+    for step in range(STEPS):
+        model.zero_grad()
+        computing = model if copy is None else copy.refreshed()
+        total = 0.0
+        for rank in range(SIZE):
+            for number in batches_of(rank, step):
+                loss = loss_of(computing, number)
+                loss.backward()
+                total += loss.item()
+        expected = [total] + [_numbers(each.grad) for each in model.parameters()]
+        for there, here in zip(found[0][step], expected, strict=True):
+            assert there == (here if here is None else pytest.approx(here, rel=1e-4, abs=1e-4))
