@@ -187,7 +187,7 @@ def updates_of(model: Any, precision: Any) -> Callable[[Batch], Any]:
     set_rate(optimizer, 1e-4)
     half = HalfCopy(model) if choose_precision(precision, CPU) == "bf16" else None
     options: dict[str, Any] = {"label_smoothing": 0.1, "clip_norm": 1.0, "interruptible": nullcontext()}
-    return lambda batch: update(model if half is None else half.refreshed(), [batch], optimizer, **options)
+    return lambda batch: update(model if half is None else half.refreshed(), [batch], optimizer, **options).read()
 
 
 def transformers_step(size: Size, precision: Any) -> Step:
