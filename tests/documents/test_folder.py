@@ -150,7 +150,7 @@ def test_what_is_in_the_target_language_already_is_said_and_not_suspect(tmp_path
 
         return translate_folder(tmp_path / "in", tmp_path / f"out{len(warnings)}", Work(translate, Options("en", "de")))
 
-    [copied], [there] = report().notes, report("already in target language").notes
+    [copied], [there] = report("copied").notes, report("copied", "already in target language").notes
     assert (copied.kinds, there.kinds) == (["suspect", "unchanged"], ["unchanged"])
     assert there.reasons == ["already in target language"]
 

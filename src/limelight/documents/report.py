@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -16,23 +15,9 @@ from typing import Any, NamedTuple
 
 from limelight.errors import RunError, counted, shown
 from limelight.files import cause
-from limelight.formats.unit import Unit, parts_of, with_codes
+from limelight.formats.unit import Unit, with_codes
 from limelight.pipelines.translation import LOW_CONFIDENCE
-from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
 from limelight.text.foreign import IN_TARGET_LANGUAGE
-from limelight.text.measures import lost_units, other_units
-
-_SIGN_OF_AMOUNT = re.compile(r"[$%]\s?\d|\d\s?[$%]|(?<=\d)\u00a0|\u00a0(?=\d)")
-_CODE_SIGN = re.compile(r"[{}<>\[\]\\|@#~^_`=&*$%\u00a0]")
-
-
-def unequal_signs(source: str, output: str) -> tuple[str, ...]:
-    """The signs that occur more or less often in the output than in the source. An amount may be
-    written in words, and languages have other spaces beside its unit."""
-    if not (_CODE_SIGN.search(source) or _CODE_SIGN.search(output)):
-        return ()
-    was, now = (Counter(_CODE_SIGN.findall(_SIGN_OF_AMOUNT.sub("", text))) for text in (source, output))
-    return tuple(sorted((was - now) | (now - was)))
 
 
 class Former(NamedTuple):
@@ -113,17 +98,9 @@ class Journal:
 
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
-COPIED = "not translated"
-WARNINGS = (
-    "negation",
-    "numbers swapped",
-    "number word lost",
-    "spelling changed",
-    "sign lost",
-    "quotation lost",
-    "uncovered",
-)
-"""Warnings that are reasons; other faults are found in the whole segment."""
+COPIED = "copied"
+NAMED = (IN_TARGET_LANGUAGE, COPIED, "span misplaced", "term not used")
+"""Warnings that have reasons of their own here."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
 WORST = 3
 """The least sure translations that are shown in the summary."""
@@ -143,9 +120,7 @@ class Kept(NamedTuple):
     """Terms that are not used."""
     confidence: float | None
     warnings: Sequence[str] = ()
-    """Warnings of the guards."""
-    languages: Sequence[str] = ("", "")
-    """The languages of the unit and of its translation; empty if the model has no names for them."""
+    """Warnings of the translation."""
 
 
 class Note(NamedTuple):
@@ -261,14 +236,14 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
     """What should be looked at in a translation, if anything. In a file with `both_sides` a translation that is the
     same as its source is not written."""
     reasons = list(_reasons(unit, kept))
-    kinds = [SUSPECT] if reasons else []
+    is_there = IN_TARGET_LANGUAGE in kept.warnings
+    kinds = [SUSPECT] * bool(reasons or (COPIED in kept.warnings and not is_there))
     if kept.text.strip() == unit.text.strip():
-        is_there = IN_TARGET_LANGUAGE in kept.warnings
-        reasons = [reason for reason in reasons if reason != COPIED]
-        kinds = [SUSPECT] * bool(reasons or (kinds and not is_there))
         kinds.append(UNTRANSLATED if both_sides else UNCHANGED)
         said = IN_TARGET_LANGUAGE if is_there else "the translation is the same as the source"
         reasons.append(said + ": left untranslated" * both_sides)
+    elif COPIED in kept.warnings:
+        reasons.append(COPIED)
     if kept.confidence is not None and kept.confidence < LOW_CONFIDENCE:
         kinds.append(UNSURE)
         reasons.append("low confidence")
@@ -279,43 +254,13 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
 
 
 def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
-    """The warnings about a translation."""
-    source, output = (_plain(each, unit) for each in (unit.text, kept.text))
-    if not output.strip():
+    """What is wrong with a translation."""
+    if not kept.text.strip():
         yield "empty"
     if kept.failed:
         lost = ", ".join(shown(with_codes(each, unit.codes) or "format", 40) for each in dict.fromkeys(kept.failed))
         yield f"place not known: {lost}"
     if kept.unused:
         yield f"term not used: {shown(', '.join(kept.unused), 80)}"
-    languages = kept.languages[0], kept.languages[1]
-    changes = changed_numbers(source, output, languages)
-    if changes.lost:
-        yield f"lost number {', '.join(each.text for each in changes.lost)}"
-    elif changes.added:
-        yield f"added number {', '.join(each.text for each in changes.added)}"
-    if units := lost_units(source, output, languages[1]):
-        yield f"lost unit {', '.join(units)}"
-    elif units := other_units(source, output, languages):
-        yield f"other unit {', '.join(units)}"
-    if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, kept.text))):
-        yield f"lost address {', '.join(addresses)}"
-    if signs := unequal_signs(source, output):
-        yield f"sign changed {' '.join(signs)}".replace("\u00a0", "&nbsp;")
-    if source.count("(") == source.count(")") and output.count("(") != output.count(")"):
-        yield "bracket without its partner"
-    if loop := find_loop(source, output):
-        yield f"repeats {' '.join(loop)!r}"
-    if is_too_short(source, output):
-        yield "very short"
-    if is_too_long(source, output):
-        yield "very long"
-    if is_copied(source, output):
-        yield COPIED
-    yield from (name for name in WARNINGS if name in kept.warnings)
+    yield from (warning for warning in kept.warnings if warning not in NAMED)
     yield from unit.limits(kept.text)
-
-
-def _plain(text: str, unit: Unit, code: str = "") -> str:
-    """The text with something in place of each code."""
-    return "".join(part if isinstance(part, str) else code for part in parts_of(text, unit.codes))

@@ -19,7 +19,7 @@ from limelight.pipelines.translation import Translation
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
-FORMAT = 4
+FORMAT = 5
 """Version of what is kept."""
 PROGRESS = ".progress"
 """The ending of the file with what is kept."""
@@ -132,5 +132,4 @@ def _text_of(unit: Unit) -> tuple[object, ...]:
 def _kept(found: Translation) -> Kept:
     confidence = None if found.confidence is None else round(found.confidence, 4)
     spans = list(found.moved), list(found.failed), list(found.unused)
-    languages = [found.source_lang, found.target_lang]
-    return Kept(found.text, *spans, confidence, list(found.warnings), languages)
+    return Kept(found.text, *spans, confidence, list(found.warnings))
