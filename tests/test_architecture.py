@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 LEVELS = (
-    {"child", "errors", "files", "memory", "plugins", "resumable", "screen", "shapes", "signals", "untrusted"},
+    {"child", "errors", "files", "memory", "parts", "plugins", "screen", "shapes", "signals", "untrusted"},
     {"config", "formats", "recipes", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers"},
     {"models"},
@@ -54,7 +54,8 @@ PROCESS_SETTINGS = {
 OWNERS = {
     *("limelight.child", "limelight.memory", "limelight.signals", "limelight.decoding.ahead"),
     *("limelight.cli.models", "limelight.cli.learn", "limelight.cli.serve", "limelight.cli.train"),
-    *("limelight.corpus.worker", "limelight.pipelines.scheduler", "limelight.serving.links", "limelight.serving.load"),
+    *("limelight.corpus.pool", "limelight.corpus.worker", "limelight.corpus.preloaded"),
+    *("limelight.pipelines.scheduler", "limelight.serving.links", "limelight.serving.load"),
     *("limelight.training.shares", "limelight.training.run", "limelight.training.optimization.precision"),
 }  # modules that run in a process of their own, or only when its owner calls them
 

@@ -11,8 +11,8 @@ import pytest
 
 from limelight.cli.app import run
 from limelight.formats import read_pairs
+from limelight.parts import parts_of
 from limelight.pipelines.load import load_translator
-from limelight.resumable import places_of
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines, write_pairs
 from tests.torture.commands import Command, Moment
@@ -72,23 +72,23 @@ def test_interrupted_it_goes_on_to_the_same_bytes(
     text = str(whole.parent / "a.en")
     begin = ["distill", "--model", str(one), "--text", text, "--beam", "1", "--device", "cpu"]
     words_of_it = [*begin, "-o", str(tmp_path / "new.tsv.gz")]
-    command = Command(words_of_it, tmp_path / "err", Moment("limelight.resumable.ResumableFile.commit", 2, lasts=30))
+    command = Command(words_of_it, tmp_path / "err", Moment("limelight.parts.Parts.append", 2, lasts=30))
     command.reach()
     command.send(number)
     ended = command.end()
-    partial, journal = places_of(tmp_path / "new.tsv.gz")
-    assert json.loads(journal.read_text())["state"]["inputs"] == 1000
+    folder = parts_of(tmp_path / "new.tsv.gz")
+    assert json.loads((folder / "000000.json").read_text())["tally"]["inputs"] == 1000
     if number == signal.SIGINT:
         assert ended.code == 130
-        assert f"stopped by SIGINT; the work so far is in {partial}; the same command continues it" in ended.errors
+        assert f"stopped by SIGINT; the work so far is in {folder}; the same command continues it" in ended.errors
     other = limelight(*words_of_it, "--length-penalty", "1")
     assert other.code == 2
-    assert "it was started with other settings: search.length_penalty is 0.6 there, 1.0 here" in other.err
+    assert "made with other settings: search.length_penalty is 0.6 there, 1.0 here" in other.err
     rest = limelight(*words_of_it)
     assert rest.code == 0
     assert "new.tsv.gz: resuming after line 1,000 of 1,200 lines" in rest.err
     assert (tmp_path / "new.tsv.gz").read_bytes() == whole.read_bytes()
-    assert not partial.exists()
+    assert not folder.exists()
     assert len(pairs_of(tmp_path / "new.tsv.gz")) > 250
 
 

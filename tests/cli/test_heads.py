@@ -84,10 +84,10 @@ def test_an_interrupted_study_continues(
     monkeypatch.setattr(command, "COMMITTED_SECONDS", 0.0)
     monkeypatch.setattr(heads, "sentence_losses", fails_later)
     assert limelight(*words, "-o", out).code == 130
-    assert (out / "heads.json.partial.json").is_file()
+    assert (out / "heads.json.parts").is_dir()
     other = limelight(*words, "-o", out, "--sentences", "3")
     assert other.code == 2
-    assert "it was started with other settings" in other.err
+    assert "made with other settings" in other.err
     ended = limelight(*words, "-o", out)
     assert ended.code == 0, ended.err
     assert sorted(path.name for path in out.iterdir()) == FILES

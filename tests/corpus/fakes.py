@@ -1,5 +1,6 @@
 """Workers without a model: words backwards, and texts that end or hang their worker, or are refused."""
 
+import json
 import os
 import signal
 import sys
@@ -7,16 +8,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from limelight.corpus import pool
 from limelight.corpus.pool import Processes
-from limelight.corpus.results import Results
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Done, Outcome, Translate, WorkerSettings, main
+from limelight.corpus.worker import Done, Outcome, Translate, WorkerSettings
 from limelight.errors import UserError
+from tests.forked import PROCESSES
 
-ROOT = Path(__file__).parents[2]
-PROGRAM = "tests.corpus.fakes"
 DIE, HANG, REFUSE = "it dies", "it hangs", "it refuses"
 CHUNK = 7
 
@@ -25,8 +23,8 @@ def said(text: str) -> str:
     return text[::-1].upper()
 
 
-def open_fake(settings: WorkerSettings, number: int = 0) -> Translate:
-    if settings.folders == ["missing"]:
+def open_fake(settings: str, number: int = 0) -> Translate:
+    if json.loads(settings)["folders"] == ["missing"]:
         raise UserError("missing: there is no such model")
 
     def translate(texts: Sequence[str], first: int) -> list[Outcome]:
@@ -35,29 +33,25 @@ def open_fake(settings: WorkerSettings, number: int = 0) -> Translate:
         if HANG in texts:
             time.sleep(600)
 
-        def outcome(place: int, text: str) -> Outcome:
+        def outcome(number: int, text: str) -> Outcome:
             if REFUSE in text:
-                return f"text {place}: it is too long"
+                return f"text {number}: it is too long"
             return Done([said(text)], ["loop"] if "loop" in text else [], 0.1 if "unsure" in text else 0.9)
 
-        return [outcome(place, text) for place, text in enumerate(texts, start=first)]
+        return [outcome(number, text) for number, text in enumerate(texts, start=first)]
 
     return translate
 
 
-def settings(*folders: str) -> WorkerSettings:
-    return WorkerSettings(list(folders), {})
-
-
-def job_of(inputs: Path, output: Path, form: Form | None = None, workers: int = 2, timeout: float = 120.0) -> CorpusJob:
+def job_of(
+    inputs: Path | str, output: Path, form: Form | None = None, workers: int = 2, timeout: float = 120.0
+) -> CorpusJob:
     return CorpusJob((str(inputs),), output, {"model": "a"}, form or Form(), workers, timeout=timeout, chunk=CHUNK)
 
 
-def run(job: CorpusJob, **options: object) -> Report:
+def run(job: CorpusJob, model: str = "fake") -> Report:
     """The job, with processes that do what is faked here."""
-    pool.PROGRAM = PROGRAM
-    os.environ["PYTHONPATH"] = str(ROOT)
-    return translate_corpus(job, Processes(settings(), forks=True), **options)  # type: ignore[arg-type]
+    return translate_corpus(job, Processes(WorkerSettings([model], {}), shares=False, opener=open_fake))
 
 
 def write_shards(folder: Path, shards: int = 3, lines: int = 40) -> Path:
@@ -77,13 +71,20 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def die_before(step: int, output: Path) -> None:
-    """Let this process be killed just before its n-th change in the folder."""
+def drive(given: Path, output: Path, step: int) -> int | None:
+    """The exit code of a process that runs the job, and is killed before its n-th change in the folder."""
+    process = PROCESSES.Process(target=_drive, args=(given, output, step))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _drive(given: Path, output: Path, step: int) -> None:
     seen = 0
 
     def count(event: str, arguments: tuple) -> None:
         nonlocal seen
-        if event not in ("open", "os.rename", "os.remove", "os.truncate", "os.mkdir"):
+        if event not in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"):
             return
         writes = event != "open" or bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
         if writes and str(arguments[0]).startswith(str(output)):
@@ -92,19 +93,4 @@ def die_before(step: int, output: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-
-
-def drive_job(inputs: Path, output: Path, step: int, spoil: str) -> None:
-    """A job that is killed at a step; 0 for none. In a process of its own."""
-    if spoil == "keep":  # what was not committed stays
-        os.truncate = lambda *_: None
-    if spoil == "forget":  # where it was is not known
-        begin = Results.begin
-        Results.begin = lambda self: begin(self) * 0  # type: ignore[method-assign]
-    if step:
-        die_before(step, output)
-    run(job_of(inputs, output))
-
-
-if __name__ == "__main__":
-    main(open_fake)
+    run(job_of(given, output))

@@ -12,14 +12,7 @@ from limelight.corpus import results
 from limelight.corpus.results import MANIFEST, open_results
 from limelight.corpus.shards import Form
 from limelight.errors import UserError
-from tests.corpus.fakes import contents, job_of, run, write_shards
-
-
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `run` changes of this process is put back."""
-    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "limelight.corpus.worker")
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+from tests.corpus.fakes import job_of, run, write_shards
 
 
 def test_an_input_that_changed_without_changing_its_size_is_refused(tmp_path: Path) -> None:
@@ -38,23 +31,18 @@ def test_an_input_that_changed_without_changing_its_size_is_refused(tmp_path: Pa
     assert run(job_of(given, tmp_path / "out")).former == 1  # the same content, written again
 
 
-def test_a_half_done_input_that_changed_without_changing_its_size_is_refused(tmp_path: Path) -> None:
+def test_a_half_done_input_that_changed_without_changing_its_size_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given = write_shards(tmp_path / "in", shards=1)
     path = given / "0" / "part-0.txt"
-    stopped_before_the_end(given, tmp_path / "out")
+    with monkeypatch.context() as patched:
+        patched.setattr(results.Results, "finish", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(job_of(given, tmp_path / "out"))
     path.write_text(path.read_text().replace("line", "life"))
     with pytest.raises(UserError, match="SHA-256 of the input is"):
         run(job_of(given, tmp_path / "out"))
-
-
-def stopped_before_the_end(given: Path, output: Path) -> None:
-    def stop(_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(results.Results, "finish", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(job_of(given, output))
 
 
 def test_half_a_surrogate_pair_in_any_field_stays_as_it_was(tmp_path: Path) -> None:
@@ -102,62 +90,6 @@ def test_drivers_that_start_at_once_share_a_folder(tmp_path: Path) -> None:
             for done in [pool.submit(drive) for _ in range(4)]:
                 done.result()
         assert [path.name for path in (tmp_path / str(turn)).iterdir() if path.is_file()] == [MANIFEST]
-
-
-def test_a_driver_that_finds_results_of_another_does_not_take_them_for_other_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other one writes its manifest and its first results right after this one has looked for a manifest."""
-    exists = Path.exists
-
-    def other(path: Path) -> bool:
-        found = exists(path)
-        if path.name == MANIFEST and not found:
-            monkeypatch.undo()
-            open_results(tmp_path, {"model": "a"})
-            (tmp_path / "part-1.txt.partial").touch()
-        return found
-
-    monkeypatch.setattr(Path, "exists", other)
-    open_results(tmp_path, {"model": "a"})
-
-
-def test_drivers_of_other_settings_that_start_at_once_do_not_both_begin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    link = os.link
-
-    def late(source: object, target: object) -> None:
-        monkeypatch.undo()
-        open_results(tmp_path, {"model": "b"})
-        link(source, target)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(os, "link", late)
-    with pytest.raises(UserError, match="model is 'b' there, 'a' here"):
-        open_results(tmp_path, {"model": "a"})
-
-
-def test_a_file_system_without_links_is_written_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refuse)
-    open_results(tmp_path, {"model": "a"})
-    with pytest.raises(UserError, match="model is 'a' there, 'b' here"):
-        open_results(tmp_path, {"model": "b"})
-
-
-def test_counts_of_warnings_survive_an_interruption(tmp_path: Path) -> None:
-    given = tmp_path / "in"
-    given.mkdir()
-    (given / "a.txt").write_text("a loop\n" * 20 + "unsure\n" * 5)
-    whole = run(job_of(given, tmp_path / "whole"))
-    stopped_before_the_end(given, tmp_path / "out")
-    report = run(job_of(given, tmp_path / "out"))
-    assert report.counts == whole.counts
-    assert (report.counts.warnings, report.counts.unsure) == ({"loop": 20}, 5)
-    assert any("5 lines unsure (confidence below 0.2)" in line for line in report.lines())
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("field", "pairs"), [("", "source"), ("source", "source"), ("target", "target")])

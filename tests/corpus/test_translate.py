@@ -9,21 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.pool import Pool, Processes, _Process
+from limelight.corpus.pool import ENDED, _Process
 from limelight.corpus.results import MANIFEST, SHARDS
 from limelight.corpus.shards import Form
-from limelight.corpus.translate import Report, translate_corpus
+from limelight.corpus.translate import Report
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL
-from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, drive_job, job_of, run, said, settings, write_shards
-from tests.forked import PROCESSES
-
-
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `run` changes of this process is put back."""
-    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "limelight.corpus.worker")
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+from tests.corpus.fakes import DIE, HANG, REFUSE, contents, drive, job_of, run, said, write_shards
 
 
 def lines_of(path: Path) -> list[str]:
@@ -106,84 +98,10 @@ def test_a_line_that_ends_or_hangs_its_worker_is_left_out(tmp_path: Path) -> Non
     found = lines_of(tmp_path / "out" / "0" / "part-0.txt")
     assert found == [said(line) if line not in (DIE, HANG) else "" for line in texts]
     reasons = {each["text"]: each["reason"] for each in skipped(tmp_path / "out" / "0" / "part-0.txt")}
-    assert reasons[DIE].startswith("its worker ended")
-    assert reasons[HANG].startswith("its worker had no answer after 3 s")
+    assert reasons[DIE] == f"{ENDED}, 2 with no other: ended by signal 9"
+    assert reasons[HANG] == f"{ENDED}, 2 with no other: no answer after 3 s"
     assert (report.counts.written, report.counts.skipped) == (70, 2)
     assert report.workers.ended >= 5
-
-
-@pytest.mark.parametrize("spoiled", [False, True])
-def test_workers_that_are_killed_lose_nothing(
-    spoiled: bool, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One of those at work is killed again and again. The control: without a second try, lines are lost."""
-    given = write_shards(tmp_path / "in", shards=4, lines=70)
-    draw, pids, killed = random.Random(seed), set[int](), []
-    if spoiled:
-        lose = lambda self, task, reason: self._fill(task, [reason] * (task.end - task.begin))  # noqa: E731
-        monkeypatch.setattr(Pool, "_ended", lose)
-    ask = _Process.ask
-
-    def asked(self: _Process, texts: list[str], first: int, timeout: float) -> object:
-        if len(texts) > 1 and self.pid not in pids and draw.random() < 0.5:
-            pids.add(self.pid)
-            killed.append(self.pid)
-            os.kill(self.pid, signal.SIGKILL)
-        return ask(self, texts, first, timeout)
-
-    monkeypatch.setattr(_Process, "ask", asked)
-    report = run(job_of(given, tmp_path / "out"))
-    assert adds_up(report)
-    assert spoiled or bool(killed) <= report.workers.ended <= len(killed)
-    whole = all(
-        lines_of(path) == [said(line) for line in lines_of(given / path.relative_to(tmp_path / "out"))]
-        for path in (tmp_path / "out").rglob("part-*.txt")
-    )
-    assert whole is not (spoiled and bool(killed))
-
-
-def test_the_process_that_loads_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed with a worker of its own, it is started again."""
-    given = write_shards(tmp_path / "in", shards=2)
-    ask, left = _Process.ask, [1]
-
-    def asked(self: _Process, texts: list[str], first: int, timeout: float) -> object:
-        if left and left.pop():
-            os.kill(int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
-            os.kill(self.pid, signal.SIGKILL)
-        return ask(self, texts, first, timeout)
-
-    monkeypatch.setattr(_Process, "ask", asked)
-    report = run(job_of(given, tmp_path / "out"))
-    assert (report.counts.written, report.workers.ended) == (80, 1)
-
-
-def drive(given: Path, output: Path, step: int, spoil: str = "no") -> int | None:
-    """The job in a process that is killed before its n-th change in the folder; its exit code."""
-    process = PROCESSES.Process(target=drive_job, args=(given, output, step, spoil))
-    process.start()
-    process.join()
-    return process.exitcode
-
-
-@pytest.mark.parametrize("spoil", ["no", "keep", "forget"])
-def test_a_job_that_is_killed_goes_on_without_loss_or_doubles(spoil: str, tmp_path: Path, seed: int) -> None:
-    """Killed in the middle, several times. The controls: what was not committed stays; where it was is forgotten."""
-    given = write_shards(tmp_path / "in", shards=2, lines=30)
-    with (given / "0" / "part-0.txt").open("ab") as file:
-        file.write(b"\xff\n" * 3)
-    run(job_of(given, tmp_path / "whole"))
-    draw, codes = random.Random(seed), []
-    steps = [draw.randint(3, 40) for _ in range(3)] if spoil == "no" else [25]
-    for step in steps:
-        codes.append(drive(given, tmp_path / "out", step, spoil))
-    if spoil == "keep":  # as a process leaves it that is killed between the write and its record
-        for partial in (tmp_path / "out").rglob("*.partial"):
-            partial.write_bytes(partial.read_bytes() + b"half a line")
-    assert drive(given, tmp_path / "out", 0, spoil) == 0
-    assert set(codes) <= {0, -signal.SIGKILL}
-    assert -signal.SIGKILL in codes
-    assert (contents(tmp_path / "out") == contents(tmp_path / "whole")) is (spoil == "no")
 
 
 def test_a_job_that_is_killed_while_it_makes_its_folder_begins_anew(tmp_path: Path) -> None:
@@ -214,20 +132,39 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
         run(job_of(given, tmp_path))
 
 
-def test_a_model_that_is_missing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "tests.corpus.fakes")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    given = write_shards(tmp_path / "in", shards=1)
-    for forks in (True, False):
-        with pytest.raises(UserError, match="missing: there is no such model"):
-            translate_corpus(job_of(given, tmp_path / "out"), Processes(settings("missing"), forks=forks))
+def test_workers_that_are_killed_lose_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = write_shards(tmp_path / "in", shards=4, lines=70)
+    draw, pids = random.Random(seed), set[int]()
+    ask = _Process.ask
+
+    def asked(self: _Process, texts: list[str], first: int, timeout: float) -> object:
+        if len(texts) > 1 and self.pid not in pids and draw.random() < 0.5:
+            pids.add(self.pid)
+            os.kill(self.pid, signal.SIGKILL)
+        return ask(self, texts, first, timeout)
+
+    monkeypatch.setattr(_Process, "ask", asked)
+    report = run(job_of(given, tmp_path / "out"))
+    assert (report.counts.written, report.counts.skipped) == (280, 0)
+    assert bool(pids) <= report.workers.ended <= len(pids)
+    monkeypatch.undo()
+    run(job_of(given, tmp_path / "one", workers=1))
+    assert contents(tmp_path / "out") == contents(tmp_path / "one")
 
 
-def test_workers_that_load_for_themselves_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with GPUs, whose drivers cannot be forked."""
-    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "tests.corpus.fakes")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    given = write_shards(tmp_path / "in")
-    translate_corpus(job_of(given, tmp_path / "alone"), Processes(settings(), forks=False))
-    run(job_of(given, tmp_path / "forked"))
-    assert contents(tmp_path / "alone") == contents(tmp_path / "forked")
+def test_a_job_that_is_killed_several_times_gives_the_same_bytes(tmp_path: Path, seed: int) -> None:
+    given = write_shards(tmp_path / "in", shards=2, lines=30)
+    with (given / "0" / "part-0.txt").open("ab") as file:
+        file.write(b"\xff\n" * 3 + f"a loop\n{REFUSE}\nunsure\n".encode())
+    whole = run(job_of(given, tmp_path / "whole", workers=1))
+    draw = random.Random(seed)
+    codes = {drive(given, tmp_path / "out", draw.randint(3, 40)) for _ in range(3)}
+    assert codes <= {0, -signal.SIGKILL}
+    assert run(job_of(given, tmp_path / "out")).counts == whole.counts
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert any("1 line unsure (confidence below 0.2)" in line for line in whole.lines())
+
+
+def test_a_model_that_is_missing_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="missing: there is no such model"):
+        run(job_of(write_shards(tmp_path / "in", shards=1), tmp_path / "out"), "missing")

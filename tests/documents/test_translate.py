@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from limelight.documents import translate as module
-from limelight.documents.report import Journal
 from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
 from limelight.formats.registry import Options
@@ -92,19 +91,16 @@ def test_an_interruption_loses_no_more_than_a_chunk(lines: Path) -> None:
     assert output.read_text() == lines.read_text().upper()
 
 
-@pytest.mark.parametrize("change", ["text", "settings", "cut"])
+@pytest.mark.parametrize("change", ["text", "settings"])
 def test_what_was_kept_of_another_text_or_model_is_not_used(lines: Path, change: str) -> None:
     output = lines.with_name("b.txt")
     with pytest.raises(KeyboardInterrupt):
         translate_document(lines, output, work(Capitals(2)))
-    kept = lines.with_name("b.txt.progress")
     again = Capitals()
     if change == "text":
         lines.write_text(lines.read_text() + "more text\n")
-    if change == "cut":
-        kept.write_text(kept.read_text()[:-5])
     translate_document(lines, output, work(again, settings="other" if change == "settings" else ""))
-    assert len(again.texts) == {"text": 36, "settings": 35, "cut": 16}[change]
+    assert len(again.texts) == {"text": 36, "settings": 35}[change]
     assert output.read_text() == lines.read_text().upper()
 
 
@@ -149,9 +145,3 @@ def test_names_of_a_catalog_are_counted(tmp_path: Path) -> None:
     report = translate_document(path, tmp_path / "b.json", work(Capitals()))
     assert "  1 string kept as identifiers or notes, such as 'btn_open'" in report.summary()
     assert [row.split("\t")[2:4] for row in report.rows()][1:] == [["2", "kept: an identifier or a note"]]
-
-
-def test_a_journal_without_anything_in_it_goes(tmp_path: Path) -> None:
-    with Journal(tmp_path / "x", "key"):
-        assert (tmp_path / "x").exists()
-    assert not (tmp_path / "x").exists()

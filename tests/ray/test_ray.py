@@ -77,7 +77,7 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 def test_actors_give_the_text_of_processes(model: str, given: Path, tmp_path: Path) -> None:
     report = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
-    run(Processes(settings(model), forks=True), given, tmp_path / "processes")
+    run(Processes(settings(model), shares=True), given, tmp_path / "processes")
     assert texts_of(tmp_path / "ray") == texts_of(tmp_path / "processes") != {}
     assert (report.counts.read, report.counts.written, report.workers.ended) == (50, 50, 0)
     again = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
@@ -133,7 +133,7 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
     rows = write_parquet(tmp_path / "in" / "a.parquet")
     plain = tmp_path / "in" / "a.txt"
     plain.write_text("".join(f"{row['text'] or ''}\n" for row in rows))
-    report = run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "out")
+    report = run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert (report.counts.read, report.counts.written, report.counts.skipped) == (50, 49, 1)
     found = parquet.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     translations = (tmp_path / "out" / "a.txt").read_text().splitlines()
@@ -145,13 +145,13 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
 def test_parquet_that_was_interrupted_goes_on(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in").mkdir()
     write_parquet(tmp_path / "in" / "a.parquet")
-    run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "whole")
+    run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr(Results, "finish", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "out")
+            run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out" / "a.parquet").exists()
-    again = run(Processes(settings(model), forks=True), tmp_path / "in", tmp_path / "out")
+    again = run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert (again.new, again.counts.read) == (0, 25)
     tables = [parquet.read_table(tmp_path / name / "a.parquet") for name in ("out", "whole")]
     assert tables[0] == tables[1]

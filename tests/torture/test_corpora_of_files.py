@@ -8,19 +8,11 @@ from pathlib import Path
 import pytest
 
 from limelight.corpus.pool import _Process
-from tests.corpus.fakes import contents, job_of, run, write_shards
-from tests.corpus.test_translate import drive
+from tests.corpus.fakes import contents, drive, job_of, run, write_shards
 from tests.torture.conftest import Measured
 
 STEPS = 60
 """More than a job of these files makes: the last ones come to their end."""
-
-
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `run` changes of this process is put back."""
-    monkeypatch.setattr("limelight.corpus.pool.PROGRAM", "limelight.corpus.worker")
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
 
 
 def test_a_job_that_is_killed_before_any_write_goes_on(

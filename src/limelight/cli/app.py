@@ -37,7 +37,7 @@ class Command(_CleanHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments of the command, of which some options take several."""
-        several = {name for each in self.params if each.metavar == SEVERAL for name in each.opts}  # type: ignore[attr-defined]
+        several = {name for each in self.params if each.metavar == SEVERAL for name in each.opts}
         return super().parse_args(ctx, repeat_options(args, several))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from limelight.config import Direction
     from limelight.evaluation.head_report import HeadStudy
     from limelight.evaluation.metrics import GoldAlignment
-    from limelight.resumable import ResumableFile
+    from limelight.parts import Parts
     from limelight.text.pair import Pair
 
 EXAMPLES = """
@@ -116,10 +116,11 @@ def heads(
     groups = read_tests(configs[0], given)
     asked, machine = Asked(bleu, greedy, gold, sentences), Machine(device, threads)
     with ExitStack() as leave:
-        file = _continued(leave, output, _made_of(folders[0], groups, asked))
-        study = _studied(folders, groups, asked, machine, file, quiet=quiet)
-        if file is not None and output is not None:
-            _write(study, output, file, theme or "dark")
+        parts = _continued(leave, output, _made_of(folders[0], groups, asked))
+        study = _studied(folders, groups, asked, machine, parts, quiet=quiet)
+        if parts is not None and output is not None:
+            _write(study, output, theme or "dark")
+            parts.remove()
     if keep:
         _keep(study, folders[0])
     show(study.to_json() if as_json else study.table())
@@ -149,11 +150,11 @@ def _studied(
     groups: Mapping[Direction | None, Sequence[Pair]],
     asked: Asked,
     machine: Machine,
-    file: ResumableFile | None,
+    parts: Parts | None,
     *,
     quiet: bool,
 ) -> HeadStudy:
-    """The study, whose results are committed to the file as they come."""
+    """The study, whose results are written as they come."""
     gold = _gold(asked.gold) if asked.gold else ()
     translator = open_translator(folders, machine)
     from limelight.cli.output import text_progress
@@ -161,7 +162,7 @@ def _studied(
     from limelight.files import sha256
     from limelight.storage.layout import WEIGHTS, find_model
 
-    done = file.state.get("done", {}) if file is not None else {}
+    done = parts.read(0) if parts is not None and len(parts) else {}
     before, started = len(done), time.monotonic()
     committed = started
     with text_progress(quiet=quiet) as progress:
@@ -170,8 +171,8 @@ def _studied(
             nonlocal committed
             now = time.monotonic()
             progress.steps(count, total, fresh=max(0, count - before), seconds=now - started)
-            if file is not None and count > before and now - committed > COMMITTED_SECONDS:
-                file.commit(b"", {"done": dict(found)})
+            if parts is not None and count > before and now - committed > COMMITTED_SECONDS:
+                parts.write(0, dict(found))
                 committed = now
 
         return study_heads(
@@ -213,18 +214,19 @@ def _made_of(folder: str, groups: Mapping[Direction | None, Sequence[Pair]], ask
     }
 
 
-def _continued(leave: ExitStack, output: Path | None, made_of: Mapping[str, Any]) -> ResumableFile | None:
-    """The report that is written, or continued; None without an output."""
+def _continued(leave: ExitStack, output: Path | None, made_of: Mapping[str, Any]) -> Parts | None:
+    """The parts of the report, which may be those of an earlier start; None without an output."""
     if output is None:
         return None
     from limelight.files import writing
     from limelight.inspection.heatmap import require_matplotlib
-    from limelight.resumable import resumable
+    from limelight.parts import Parts, parts_of, require_new
 
     require_matplotlib()
     with writing(output, "nothing was written"):
         output.mkdir(parents=True, exist_ok=True)
-    return leave.enter_context(resumable(output / REPORT, made_of))
+    require_new(output / REPORT)
+    return leave.enter_context(Parts(parts_of(output / REPORT), made_of))
 
 
 def _keep(study: HeadStudy, folder: str) -> None:
@@ -239,7 +241,7 @@ def _keep(study: HeadStudy, folder: str) -> None:
     typer.echo(f"wrote {path}", err=True)
 
 
-def _write(study: HeadStudy, output: Path, file: ResumableFile, theme: str) -> None:
+def _write(study: HeadStudy, output: Path, theme: str) -> None:
     """Write tables and picture, and the report last."""
     from limelight.files import write_whole, writing
     from limelight.inspection.heatmap import draw_curves, picture_bytes
@@ -261,5 +263,4 @@ def _write(study: HeadStudy, output: Path, file: ResumableFile, theme: str) -> N
         write_whole(output / PICTURES[0], picture_bytes(picture, "svg"))
         write_whole(output / PICTURES[1], picture_bytes(picture, "pdf"))
         write_whole(output / TIKZ, curves_tikz(panels, across="heads removed"))
-    file.commit(study.to_json().encode(), file.state)
-    file.finish()
+        write_whole(output / REPORT, study.to_json())

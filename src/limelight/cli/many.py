@@ -242,7 +242,7 @@ def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
     if name != "ray":
         from limelight.corpus.pool import Processes
 
-        return Processes(settings, forks=settings.device == "cpu" and sys.platform == "linux")
+        return Processes(settings, shares=settings.device == "cpu" and sys.platform == "linux")
     from importlib.util import find_spec
 
     if find_spec("ray") is None:

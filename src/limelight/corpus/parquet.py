@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +31,14 @@ def columns_of(path: str) -> list[str]:
         return list(file.schema_arrow.names)
 
 
-def write_rows(path: str, translations: Path, output: Path, column: str) -> None:
-    """The rows of a file whose translation is not null, with the translations as a column.
-
-    `translations` has a line of JSON for each row.
-    """
-    with _opened(path) as file, open(translations, encoding="utf-8") as lines:
+def write_rows(path: str, translations: Iterator[str | None], output: Path, column: str) -> None:
+    """The rows of a file whose translation is not None, with the translations as a column."""
+    with _opened(path) as file:
         names = [name for name in file.schema_arrow.names if name != column]
         schema = arrow.schema([*(file.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
         with parquet.ParquetWriter(output, schema) as writer:
             for batch in file.iter_batches(ROWS, columns=names):
-                found = [json.loads(next(lines)) for _ in range(batch.num_rows)]
+                found = list(islice(translations, batch.num_rows))
                 table = arrow.Table.from_batches([batch]).append_column(column, arrow.array(found, arrow.string()))
                 writer.write_table(table.filter(table[column].is_valid()).cast(schema))
 

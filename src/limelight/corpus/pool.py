@@ -1,45 +1,48 @@
 """Texts through workers that may end or hang at any moment: in order, none lost, none twice.
 
-A chunk goes to a worker as one task. Where the worker ends or is silent for too long, the task is divided and its parts
-go to others, so that what ends a worker is found by halving, while all else is translated. A text that has been alone
-with two workers when they ended is left out, with the reason.
+Each worker has a thread that gives it one chunk at a time. If the worker ends, or is silent for too long, the thread
+divides the chunk among new workers, so that the text that ends its workers is found and left out, with the reason.
 
-`Processes` is the driver's side of workers that are processes of this machine.
+`Processes` starts workers that are processes of this machine.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import queue
-import signal
-import socket
-import subprocess
-import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import count
-from typing import Any, Protocol, runtime_checkable
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from limelight.child import await_end, environment, read_frame, write_frame
-from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Outcome, WorkerSettings
-from limelight.errors import RunError, UserError
+from limelight.corpus.worker import SETTINGS, Opener, Outcome, WorkerSettings, opened, serve
+from limelight.errors import RunError
 
-PROGRAM = "limelight.corpus.worker"
-ENDED = "its worker "
-"""Begins the reason if a worker has ended."""
+ENDED = "workers ended at this text"
+"""Begins the reason for a text that has ended its workers."""
 STARTS = 3
-"""Times in a row that loading may end before the model is there."""
+"""Times in a row that a worker may end before it has loaded the model."""
+PARTS = 8
+"""Number of parts into which a chunk is divided when its worker has ended."""
+ALONE = 2
+"""Workers that a text may end while it is their only one."""
+IN_A_ROW = 40
+"""Workers that may end with nothing translated in between: more mean that the fault is not in the text."""
+AHEAD = 4
+"""Chunks for each worker that are read before the first of them is written."""
 
 
 class WorkerEnded(Exception):  # noqa: N818
-    """A worker is gone, or has not answered in time; its text says which."""
+    """A worker has ended, or has not answered in time; the text says which."""
 
 
-@runtime_checkable
 class Worker(Protocol):
     """A worker: translates one task at a time."""
 
@@ -47,155 +50,98 @@ class Worker(Protocol):
         """The result for each text. Raises `WorkerEnded`."""
 
     def close(self) -> None:
-        """Let it end, by force where it is at work."""
+        """End it, by force where it is at work. Called from any thread."""
 
 
 class Processes:
-    """Starts workers, from any thread. With `forks` they share one process that has loaded the model; without, as with
-    a GPU, each loads it for itself."""
+    """Starts workers that are processes. With `shares` a fork server loads the model once, and all workers share its
+    memory; without, as with a GPU, which cannot be forked, each loads it for itself."""
 
-    def __init__(self, settings: WorkerSettings, *, forks: bool) -> None:
-        if not hasattr(socket, "send_fds"):
-            raise UserError("processes that translate need Linux or macOS; give --workers 1")
-        self._settings, self._forks = settings, forks
-        self._lock = threading.Lock()
-        self._control: socket.socket | None = None
-        self._loaders: list[subprocess.Popen[bytes]] = []
+    def __init__(self, settings: WorkerSettings, *, shares: bool, opener: Opener = opened) -> None:
+        self._settings, self._opener, self._shares = json.dumps(asdict(settings)), opener, shares
+        self._context: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
+        if shares:
+            self._context.set_forkserver_preload(["limelight.corpus.preloaded"])
+            path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+            with _environment({SETTINGS: self._settings, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}):
+                forkserver.ensure_running()  # one that runs already has other modules: then each worker loads the model
 
     def start(self, number: int) -> Worker:
-        """A new worker. Raises `UserError` for an unavailable model, `RunError` if the process ends while loading."""
-        last = ""
-        mine, theirs = socket.socketpair()
-        with self._lock if self._forks else nullcontext(), theirs:
-            for _ in range(STARTS):
-                try:
-                    return _Process(mine, self._hand_over(theirs, number))
-                except (OSError, EOFError) as error:
-                    last = f" ({error})" if str(error) else ""
-                    self._drop_loader()
-                except BaseException:
-                    mine.close()
-                    raise
-        mine.close()
-        raise RunError(
-            f"the process that loads the model ended {STARTS} times before it was there{last}; if memory ran out, give "
-            "fewer --workers or end other programs"
-        )
+        """A new worker. Raises `UserError` for an unavailable model, and `WorkerEnded`."""
+        return _Process(self._context, (self._opener, self._settings, 0 if self._shares else number))
 
     def close(self) -> None:
-        """End what is left of the processes."""
-        with self._lock:
-            self._drop_loader()
-            for loader in self._loaders:
-                if not self._forks:
-                    loader.kill()
-                loader.wait()
-            self._loaders.clear()
+        """End what was started for all workers."""
 
-    def _drop_loader(self) -> None:
-        """The pool is closed, or is closing with its workers."""
-        if self._control is not None:
-            self._control.close()
-        self._control = None
 
-    def _hand_over(self, link: socket.socket, number: int) -> int:
-        """Give a socket to a process that serves it; returns which one that is."""
-        if not self._forks:
-            control, pid = self._load(number)
-            with control:
-                socket.send_fds(control, [SERVE], [link.fileno()])
-            return pid
-        if self._control is None:
-            self._control, _ = self._load(number)
-        socket.send_fds(self._control, [FORK], [link.fileno()])
-        answer = self._control.recv(NUMBER.size, socket.MSG_WAITALL)
-        if len(answer) < NUMBER.size:
-            raise EOFError
-        return int(NUMBER.unpack(answer)[0])
-
-    def _load(self, number: int) -> tuple[socket.socket, int]:
-        """A process that has loaded the model, and its number."""
-        mine, theirs = socket.socketpair()
-        words = json.dumps({"settings": asdict(self._settings), "number": number})
-        one = {"OMP_NUM_THREADS": "1"} if self._forks else {}
-        with theirs:
-            command = [sys.executable, "-m", PROGRAM, words, str(theirs.fileno())]
-            loader = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=2,
-                env=environment() | one,
-            )  # fmt: skip
-        self._loaders = [each for each in self._loaders if each.poll() is None] + [loader]
-        with mine.makefile("rb") as told:
-            frame = read_frame(told)
-        if frame is None or "error" in frame[0]:
-            mine.close()
-            raise EOFError(await_end(loader)) if frame is None else UserError(frame[0]["error"])
-        return mine, loader.pid
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """A context with these environment variables, for processes that start in it."""
+    former = {name: os.environ.get(name) for name in values}
+    for name, value in values.items():
+        os.environ[name] = value
+    try:
+        yield
+    finally:
+        for name, before in former.items():
+            del os.environ[name]
+            if before is not None:
+                os.environ[name] = before
 
 
 class _Process:
-    """A worker, at the other end of a socket."""
+    """A worker at the other end of a pipe. It ends when the pipe is closed."""
 
-    def __init__(self, link: socket.socket, pid: int) -> None:
-        self._link, self.pid, self._hangs = link, pid, False
-        self._frames = link.makefile("rwb")
+    def __init__(self, context: Any, arguments: tuple[Any, ...]) -> None:
+        self._link, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs, *arguments), daemon=True)
+        try:
+            self._process.start()
+        except (OSError, EOFError) as error:
+            raise WorkerEnded(f"the process that loads the model ended {error}".strip()) from None
+        finally:
+            theirs.close()
+        self.pid = self._process.pid
+        self._receive(None)
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
         try:
-            self._link.settimeout(timeout)
-            write_frame(self._frames, {"first": first}, json.dumps(list(texts)).encode("ascii"))
-            frame = read_frame(self._frames)
-        except TimeoutError:
-            self._hangs = True
-            raise WorkerEnded(f"{ENDED}had no answer after {timeout:g} s") from None
+            self._link.send((list(texts), first))
         except OSError:
-            frame = None
-        if frame is None:
-            raise WorkerEnded(f"{ENDED}ended")
-        return [each if isinstance(each, str) else Done(*each) for each in json.loads(frame[1])]
+            raise self._ended() from None
+        found: list[Outcome] = self._receive(timeout)
+        return found
 
     def close(self) -> None:
-        if self._hangs:  # so it is there, and the number is its own
-            with suppress(OSError):
-                os.kill(self.pid, signal.SIGKILL)
-        with suppress(OSError):
-            self._link.shutdown(socket.SHUT_RDWR)
-        for each in (self._frames, self._link):
-            with suppress(OSError):
-                each.close()
+        self._process.kill()
+
+    def _receive(self, timeout: float | None) -> Any:
+        try:
+            if not self._link.poll(timeout):
+                self.close()
+                raise WorkerEnded(f"no answer after {timeout:g} s")
+            answer = self._link.recv()
+        except (OSError, EOFError):
+            raise self._ended() from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _ended(self) -> WorkerEnded:
+        self._process.join(5.0)
+        self._process.kill()
+        code = self._process.exitcode
+        return WorkerEnded(f"ended by signal {-code}" if code and code < 0 else f"exit code {code}")
 
 
-PARTS = 8
-"""Into how many a task is divided whose worker has ended."""
-ALONE = 2
-"""Workers that a text may end while it is their only one."""
-IN_A_ROW = 40
-"""Workers that may end with no task done in between: more mean that the fault is not in the text."""
-AHEAD = 4
-"""Chunks that are read, for each worker, before the first of them is written."""
-
-
-@dataclass(eq=False, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Texts that stand together in a file."""
 
-    texts: list[str]
+    texts: Sequence[str]
     first: int
     """The number of the first text in its file, from 1."""
     about: Any = None
-    """The caller's own."""
-    outcomes: list[Outcome | None] = field(default_factory=list)
-    """The outcome of each text; None while it is unknown."""
-    left: int = 0
-
-
-@dataclass(eq=False, slots=True)
-class _Task:
-    chunk: Chunk
-    begin: int
-    end: int
-    deaths: int = 0
-    """Workers that ended while this was all they had."""
+    """A value of the caller."""
 
 
 @dataclass(slots=True)
@@ -212,117 +158,88 @@ class Pool:
     """Workers, each with a thread that waits for it.
 
     Args:
-        start: makes a worker of a number; called from any thread.
+        start: starts the worker of a number; called from any thread.
         timeout: seconds after which a worker without an answer is ended.
     """
 
     def __init__(self, start: Callable[[int], Worker], workers: int, *, timeout: float) -> None:
         self._start, self._size, self._timeout = start, workers, timeout
         self.tally = Tally()
-        self._tasks: queue.PriorityQueue[tuple[int, int, _Task | None]] = queue.PriorityQueue()
-        self._done: queue.SimpleQueue[tuple[_Task | None, Any]] = queue.SimpleQueue()
-        self._numbers = count()
+        self._numbers, self._own = count(), threading.local()
         self._workers: dict[int, Worker] = {}
-        self._stopping = threading.Event()
-        self._in_a_row = 0
+        self._stopping, self._in_a_row = False, 0
 
-    def translated(self, chunks: Iterable[Chunk]) -> Generator[Chunk]:
-        """The chunks in their order, each when all its texts have become something. Few are read ahead.
+    def translated(self, chunks: Iterable[Chunk]) -> Generator[tuple[Chunk, list[Outcome]]]:
+        """The chunks in their order, with the outcome of each text. Few are read ahead.
 
         Raises `UserError` and `RunError` of starting a worker, and `RunError` where workers end all the time.
         """
-        threads = [threading.Thread(target=self._serve, args=(number,), daemon=True) for number in range(self._size)]
-        window: deque[Chunk] = deque()
+        window: deque[tuple[Chunk, Future[list[Outcome]]]] = deque()
+        threads = ThreadPoolExecutor(self._size)
         try:
-            for place, chunk in enumerate(chunks):
-                if not place:
-                    for thread in threads:
-                        thread.start()
-                chunk.outcomes, chunk.left = [None] * len(chunk.texts), len(chunk.texts)
-                window.append(chunk)
-                if chunk.texts:
-                    self._put(place, _Task(chunk, 0, len(chunk.texts)))
-                while not self._done.empty():
-                    self._receive(*self._done.get())
-                while window and (not window[0].left or len(window) > AHEAD * self._size):
-                    yield from self._first_of(window)
+            for chunk in chunks:
+                window.append((chunk, threads.submit(self._outcomes, chunk.texts, chunk.first)))
+                while window and (window[0][1].done() or len(window) > AHEAD * self._size):
+                    yield window[0][0], window.popleft()[1].result()
             while window:
-                yield from self._first_of(window)
+                yield window[0][0], window.popleft()[1].result()
         finally:
-            self._close([thread for thread in threads if thread.is_alive()])
+            self._stopping = True
+            for worker in list(self._workers.values()):
+                worker.close()
+            threads.shutdown(cancel_futures=True)
 
-    def _first_of(self, window: deque[Chunk]) -> Iterator[Chunk]:
-        while window[0].left:
-            self._receive(*self._done.get())
-        yield window.popleft()
-
-    def _put(self, place: int, task: _Task) -> None:
-        self._tasks.put((place, next(self._numbers), task))
-
-    def _receive(self, task: _Task | None, answer: Any) -> None:
-        if isinstance(answer, WorkerEnded):
-            assert task is not None
-            self._ended(task, str(answer))
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            assert task is not None
+    def _outcomes(self, texts: Sequence[str], first: int) -> list[Outcome]:
+        """In the thread of a worker: the outcome of each text, whatever ends."""
+        for _ in range(ALONE if len(texts) == 1 else min(1, len(texts))):
+            worker = self._worker()
+            try:
+                found = worker.ask(texts, first, self._timeout)
+            except WorkerEnded as error:
+                reason = self._ended(worker, error)
+                continue
             self._in_a_row = 0
-            self._fill(task, answer)
+            if len(found) != len(texts):
+                raise RunError(f"a worker gave {len(found)} translations of {len(texts)} texts")
+            return found
+        if len(texts) == 1:
+            return [f"{ENDED}, {ALONE} with no other: {reason}"]
+        step = max(1, -(-len(texts) // PARTS))
+        parts = range(0, len(texts), step)
+        return [each for begin in parts for each in self._outcomes(texts[begin : begin + step], first + begin)]
 
-    def _fill(self, task: _Task, answer: list[Outcome]) -> None:
-        if len(answer) != task.end - task.begin:
-            raise RunError(f"a worker gave {len(answer)} translations of {task.end - task.begin} texts")
-        task.chunk.outcomes[task.begin : task.end] = answer
-        task.chunk.left -= len(answer)
+    def _worker(self) -> Worker:
+        """The worker of this thread, started if there is none."""
+        if not hasattr(self._own, "number"):
+            self._own.number = next(self._numbers)
+        number = self._own.number
+        for _ in range(STARTS):
+            if self._stopping:
+                raise RunError("the work was stopped")
+            if number in self._workers:
+                return self._workers[number]
+            try:
+                self._workers[number] = self._start(number)
+                self.tally.started += 1
+            except WorkerEnded as error:
+                last = error
+        if number in self._workers:
+            return self._workers[number]
+        raise RunError(
+            f"a worker ended {STARTS} times before it had loaded the model ({last}); if memory ran out, give fewer "
+            "--workers or end other programs"
+        )
 
-    def _ended(self, task: _Task, reason: str) -> None:
+    def _ended(self, worker: Worker, error: WorkerEnded) -> str:
+        """Count a worker that has ended; returns how."""
+        worker.close()
+        del self._workers[self._own.number]
         self.tally.ended += 1
-        self.tally.reasons.append(reason)
+        self.tally.reasons.append(str(error))
         self._in_a_row += 1
         if self._in_a_row > IN_A_ROW:
             raise RunError(
                 f"{self._in_a_row} workers ended one after the other, with nothing translated in between; the last: "
-                f"{reason}. If memory ran out, give fewer --workers. Finished work is kept"
+                f"{error}. If memory ran out, give fewer --workers. Finished work is kept"
             )
-        size = task.end - task.begin
-        if size > 1:
-            step = -(-size // PARTS)
-            for begin in range(task.begin, task.end, step):
-                self._put(-1, _Task(task.chunk, begin, min(begin + step, task.end)))
-        elif task.deaths + 1 < ALONE:
-            self._put(-1, _Task(task.chunk, task.begin, task.end, task.deaths + 1))
-        else:
-            self._fill(task, [f"{reason} when this was all it had, {ALONE} times"])
-
-    def _serve(self, number: int) -> None:
-        """Yield one worker after the other while there are tasks."""
-        worker: Worker | None = None
-        while (task := self._tasks.get()[2]) is not None and not self._stopping.is_set():
-            try:
-                if worker is None:
-                    worker = self._workers[number] = self._start(number)
-                    self.tally.started += 1
-                if self._stopping.is_set():
-                    break
-                texts = task.chunk.texts[task.begin : task.end]
-                answer: Any = worker.ask(texts, task.chunk.first + task.begin, self._timeout)
-            except WorkerEnded as error:
-                answer = error
-                if worker is not None:
-                    worker.close()
-                worker = None
-            except BaseException as error:
-                answer = error
-            self._done.put((task, answer))
-        if worker is not None:
-            worker.close()
-
-    def _close(self, threads: list[threading.Thread]) -> None:
-        self._stopping.set()
-        for _ in threads:
-            self._tasks.put((-2, next(self._numbers), None))
-        for worker in list(self._workers.values()):
-            worker.close()
-        for thread in threads:
-            thread.join(60)
+        return str(error)

@@ -40,7 +40,7 @@ STAMPS = (
 """What file systems of fsspec call the version of a file, or the time of its last change."""
 RESERVED = ("manifest.json", "report.json", ".shards")
 """Files about all results, which lie beside them."""
-OWN = (".partial", ".partial.json", ".skipped.jsonl")
+OWN = (".partial", ".skipped.jsonl")
 """Suffixes of the files that Limelight writes beside its results."""
 
 

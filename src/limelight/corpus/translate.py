@@ -5,22 +5,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from limelight.corpus.pool import ENDED, Chunk, Pool, Tally, Worker
-from limelight.corpus.results import AGAIN, REPORT, Counts, Results, open_results
+from limelight.corpus.results import REPORT, Counts, Results, open_results
 from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items, require_text_kept
 from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
+from limelight.parts import AGAIN
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.pair import BadLine
 
 CHUNK = 1000
-"""Lines of a task, and between two commits. Those of a task are batched by length, so fewer would be slower."""
+"""Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
 TIMEOUT = 1800.0
 """Seconds for a task: a worker that takes longer hangs."""
 
@@ -71,6 +73,11 @@ class Report:
         """Lines per second of this start."""
         return self.new / self.seconds if self.seconds else 0.0
 
+    def add(self, results: Results) -> None:
+        """Count a finished file."""
+        self.files += 1
+        self.counts.add(results.counts)
+
     def lines(self) -> Iterator[str]:
         """For people."""
         counts = self.counts
@@ -108,21 +115,46 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
     require_text_kept(shards, job.form)
     open_results(job.output, {**job.made_of, "form": asdict(job.form)})
-    work = _Work(job, shards)
-    pool = Pool(engine.start, job.workers, timeout=job.timeout)
-    work.report.workers = pool.tally
-    began = time.monotonic()
-    translated = pool.translated(work.chunks())
-    try:
-        for chunk in translated:
-            work.write(chunk)
-            work.report.seconds = time.monotonic() - began
-            show(work.report, len(shards))
-    finally:
-        translated.close()
-        work.close()
-        engine.close()
-    return _checked(job, work.report)
+    pool, began = Pool(engine.start, job.workers, timeout=job.timeout), time.monotonic()
+    report = Report(workers=pool.tally)
+    with ExitStack() as leave:
+        leave.callback(engine.close)
+        chunks = _chunks(job, shards, report, leave)
+        for chunk, outcomes in leave.enter_context(closing(pool.translated(chunks))):
+            results, items, is_last = chunk.about
+            if items:
+                results.add(items, outcomes)
+                report.new += len(items)
+            if is_last:
+                results.finish()
+                report.add(results)
+            report.seconds = time.monotonic() - began
+            show(report, len(shards))
+    return _checked(job, report)
+
+
+def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: ExitStack) -> Iterator[Chunk]:
+    """All that is to be translated, file by file; `about` has the results, the items and whether they are the last."""
+    for shard in shards:
+        results = Results(job.output, shard, job.form, job.chunk)
+        if results.finished:
+            report.add(results)
+            report.former += 1
+            continue
+        done = results.begin(leave)
+        lines = islice(read_items(shard, job.form), done, None)
+        is_last = False
+        try:
+            while not is_last:
+                items = list(islice(lines, job.chunk))
+                is_last = len(items) < job.chunk
+                if items and isinstance(items[-1], BadLine) and items[-1].fatal:
+                    raise UserError(str(items[-1]))
+                texts = [item.text for item in items if isinstance(item, Item)]
+                yield Chunk(texts, done + 1, (results, items, is_last))
+                done += len(items)
+        except UserError as error:  # of this file alone
+            report.faults.append(str(error))
 
 
 def _checked(job: CorpusJob, report: Report) -> Report:
@@ -135,72 +167,6 @@ def _checked(job: CorpusJob, report: Report) -> Report:
     return report
 
 
-@dataclass(eq=False, slots=True)
-class _About:
-    """The origin of a chunk."""
-
-    results: Results
-    items: Sequence[Item | BadLine]
-    last: bool
-
-
-class _Work:
-    """The files under way: those that are read, and those whose results are still to come."""
-
-    def __init__(self, job: CorpusJob, shards: Sequence[Shard]) -> None:
-        self._job, self._shards = job, shards
-        self._open: list[Results] = []
-        self.report = Report()
-
-    def chunks(self) -> Iterator[Chunk]:
-        """All that is to be translated, file by file."""
-        for shard in self._shards:
-            results = Results(self._job.output, shard, self._job.form)
-            if results.finished:
-                self._count(results)
-                self.report.former += 1
-                continue
-            self._open.append(results)
-            done = results.begin()
-            try:
-                yield from self._of(results, done)
-            except UserError as error:  # of this file alone
-                self.report.faults.append(str(error))
-
-    def _of(self, results: Results, done: int) -> Iterator[Chunk]:
-        lines = islice(read_items(results.shard, self._job.form), done, None)
-        ended = False
-        while not ended:
-            items = list(islice(lines, self._job.chunk))
-            ended = len(items) < self._job.chunk
-            if items and isinstance(items[-1], BadLine) and items[-1].fatal:
-                raise UserError(str(items[-1]))
-            first = done + 1
-            done += len(items)
-            texts = [item.text for item in items if isinstance(item, Item)]
-            yield Chunk(texts, first, _About(results, items, ended))
-
-    def write(self, chunk: Chunk) -> None:
-        """Commit the results of a chunk; after the last one of a file, finish it."""
-        about: _About = chunk.about
-        if about.items:
-            about.results.commit(about.items, [each for each in chunk.outcomes if each is not None])
-            self.report.new += len(about.items)
-        if about.last:
-            about.results.finish()
-            self._open.remove(about.results)
-            self._count(about.results)
-
-    def close(self) -> None:
-        """Leave what is not finished for a later start."""
-        for results in self._open:
-            results.close()
-
-    def _count(self, results: Results) -> None:
-        self.report.files += 1
-        self.report.counts.add(results.counts)
-
-
 LINES_OF_A_TASK = 500
 """Lines of a task: a few tasks for each worker of the shortest file that is worth processes."""
 
@@ -210,21 +176,17 @@ def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -
 
     Raises `UserError` for a line that the model does not take, `RunError` for one that ends its workers.
     """
-    pool = Pool(engine.start, workers, timeout=TIMEOUT)
-    translated = pool.translated(_chunks(line for line in lines if line is not None))
-    try:
-        for chunk in translated:
-            for number, outcome in enumerate(chunk.outcomes, start=chunk.first):
+    with ExitStack() as leave:
+        leave.callback(engine.close)
+        pool, given = Pool(engine.start, workers, timeout=TIMEOUT), _divided(line for line in lines if line is not None)
+        for chunk, outcomes in leave.enter_context(closing(pool.translated(given))):
+            for number, outcome in enumerate(outcomes, start=chunk.first):
                 if isinstance(outcome, str):
                     raise (RunError(f"line {number}: {outcome}") if outcome.startswith(ENDED) else UserError(outcome))
-                if outcome is not None:
-                    yield outcome
-    finally:
-        translated.close()
-        engine.close()
+                yield outcome
 
 
-def _chunks(lines: Iterator[str]) -> Iterator[Chunk]:
+def _divided(lines: Iterator[str]) -> Iterator[Chunk]:
     first = 1
     while texts := list(islice(lines, LINES_OF_A_TASK)):
         yield Chunk(texts, first)

@@ -1,28 +1,19 @@
-"""`python -m limelight.corpus.worker OPENING SOCKET`: loads a model once, then forks workers that share its memory.
-
-The driver sends a socket for each worker that it wants. On a CPU under Linux the process forks: a worker is there in
-milliseconds, and model, packed weights and compiled loops exist once for all of them. Elsewhere, as with a GPU, whose
-driver cannot be forked, it becomes the worker itself. Tasks and answers are frames of `child.py`. All end with the
-driver.
-"""
+"""A worker of a corpus: opens a model and translates chunks of text."""
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
-import socket
-import struct
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from limelight.child import Header, read_frame, write_frame
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,8 +21,8 @@ if TYPE_CHECKING:
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import TextJob, Translator
 
-FORK, SERVE = b"f", b"s"
-NUMBER = struct.Struct("q")
+SETTINGS = "LIMELIGHT_WORKER"
+"""Environment variable with the settings for `preloaded`."""
 
 
 class Done(NamedTuple):
@@ -48,6 +39,8 @@ Outcome = str | Done
 
 Translate = Callable[[Sequence[str], int], list[Outcome]]
 """Translates texts; also given is the number of the first in its file."""
+Opener = Callable[[str, int], Translate]
+"""Opens a model with settings as JSON, for the worker of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,56 +138,26 @@ def _translating(settings: WorkerSettings, translator: Translator, asked: dict[s
     return lambda texts, first: translate(texts, first, with_memory())
 
 
-def main(load: Callable[[WorkerSettings, int], Translate] = open_texts) -> None:
-    """Load, then make workers until the driver is gone. `load` is another one in tests."""
+@cache
+def opened(settings: str, number: int = 0) -> Translate:
+    """`open_texts` for settings as JSON, once in a process and in those that are forked from it."""
+    return open_texts(WorkerSettings(**json.loads(settings)), number)
+
+
+def serve(link: Connection, opener: Opener, settings: str, number: int) -> None:
+    """Load the model, then answer tasks until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    words = json.loads(sys.argv[1])
-    settings, number = WorkerSettings(**words["settings"]), words["number"]
-    control = socket.socket(fileno=int(sys.argv[2]))
-    try:
-        translate = load(settings, number)
-    except UserError as error:
-        _tell(control, {"error": str(error)})
-        return
-    gc.freeze()
-    _tell(control, {})
-    children: set[int] = set()
-    while True:
-        message, handles, _, _ = socket.recv_fds(control, 1, 1)
-        if not message:
-            break
-        link = socket.socket(fileno=handles[0])
-        if message == SERVE:
-            control.close()
-            _serve(link, translate)
-            break
-        children = {child for child in children if os.waitpid(child, os.WNOHANG) == (0, 0)}
-        child = os.fork()
-        if child == 0:
-            control.close()
-            _serve(link, translate)
-            os._exit(0)
-        link.close()
-        children.add(child)
-        control.sendall(NUMBER.pack(child))
-    for child in children:
-        with suppress(OSError):
-            os.kill(child, signal.SIGKILL)
-    os._exit(0)
-
-
-def _tell(control: socket.socket, header: Header) -> None:
-    with control.makefile("wb") as frames:
-        write_frame(frames, header)
-
-
-def _serve(link: socket.socket, translate: Translate) -> None:
-    """Answer tasks until there are no more."""
-    with suppress(OSError), link.makefile("rwb") as frames:
-        while (frame := read_frame(frames)) is not None:
-            found = translate(json.loads(frame[1]), frame[0]["first"])
-            write_frame(frames, {}, json.dumps(found).encode("ascii"))
+    os.dup2(2, 1)
+    with suppress(EOFError, OSError):
+        try:
+            translate = opener(settings, number)
+        except UserError as error:
+            link.send(error)
+            return
+        link.send(None)
+        while True:
+            texts, first = link.recv()
+            link.send(translate(texts, first))
 
 
 FORMAT = 1
@@ -208,7 +171,3 @@ def shown(translation: Translation, number: int, form: str) -> list[str]:
     if form == "n-best":
         return [f"{number} ||| {each.text} ||| {each.score:.4f}" for each in (translation, *translation.alternatives)]
     return [translation.text]
-
-
-if __name__ == "__main__":
-    main()

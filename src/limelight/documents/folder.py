@@ -8,18 +8,17 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from limelight.documents.document import Document
-from limelight.documents.report import Journal, LeftOut, Note, Report, read_former
-from limelight.documents.translate import PROGRESS, Work, made_of, translate_document
-from limelight.errors import UserError, counted
+from limelight.documents.report import LeftOut, Note, Report
+from limelight.documents.translate import Work, made_of, translate_document
+from limelight.errors import UserError
 from limelight.files import PARTIAL, cause, sha256
 from limelight.formats.opening import COMPRESSIONS, name_of_format
 from limelight.formats.registry import DOCX, FORMATS, is_document, suffix_of
-from limelight.resumable import describe_differences, differences
+from limelight.parts import SUFFIX, Parts, parts_of
 
-RECORD = ".limelight.progress"
+RECORD = f".limelight{SUFFIX}"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""
 FORMAT = 2
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
@@ -43,9 +42,9 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
     if not files:
         others = f"; {report.left_out[0]}" if report.left_out else ""
         raise UserError(f"{folder}: there are no documents in it{others}")
-    finished = _finished(folder, output, work)
     output.mkdir(parents=True, exist_ok=True)
-    with Journal(output / RECORD, _key(work)) as record:
+    with Parts(output / RECORD, {"format": FORMAT, "made_of": made_of(work)}) as record:
+        finished = _finished(folder, output, record)
         for path in files:
             target, name = output / path.relative_to(folder), path.relative_to(folder).as_posix()
             if former := finished.get(name):
@@ -60,7 +59,7 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
             except UserError as error:
                 report.left_out.append(LeftOut(str(path), _reason(str(error), path)))
         if not any(is_document(each.file) for each in report.failed):
-            record.done()
+            record.remove()
     return report
 
 
@@ -77,7 +76,7 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
         report.left_out.append(LeftOut(str(error.filename), f"cannot be read: {cause(error).lower()}"))
 
     for place, folders, names in os.walk(folder, onerror=fail):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not name.endswith(SUFFIX))
         for name in folders:
             if (link := Path(place, name)).is_symlink():
                 report.left_out.append(LeftOut(str(link), "a link to a folder, which is not followed"))
@@ -85,7 +84,7 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
             path = Path(place, name)
             if path.is_file() and is_document(path):
                 yield path
-            elif not name.startswith(".") and not name.endswith((PROGRESS, PARTIAL)):
+            elif not name.startswith(".") and not name.endswith(PARTIAL):
                 report.left_out.append(LeftOut(str(path), *_why_left_out(path)))
 
 
@@ -108,40 +107,24 @@ def _why_left_out(path: Path) -> tuple[str, bool]:
 
 def _is_there(path: Path, target: Path) -> bool:
     """Whether a translation is complete, and newer than its source."""
-    if target.with_name(target.name + PROGRESS).exists() or not target.exists():
+    if parts_of(target).exists() or not target.exists():
         return False
     return target.stat().st_mtime > path.stat().st_mtime
 
 
-def _keep(record: Journal, name: str, document: Document, report: Report) -> None:
+def _keep(record: Parts, name: str, document: Document, report: Report) -> None:
     notes = {"notes": [list(note) for note in report.notes], "kept": [list(note) for note in report.kept]}
     content = {"units": report.units, "moved": report.moved, **notes}
-    record.add([{"file": name, "sha256": hashlib.sha256(document.data).hexdigest(), **content}])
+    record.append({"file": name, "sha256": hashlib.sha256(document.data).hexdigest(), **content})
 
 
-def _key(work: Work) -> dict[str, Any]:
-    return {"format": FORMAT, "made_of": made_of(work)}
-
-
-def _finished(folder: Path, output: Path, work: Work) -> dict[str, Report | None]:
-    """The reports of the files that an earlier start has finished; None for a source that has changed since.
-
-    Raises `UserError` where there are some and they were made of something else.
-    """
-    former = read_former(output / RECORD)
+def _finished(folder: Path, output: Path, record: Parts) -> dict[str, Report | None]:
+    """The reports of the files that an earlier start has finished; None for a source that has changed since."""
     found = dict[str, Report | None]()
-    for row in former.rows:
+    for row in record:
         path = folder / row["file"]
         if path.is_file() and _is_there(path, output / row["file"]):
             notes, kept = ([Note(*note) for note in row[name]] for name in ("notes", "kept"))
             same = sha256(path) == row["sha256"]
             found[row["file"]] = Report(1, row["units"], row["moved"], notes, kept) if same else None
-    count = sum(report is not None for report in found.values())
-    changed = differences(former.key, _key(work)) if count else []
-    if changed:
-        raise UserError(
-            f"{output}: {counted(count, 'file')} of it {'was' if count == 1 else 'were'} translated "
-            f"otherwise, before the work was interrupted: {describe_differences(changed)}. Repeat the command that "
-            f"began it, give -o another folder, or remove {output / RECORD} to keep these files as they are"
-        )
     return found

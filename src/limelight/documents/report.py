@@ -1,100 +1,17 @@
-"""Unfinished work on a folder of documents, and the report of what should be looked at."""
+"""The report of what should be looked at in translated documents."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from limelight.errors import RunError, counted, shown
-from limelight.files import cause
+from limelight.errors import counted, shown
 from limelight.formats.unit import Unit, with_codes
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.foreign import IN_TARGET_LANGUAGE
-
-
-class Former(NamedTuple):
-    """The state of an earlier start."""
-
-    key: Any = None
-    rows: tuple[Any, ...] = ()
-    intact: int = 0
-    """Characters (all of ASCII) of the file that are whole lines."""
-
-
-def read_former(path: Path) -> Former:
-    """What is kept in a file; nothing if it is not there or damaged. A line that is cut off is left out, with all after
-    it."""
-    try:
-        lines = path.read_text(encoding="ascii").splitlines(keepends=True)
-    except (OSError, ValueError):
-        return Former()
-    values, intact = list[Any](), 0
-    for line in lines:
-        try:
-            values.append(json.loads(line) if line.endswith("\n") else json.loads(""))
-        except ValueError:
-            break
-        intact += len(line)
-    return Former(values[0], tuple(values[1:]), intact) if values else Former()
-
-
-class Journal:
-    """Opened for one work; the rows of an earlier start are used where the key is the same."""
-
-    def __init__(self, path: Path, key: Any) -> None:
-        """`key` and rows are plain values for JSON. Raises `RunError` where the file cannot be written."""
-        self.path = path
-        former = read_former(path)
-        same = former.key == json.loads(json.dumps(key))
-        self.rows: list[Any] = list(former.rows) if same else []
-        """The records so far."""
-        try:
-            self._file = open(path, "r+" if same else "w", encoding="ascii")  # noqa: SIM115
-            if same:
-                self._file.seek(former.intact)
-                self._file.truncate()
-            else:
-                self._write(key)
-        except OSError as error:
-            raise RunError(f"{path}: cannot be written: {cause(error)}") from None
-
-    def add(self, some: list[Any]) -> None:
-        """Keep some more."""
-        for each in some:
-            self._write(each)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self.rows += some
-
-    def done(self) -> None:
-        """The work is finished: nothing needs to be kept."""
-        self._file.close()
-        self.path.unlink(missing_ok=True)
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file.closed:
-            return
-        self._file.close()
-        if not self.rows:
-            with suppress(OSError):
-                self.path.unlink(missing_ok=True)
-
-    def _write(self, value: object) -> None:
-        self._file.write(json.dumps(value) + "\n")
-
 
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)

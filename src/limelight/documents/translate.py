@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.documents.document import Document, open_document
-from limelight.documents.report import Journal, Kept, Note, Report, note_of
+from limelight.documents.report import Kept, Note, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BOTH_SIDES, Options, suffix_of
 from limelight.formats.unit import CODES, Unit
+from limelight.parts import Parts, parts_of
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 
@@ -21,8 +22,6 @@ CHUNK = 128
 """Units that are translated together, and kept for a later start."""
 FORMAT = 5
 """Version of what is kept."""
-PROGRESS = ".progress"
-"""The ending of the file with what is kept."""
 SAMPLE = 5000
 """Characters of a document whose language is detected."""
 
@@ -55,7 +54,7 @@ def translate_document(
 ) -> Report:
     """Translate a file into another one, which is there as a whole or not at all.
 
-    What was translated before an interruption is kept beside the output (`.progress`) and used by the next call, which
+    What was translated before an interruption is kept beside the output (`.parts`) and used by the next call, which
     reports the same. `written` is called when the output is there, while its translations are still kept.
 
     Raises `UserError` for a file that cannot be read or is none of its format, and `RunError` where the output cannot
@@ -63,8 +62,8 @@ def translate_document(
     """
     _check_output(path, output)
     document = open_document(path, work.options)
-    with Journal(output.with_name(output.name + PROGRESS), _key(document, work)) as journal:
-        kept = _translated(document, work, journal)
+    with Parts(parts_of(output), {"key": _key(document, work)}, replace=True) as parts:
+        kept = _translated(document, work, parts)
         report = _report(document, kept)
         content = document.written([each.text for each in kept])
         try:
@@ -72,7 +71,7 @@ def translate_document(
         except OSError as error:
             raise RunError(f"{output}: cannot be written: {cause(error)}") from None
         written(document, report)
-        journal.done()
+        parts.remove()
     return report
 
 
@@ -90,13 +89,14 @@ def _key(document: Document, work: Work) -> str:
     return hashlib.sha256(json.dumps([FORMAT, made_of(work)]).encode() + document.data).hexdigest()
 
 
-def _translated(document: Document, work: Work, journal: Journal) -> list[Kept]:
+def _translated(document: Document, work: Work, parts: Parts) -> list[Kept]:
     """The translations of all units. What the document says several times is translated once."""
     units = document.units
     same = [_text_of(unit) for unit in units]
-    known = dict(zip(same, (Kept(*row) for row in journal.rows), strict=False))
+    kept = [Kept(*row) for part in parts for row in part]
+    known = dict(zip(same, kept, strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
-    for begin in range(len(journal.rows), len(units), CHUNK):
+    for begin in range(len(kept), len(units), CHUNK):
         work.progress(document.name, begin, len(units))
         some = slice(begin, begin + CHUNK)
         new = {text: unit for text, unit in zip(same[some], units[some], strict=True) if text not in known}
@@ -106,9 +106,11 @@ def _translated(document: Document, work: Work, journal: Journal) -> list[Kept]:
         ]
         if texts:
             known |= zip(new, map(_kept, work.translate(texts, source)), strict=True)
-        journal.add([known[text] for text in same[some]])
+        new_ones = [known[text] for text in same[some]]
+        parts.append(new_ones)
+        kept += new_ones
     work.progress(document.name, len(units), len(units))
-    return [Kept(*row) for row in journal.rows]
+    return kept
 
 
 def _report(document: Document, kept: Sequence[Kept]) -> Report:

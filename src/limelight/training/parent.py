@@ -35,9 +35,9 @@ from limelight.files import write_whole
 from limelight.formats import names_languages
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
+from limelight.parts import describe_differences
 from limelight.preparation.hold_out import Say
 from limelight.recipes import find_recipe
-from limelight.resumable import describe_differences
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels

@@ -10,12 +10,12 @@ from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.prepare import slow_precision
 from limelight.models.families import choose_device, count_parameters
 from limelight.models.interface import Model
+from limelight.parts import describe_differences, differences
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
 from limelight.preparation.shortlist import keep_detector, share_detector
-from limelight.resumable import describe_differences, differences
 from limelight.signals import StopRequest
 from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, CONFIG, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (

@@ -16,9 +16,9 @@ from limelight.corpus.synthesis import Job, Limits, Part, report_table, survey_j
 from limelight.corpus.synthesis.synthesize import REASONS
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
-from limelight.files import sha256
+from limelight.files import remove, sha256
 from limelight.formats import read_pairs
-from limelight.resumable import places_of
+from limelight.parts import MANIFEST, parts_of
 from tests.corpus.synthesis.fakes import Parrot, die
 
 MADE_WITH = {"model": {"parrot": "1"}}
@@ -141,7 +141,7 @@ def dying_at(step: int, folder: Path, work: Callable[[], object]) -> Callable[[]
 
         def seen(event: str, arguments: tuple[Any, ...]) -> None:
             nonlocal steps
-            if event not in ("open", "os.rename", "os.remove", "os.truncate", "fcntl.flock"):
+            if event not in ("open", "os.rename", "os.remove", "os.mkdir", "fcntl.flock"):
                 return
             if event == "open" and not (arguments[2] & (os.O_WRONLY | os.O_RDWR)):
                 return
@@ -168,7 +168,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_bytes(sampling: Sampling | No
     while True:
         step += 1
         for left in [*tmp_path.glob("out*"), *tmp_path.glob("log")]:
-            left.unlink()
+            remove(left)
         if not in_a_process_of_its_own(dying_at(step, tmp_path, lambda: made(job, translator))):
             break
         kills += 1
@@ -189,7 +189,8 @@ def test_killed_at_any_step_it_goes_on_to_the_same_bytes(sampling: Sampling | No
 def test_what_is_done_is_not_done_again(text: Path, tmp_path: Path) -> None:
     job = job_of(text, "out.tsv")
     report = made(job)
-    places_of(job.output)[1].write_text("{}")  # as a process leaves it that is killed at its very end
+    parts_of(job.output).mkdir()  # as a process leaves it that is killed at its very end
+    (parts_of(job.output) / MANIFEST).write_text("{}")
     assert made(job, Parrot(tmp_path / "log")) == report
     assert not (tmp_path / "log").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mono.txt", "out.tsv", "out.tsv.json"]
@@ -210,7 +211,7 @@ def interrupted(job: Job) -> None:
 def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Path) -> None:
     job = job_of(text, "out.tsv")
     made(job) if done else interrupted(job)
-    said = "it exists already, with other settings" if done else "it was started with other settings"
+    said = "it exists already, with other settings" if done else "made with other settings"
     with pytest.raises(UserError, match=rf"{said}: search\.beam_size is 4 there, 2 here"):
         made(replace(job, options={"beam_size": 2}))
     with pytest.raises(UserError, match=rf"{said}: limits\.max_length_ratio is 6\.0 there, 3\.0 here"):

@@ -20,19 +20,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from limelight.config import Direction
+from limelight.corpus.results import join
 from limelight.decoding.engine import BATCH_TOKENS
 from limelight.decoding.request import SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
 from limelight.evaluation.metrics import SAMPLE, choose_tokenization, sentence_scorer
 from limelight.evaluation.summary import versions
-from limelight.files import sha256, write_whole
+from limelight.files import fill_file, remove, sha256, write_whole, writing
 from limelight.formats import read_pairs
 from limelight.formats.lines import scan_lines
-from limelight.formats.opening import compress, open_text, require_lasting, text_suffix
+from limelight.formats.opening import open_text, require_lasting, text_suffix
 from limelight.models.interface import longest_sequence
+from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of, require_new
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
-from limelight.resumable import ResumableFile, describe_differences, differences, places_of, resumable
 from limelight.text.checks import find_loop
 from limelight.text.clean import differ_in_length
 from limelight.text.pair import BadLine
@@ -245,7 +246,7 @@ SUFFIX = ".json"
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the work so far; part of the state of a partial corpus."""
+    """Counts of the work so far."""
 
     inputs: int = 0
     chunks: int = 0
@@ -264,7 +265,7 @@ class Tally:
 
 
 def report_values(
-    output: Path, content: Path, tally: Tally, *, unreadable: int, made_of: Mapping[str, Any]
+    output: Path, content: Path, tally: Tally, unreadable: int, made_of: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The report on the corpus `output`, whose bytes are in `content`, as plain values."""
     counts = asdict(tally)
@@ -351,14 +352,21 @@ def synthesize(
             raise UserError(
                 f"{job.output}: it exists already, with other settings: {changed}. Give -o another name, or remove it"
             )
-        for left in places_of(job.output):  # left by a process that was killed after the rename
-            left.unlink(missing_ok=True)
+        remove(parts_of(job.output))  # left by a process that was killed at its end
         return former
-    with resumable(job.output, made_of) as file:
-        work.write(file, surveyed, show)
-        values = report_values(job.output, file.partial, work.tally, unreadable=surveyed.unreadable, made_of=made_of)
-        write_whole(report_path(job.output), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
-        file.finish()
+    require_new(job.output)
+    with Parts(parts_of(job.output), made_of) as parts:
+        work.write(parts, surveyed, show)
+
+        def fill(path: Path) -> None:
+            join(parts, "lines", path, job.output.suffix.lower())
+            values.update(report_values(job.output, path, work.tally, surveyed.unreadable, made_of))
+            write_whole(report_path(job.output), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
+
+        values: dict[str, Any] = {}
+        with writing(job.output, AGAIN):
+            fill_file(job.output, fill)
+        parts.remove()
     return values
 
 
@@ -390,28 +398,25 @@ class _Work:
             "chunk": job.chunk,
         }
 
-    def write(self, file: ResumableFile, surveyed: Survey, show: Show) -> None:
-        """Write all chunks that the file does not contain yet."""
+    def write(self, parts: Parts, surveyed: Survey, show: Show) -> None:
+        """Write all chunks that are not among the parts yet."""
         inputs = self._inputs()
-        if file.state:
-            self.tally = Tally(**file.state)
+        if len(parts):
+            self.tally = Tally(**parts.read(len(parts) - 1)["tally"])
             before = islice(inputs, self.tally.inputs)
             while chunk := list(islice(before, self.job.chunk)):
                 self._seen.add([self._key(each) for each in chunk if each.text])
         show(self.tally, surveyed.inputs)
-        suffix = self.job.output.suffix.lower()
         while chunk := list(islice(inputs, self.job.chunk)):
             began = time.perf_counter()
             lines = "".join(f"{source}\t{target}\n" for source, target in self._pairs(chunk))
             self.tally.seconds += time.perf_counter() - began
-            file.commit(compress(lines.encode(), suffix) if lines else b"", asdict(self.tally))
+            parts.append({"lines": lines, "tally": asdict(self.tally)})
             show(self.tally, surveyed.inputs)
         if self.tally.inputs != surveyed.inputs:
             raise RunError(
                 f"the text changed while it was read: it had {surveyed.inputs:,} lines, then {self.tally.inputs:,}"
             )
-        if not file.size:
-            file.commit(compress(b"", suffix), asdict(self.tally))  # an empty file would not be a valid archive
 
     def _inputs(self) -> Iterator[Input]:
         return read_inputs(self.job.parts, (lambda _: None) if self.job.limits.skip_bad_lines else None)

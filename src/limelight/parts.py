@@ -1,0 +1,183 @@
+"""Parts of long work: files that are written whole, so that a part that exists is not made again.
+
+The parts of OUTPUT are numbered JSON files in the folder OUTPUT.parts, together with a manifest of what they depend on.
+The writer makes OUTPUT from all parts, and then removes the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from limelight.errors import RunError, UserError
+from limelight.files import as_json, cause, remove, write_whole, writing
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+Difference = tuple[str, Any, Any]
+"""Full name of a value (`section.key`), its old value and its new value."""
+
+
+def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
+    """All values in which two nested mappings differ; None stands for a missing value."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = {**old, **new}
+        nested = (differences(old.get(key), new.get(key), f"{name}.{key}" if name else key) for key in keys)
+        return [difference for each in nested for difference in each]
+    return [] if old == new else [(name, old, new)]
+
+
+def describe_differences(changes: Sequence[Difference]) -> str:
+    """Differences between stored and requested values, for a message."""
+    return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in changes)
+
+
+SUFFIX = ".parts"
+MANIFEST = "manifest.json"
+FORMAT = 2
+NO_LOCK, CLOSED = -1, -2
+"""In place of a handle: files cannot be locked, and the folder is not open."""
+AGAIN = "finished parts are kept: the same command continues"
+
+
+class Parts:
+    """The parts of an output, locked while the context is open.
+
+    Leaving the context keeps the parts, and removes a folder without any; an exception gets a note with the folder.
+    """
+
+    def __init__(self, folder: Path, made_of: Mapping[str, Any], *, replace: bool = False) -> None:
+        """Open the folder, or create it.
+
+        Args:
+            made_of: what the parts depend on, as plain values for JSON.
+            replace: remove parts that depend on other values; otherwise they raise `UserError`.
+
+        Raises `UserError` if the folder cannot be written or another process has opened it, and `RunError` if its
+        manifest is damaged.
+        """
+        self.folder, self._count, self._lock = folder, 0, CLOSED
+        try:
+            folder.mkdir(exist_ok=True)
+            self._lock = _locked(folder)
+            self._check(json.loads(as_json(made_of)), replace)
+        except OSError as error:
+            self._release()
+            raise UserError(f"{str(folder).removesuffix(SUFFIX)}: cannot be written: {cause(error).lower()}") from None
+        except BaseException:
+            self._release()
+            raise
+        while self._path(self._count).exists():
+            self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        """The values of the parts, one in memory at a time."""
+        return map(self.read, range(self._count))
+
+    def read(self, number: int) -> Any:
+        """The value of a part. Raises `RunError` if it is damaged."""
+        try:
+            return json.loads(self._path(number).read_bytes())
+        except (OSError, ValueError) as error:
+            raise self._damaged(self._path(number), error) from None
+
+    def append(self, value: Any) -> None:
+        """Write the next part, a plain value for JSON. Raises `RunError` if it cannot be written."""
+        self.write(self._count, value)
+
+    def write(self, number: int, value: Any) -> None:
+        """Write or replace the part of a number, at most the next one."""
+        with writing(self._path(number), AGAIN):
+            write_whole(self._path(number), as_json(value))
+        self._count = max(self._count, number + 1)
+
+    def remove(self) -> None:
+        """Remove the folder, after the output is complete."""
+        remove(self.folder)
+        self._release()
+
+    def close(self) -> None:
+        """Keep the parts for a later start; without any, remove the folder."""
+        if not self._count and self._lock != CLOSED:
+            with suppress(OSError):
+                remove(self.folder)
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and self._count and self._lock != CLOSED:
+            error.add_note(f"the work so far is in {self.folder}; the same command continues it")
+        self.close()
+
+    def _check(self, made_of: Any, replace: bool) -> None:
+        manifest = self.folder / MANIFEST
+        try:
+            there = json.loads(manifest.read_bytes()) if manifest.exists() else {}
+            changed = differences(there["made_of"], made_of) if there else []
+            if there and there["format"] != FORMAT:
+                changed = [("format", there["format"], FORMAT)]
+        except (ValueError, LookupError, TypeError) as error:
+            raise self._damaged(manifest, error) from None
+        if changed and not replace:
+            raise UserError(
+                f"{self.folder}: these parts were made with other settings: {describe_differences(changed)}. Repeat "
+                "the command that made them, or remove the folder to start again"
+            )
+        if changed:
+            remove(self.folder)
+            self.folder.mkdir()
+        if changed or not there:
+            write_whole(manifest, as_json({"format": FORMAT, "made_of": made_of}, indent=1))
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.json"
+
+    def _damaged(self, path: Path, error: Exception) -> RunError:
+        return RunError(f"{path}: damaged ({error}); remove {self.folder} to start again")
+
+    def _release(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = CLOSED
+
+
+def parts_of(output: Path) -> Path:
+    """The folder for the parts of an output."""
+    return output.with_name(output.name + SUFFIX)
+
+
+def require_new(path: Path) -> None:
+    """Raise `UserError` if an output exists, or cannot be a file."""
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; give -o the name of a file")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is a pipe or a device, and a resumable output needs a file")
+    if path.exists():
+        raise UserError(f"{path}: already exists; give -o another name, or remove it")
+
+
+def _locked(folder: Path) -> int:
+    """A handle that holds the lock of a folder; `NO_LOCK` on Windows. The system releases it when the process ends."""
+    if fcntl is None:
+        return NO_LOCK
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UserError(f"{folder}: another process writes it; wait for its end, or give -o another name") from None
+    except OSError:
+        pass  # this file system cannot lock
+    return handle
