@@ -105,9 +105,9 @@ def corpora(out: Path, part: str) -> tuple[Corpus, ...]:
     )
 
 
-def name_lists(data: Path) -> list[str]:
+def name_lists(data: Path) -> tuple[str, ...]:
     """The files with names."""
-    return [str(path) for path in sorted((data / NAMES).glob("*.txt.gz"))]
+    return tuple(str(path) for path in sorted((data / NAMES).glob("*.txt.gz")))
 
 
 def pairs_of(out: Path, register: Register, part: str, direction: Direction) -> list[Pair]:

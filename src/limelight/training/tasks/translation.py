@@ -31,6 +31,7 @@ from limelight.evaluation.metrics import (
     require_scorable,
     target_language,
 )
+from limelight.formats import read_lines
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translator
