@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-portable bench-serve check check-page format lock sbom
+.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-portable torture bench bench-portable bench-serve check check-page format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -13,45 +13,48 @@ help: ## what there is
 demo: .venv/.ready ## translate with the bundled model, draw its attention, train a small model of your own (three minutes)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-# `make test AGAIN=1`, and likewise the others: the tests that failed last, one after the other.
-FAILED := $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none)
-
-# What other targets run.
-ELSEWHERE := --ignore tests/packaging --ignore tests/ray --ignore tests/learns --ignore tests/clients/test_clients.py --ignore tests/clients/test_schema.py
+# What other targets run, and what `make test` leaves out.
+ELSEWHERE := --ignore tests/packaging --ignore tests/ray --ignore tests/clients/test_clients.py --ignore tests/clients/test_schema.py
+QUICK := -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE)
 
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
-test: .venv/.ready-dev ## run all tests but the slow ones, with every tensor shape checked
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE) $(FAILED)
+test: .venv/.ready-dev ## run the tests of a change
+	@echo 'left to make test-all and make torture: tests/{against,examples,learns,torture} (but kill, full disk, signal, hostile folder), slow tests, whole grids, shapes in every call, wheel, browser, clients, Ray'
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(QUICK)
+
+test-all: .venv/.ready-dev ## run everything once, before a release: all tests with all shapes checked, wheel, browser, clients, Ray
+	@OMP_NUM_THREADS=1 LIMELIGHT_TESTS=all $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 20 $(ELSEWHERE)
+	@$(MAKE) --no-print-directory test-wheel test-browser test-clients test-ray
 
 test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
-	@$(BIN)/python -m pytest -q -rA tests/packaging $(FAILED)
+	@$(BIN)/python -m pytest -q -rA tests/packaging
 
 # Where Chromium is: Debian's package is called so. Without a browser, or without a test that ran, this fails.
 BROWSER ?= chromium
 AXE := .venv/axe/node_modules/axe-core/axe.min.js
 
-test-browser: .venv/.ready-browser ## try the page in a real browser (apt-get install chromium npm; or BROWSER=path)
+SMOKE :=
+test-browser: .venv/.ready-browser ## try the page in a real browser (apt-get install chromium npm; or BROWSER=path); SMOKE=1: in short
 	@command -v $(BROWSER) > /dev/null || { echo 'there is no $(BROWSER): apt-get install chromium, or BROWSER=path'; exit 1; }
-	@OMP_NUM_THREADS=1 LIMELIGHT_BROWSER=$(BROWSER) LIMELIGHT_AXE=$(AXE) $(BIN)/python -m pytest -q -n 2 tests/browser $(FAILED)
+	@OMP_NUM_THREADS=1 LIMELIGHT_BROWSER=$(BROWSER) LIMELIGHT_AXE=$(AXE) $(BIN)/python -m pytest -q -n 2 tests/browser $(if $(SMOKE),-m smoke)
 
 # What a laptop's CPU has. The processor still says what it really is: limelight.capabilities reads these variables, too.
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 FBGEMM_ENABLE_INSTRUCTIONS=AVX2 \
 	CT2_FORCE_CPU_ISA=AVX2 LIMELIGHT_CAPABILITIES=avx2 \
 	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt
 
-test-portable: .venv/.ready-dev ## run all tests as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
-	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE)
+test-portable: .venv/.ready-dev ## run make test as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
+	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q $(QUICK)
 
 # npm may not be there, or may not give the package: its test says then that it is left out.
 test-clients: .venv/.ready-clients ## talk to a running service with the clients of others, and list what passes
-	@OMP_NUM_THREADS=1 LIMELIGHT_NODE_CLIENTS=$(CURDIR)/.venv/clients $(BIN)/python -m pytest -q -rA --no-header --durations 5 tests/clients $(FAILED)
+	@OMP_NUM_THREADS=1 LIMELIGHT_NODE_CLIENTS=$(CURDIR)/.venv/clients $(BIN)/python -m pytest -q -rA --no-header --durations 5 tests/clients
 
 test-ray: .venv/.ready-ray ## translate a corpus with actors of Ray, and Parquet files
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -W ignore tests/ray $(FAILED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -W ignore tests/ray
 
-torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures, and run the slow tests (long)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture tests/learns --torture -m "not timed"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests --ignore tests/torture --ignore tests/packaging --ignore tests/ray -m slow
+torture: .venv/.ready-dev ## break runs in every way that they have to survive, with the full figures, and measure seconds (long)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture -m "not timed"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/torture --torture -m timed
 
 PAIRS = $(DATA)/train.en.gz $(DATA)/train.de.gz

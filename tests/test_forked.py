@@ -67,7 +67,7 @@ def test_a_process_that_waits_is_sent_a_signal_and_killed() -> None:
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.01)
             process.send_signal(number)
-            assert process.wait(60) == process.poll() == -number
+            assert process.wait(600) == process.poll() == -number
             process.kill()
 
 
@@ -75,4 +75,4 @@ def test_a_process_reads_to_the_end_of_its_input() -> None:
     with Forked([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
         assert process.poll() is None
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(600) == 0

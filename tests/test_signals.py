@@ -123,7 +123,7 @@ def end_of(*lines: str) -> tuple[int, str, str]:
         "    hashlib.pbkdf2_hmac('sha256', b'', b'', 400_000_000)\n"
         "with StopRequest() as stop:\n"
     ) + "".join(f"    {line}\n" for line in lines)
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False)
     return ended.returncode, ended.stdout, ended.stderr
 
 
@@ -138,7 +138,7 @@ def test_ctrl_c_while_the_command_line_is_imported_is_a_line_and_a_code() -> Non
         "sys.meta_path.insert(0, Imports)\n"
         "main()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "limelight: stopped by SIGINT\n")
 
 

@@ -57,6 +57,7 @@ def test_every_view_is_accessible(open_page, accessible, picture, explained, the
             accessible(page)
 
 
+@pytest.mark.smoke
 def test_pointing_at_a_word_lights_what_it_attends_to(open_page, address, seen):
     page = open_page(address)
     words = seen.merge_words()
@@ -186,6 +187,7 @@ def test_paper_is_light(open_page, address):
     until(page, "() => document.documentElement.dataset.theme === 'dark'")
 
 
+@pytest.mark.smoke
 def test_pictures_and_the_document_are_saved(open_page, address, seen):
     page = open_page(address)
     page.locator(".menu summary").click()

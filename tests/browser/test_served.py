@@ -25,6 +25,7 @@ def settled(page: Any, before: str) -> str:
     return output(page)
 
 
+@pytest.mark.smoke
 def test_a_sentence_is_typed_and_its_translation_read(open_page, service):
     page = open_page(service.url, allowed=service.url)
     rest(page)
@@ -255,6 +256,7 @@ def test_the_page_is_taken_along(visit, open_page, tmp_path):
     assert alone.locator(".node").count() > 3
 
 
+@pytest.mark.smoke
 def test_what_a_user_types_is_text(visit):
     page = visit()
     page.locator("textarea").fill("<img src=x onerror=alert(1)>")

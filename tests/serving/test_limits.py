@@ -131,7 +131,7 @@ def test_a_prefix_has_at_most_the_tokens_of_a_sentence() -> None:
 def test_the_queue_and_the_deadline() -> None:
     """The queue of one client and of all, the time in it, and the time in all."""
     model = table(8)
-    limits = Limits(queue=130, client_queue=130, queue_seconds=0.2, deadline=0.6, texts=200)
+    limits = Limits(queue=130, client_queue=130, queue_seconds=0.2, texts=200)
     with running({"one": translator(model)}, limits=limits) as service:
         pool = service.service.catalog.models[0].pool
         model.gate.clear()
@@ -142,9 +142,13 @@ def test_the_queue_and_the_deadline() -> None:
         wait_until(lambda: pool.waiting == 36)  # an engine has the others
         told(service.post("/translate", many), 503, "36 sentences wait", "these are 100", "at most 130", "--max-queue")
         told(service.post("/translate", {**one, "q": ["a"] * 9}), 503, "waited for 0.2 s", "--queue-seconds")
-        first.join()
         model.gate.set()
-        told(answers[0], 504, "longer than 0.6 s", "send less", "--deadline")
+        first.join()
+        assert answers[0].status == 200
+    model.gate.clear()
+    with running({"one": translator(model)}, limits=Limits(deadline=0.6)) as service:
+        told(service.post("/translate", one), 504, "longer than 0.6 s", "send less", "--deadline")
+        model.gate.set()
     with running({"one": translator(model)}, limits=Limits(queue=130, client_queue=50)) as service:
         told(service.post("/translate", many), 413, "100 sentences", "at most 50", "divide the text", "--max-queue")
 

@@ -127,10 +127,9 @@ def test_it_refuses_to_sample(tokenizer: WordPieceTokenizer) -> None:
 
 def test_a_word_without_end_takes_no_quadratic_time(tokenizer: WordPieceTokenizer) -> None:
     word = "badero" * 20_000
-    began = time.perf_counter()
-    ids = tokenizer.encode(word)
-    assert time.perf_counter() - began < 5
-    assert tokenizer.decode(ids) == word
+    began = time.process_time()
+    assert tokenizer.decode(tokenizer.encode(word)) == word
+    assert time.process_time() - began < 60  # quadratic time would be an hour
 
 
 def test_training_twice_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from tests.forked import PROCESSES
 
-SECONDS, MEGABYTES = 2.0, 500.0
+SECONDS, MEGABYTES = 20.0, 500.0
 """What a refusal may take, of the processor and of memory."""
 
 WEIGHTS, CONFIG, METADATA = "model.safetensors", "config.yaml", "tokenizer/joint/tokenizer.yaml"

@@ -101,7 +101,7 @@ def test_the_watch_sees_what_it_is_to_see(folders: Folders) -> None:
     empty, refused = folders.tried(write(WEIGHTS, b""))
     assert not list(faults(empty, refused, may_translate=False))
     assert list(faults(place, refused, may_translate=False)) == ["no path"]
-    wrong = refused._replace(code=-11, seconds=9.0, megabytes=9000.0, errors="Traceback", ran=("os.system",))
+    wrong = refused._replace(code=-11, seconds=99.0, megabytes=9000.0, errors="Traceback", ran=("os.system",))
     assert len(list(faults(empty, wrong, may_translate=True))) == 7
 
 
