@@ -384,14 +384,3 @@ def test_cells_that_write_have_nothing_to_show(seed):
     assert attention.kinds == ()
     with pytest.raises(UserError, match="this model has no attention of the kind decoder_self; it has none"):
         attention.average("decoder_self")
-
-
-def test_source_words_that_little_attention_goes_to_are_uncovered():
-    """Three words of the source and the end; two words of the target and the end."""
-    words, read = ("▁a", "▁b", "▁c", "</s>"), ("<s>", "▁x", "▁y")
-    cross = np.array([[[0.9, 0.05, 0, 0.05], [0.9, 0.04, 0, 0.06], [0.2, 0.2, 0.0, 0.6]]], dtype=np.float32)[None]
-    empty = np.zeros((0, 1, 4, 4), np.float32), np.zeros((0, 1, 3, 3), np.float32)
-    found = AttentionMap(words, ("▁x", "▁y", "</s>"), read, (0, 1, 2, 3), (0, 1, 2), (0, 1, 2), *empty, cross)
-    assert found.uncovered() == pytest.approx(1 / 3)
-    assert found.uncovered(least=0.5) == pytest.approx(2 / 3)
-    assert replace(found, cross=cross[:0]).uncovered() == 0

@@ -21,7 +21,6 @@ from limelight.pipelines import translator as translators
 from limelight.pipelines.codec import Part, Prepared
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
-from limelight.pipelines.sentence import leaves_out
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.detection import learn_detector
 from limelight.text.glossary import Glossary, Term
@@ -197,42 +196,6 @@ def test_any_number_of_spans() -> None:
     found = translated(text, lambda text: [text])
     assert found.text == text
     assert not found.failed
-
-
-@pytest.mark.parametrize(
-    ("output", "is_lost"), [("{0} → {1} → {2}", False), ("{0} → → {2}", True), ("→ {1} → {2}", True)]
-)
-def test_what_is_lost_between_two_signs_is_noticed(output: str, is_lost: bool) -> None:
-    (sentence,) = plan_text("Settings → Privacy → Location", DEFAULT).sentences
-    assert sentence is not None
-    marked = output.format("A", "B", "C").replace("→", placeholder(0), 1).replace("→", placeholder(1), 1)
-    assert leaves_out(sentence, marked) is is_lost
-    (adjacent,) = plan_text("a → → b", DEFAULT).sentences
-    assert adjacent is not None
-    assert not leaves_out(adjacent, adjacent.text)
-
-
-@pytest.mark.parametrize(
-    ("source", "output", "is_lost"),
-    [
-        ("Go to A > B > Proxy now.", "Gehe zu A <ph0> B <ph1>, um jetzt.", True),
-        ("Go to A > B", "Gehe zu A <ph0>", True),
-        ("Choose A > B", "<ph0> B", True),
-        ("Choose A > B.", "Choisissez A <ph0> B.", False),
-        ("Press the key >.", "Drücken Sie <ph0>.", False),
-        ("Press > to go on", "Drücken Sie <ph0> zum Fortfahren", False),
-        ("Wählen Sie Datei > Speichern unter.", "Choose <ph0> Save As.", True),
-        ("Choose Insert > Table > Rows.", "Wählen Sie <ph0> Tabelle <ph1> Zeilen einfügen.", True),
-        ("Choisissez Insertion > Tableau.", "Choose Insert <ph0> Table.", False),
-        ("Go to A > B > C.", "Gehe zu A <ph0> B <ph1> <ph1> C.", False),  # the second one is removed
-        ("Click File > Open.", "Datei <ph0> Öffnen wählen.", False),
-        ("Allez dans Fichier > Ouvrir > Récent.", "Go to File <ph0> Open <ph1> Recent.", False),
-    ],
-)
-def test_what_is_lost_beside_a_sign_is_noticed(source: str, output: str, is_lost: bool) -> None:
-    (sentence,) = plan_text(source, DEFAULT).sentences
-    assert sentence is not None
-    assert leaves_out(sentence, marked(output)) is is_lost
 
 
 def test_text_without_words_is_not_translated() -> None:

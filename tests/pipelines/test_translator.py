@@ -394,16 +394,6 @@ def searched_in(precision: str | None, model: Seq2Seq | None = None, *, threads:
     return Translator(model or learned_by_heart(), characters(), precision=precision, threads=threads)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_attention_to_the_source_is_that_of_the_searched_model(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guard `uncovered` needs no run of the readable model, which is slower."""
-    translator, source = searched_in(precision), next(iter(LEARNED))
-    [prepared], [found] = translator.prepare([source]), translator.translate([source])
-    expected = searched_in(None).uncovered(prepared, found)
-    monkeypatch.setattr(translator, "model", None)
-    assert translator.uncovered(prepared, found) == expected
-
-
 def texts_of(one: Translator, beam_size: int = 4) -> dict[str, str]:
     return {found.source: found.text for found in one.translate(list(LEARNED), beam_size=beam_size)}
 

@@ -136,7 +136,7 @@ def _settings(given: Mapping[str, Any], translator: Translator) -> dict[str, Any
     return {
         **given,
         "sampling": repr(given["sampling"]),
-        "protect": [each.name for each in translator.options(**given).protectors],
+        "protect": [each.name for each in translator.options(**given).protectors or ()],
         "glossary": hashlib.sha256(terms.encode()).hexdigest(),
         "memory": sha256(Path(given["memory"].name)) if given["memory"] is not None else "",
     }

@@ -291,6 +291,9 @@ class DecodingConfig(Section):
     max_length_factor: float = Field(1.5, gt=0, le=100)
     """A translation has at most `factor * source tokens + extra` tokens (the paper: source + 50)."""
     max_length_extra: int = Field(20, ge=1, le=1000)
+    guards: bool | None = None
+    """Whether translations are compared with their sources, and numbers, addresses, and signs are carried. By default
+    that is done for translation between two different named languages, and not for any other task."""
 
 
 class RunConfig(Section):

@@ -171,7 +171,7 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         _check_sampling(given, n_best)
         width = 1
     return SearchSettings(
-        **settings.model_dump(exclude={"beam_size", "prune"}),
+        **settings.model_dump(exclude={"beam_size", "prune", "guards"}),
         beam_size=width,
         n_best=n_best,
         prune=settings.prune if n_best == 1 < width else math.inf,

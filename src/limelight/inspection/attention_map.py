@@ -225,14 +225,6 @@ class AttentionMap:
         links = (Link(row, int(column), float(weights[row, column])) for row, column in enumerate(best))
         return tuple(link for link in links if link.weight > 0)
 
-    def uncovered(self, least: float = 0.2) -> float:
-        """The share of source words whose weights, summed over the target words and averaged over layers and heads, are
-        less than `least`; 0 without cross-attention."""
-        words = self.merge_words()
-        attended = words.cross.mean(axis=(0, 1)).sum(axis=0) if len(words.cross) else np.ones(0)
-        source = attended[: len(attended) - (not self.end_dropped)]
-        return float((source < least).mean()) if len(source) else 0.0
-
     def to_json(self) -> str:
         """The whole map as JSON text: format, version, tokens, words, and nested lists of weights with 6 digits."""
         values: dict[str, Any] = {"format": FORMAT, "version": VERSION}

@@ -20,30 +20,26 @@ from limelight.config import (
     legs_of,
 )
 from limelight.decoding.constraints import Constraints
-from limelight.decoding.ensemble import Ensemble, prepare_each
+from limelight.decoding.ensemble import prepare_each
 from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.inference.linear import is_pending
-from limelight.inspection.maps import attention_map
 from limelight.models.interface import Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
-from limelight.pipelines.phrases import NO_PHRASES, Phrases, PhraseTokens, constrained
+from limelight.pipelines.phrases import Phrases, PhraseTokens, constrained
 from limelight.pipelines.translation import Translation, Word
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
 from limelight.text.foreign import IN_TARGET_LANGUAGE, foreign_language
-from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
+from limelight.text.kept_signs import INVISIBLE
 from limelight.text.languages import normal_code
-from limelight.text.marking import MARK, has_marks, without_marks
+from limelight.text.marking import MARK, without_marks
 from limelight.text.notations import Protector
-from limelight.text.number_notation import localized_numbers
-from limelight.text.numbers import has_digits
-from limelight.text.protect import Protected, protect_within, restore
-from limelight.text.protectors import numbers, spans_by
+from limelight.text.protectors import numbers, signs
 from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
@@ -52,6 +48,8 @@ from limelight.tokens.tokenizer import byte_of
 SURE = 0.98
 """Minimum probability, among the languages of a model, with which a detected language is said to be another than the
 source language."""
+MIN_RECASED = 2
+"""Minimum number of words that are in another case in a sentence: one of them may be a name."""
 SOURCE_LANGUAGE = "source language"
 """The warning for a text in another language, before its code: `source language: es`."""
 
@@ -141,6 +139,7 @@ class Codec:
         self.knows_terms = False
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
+        self._held: dict[str, bool] = {}
         self._tagged: dict[tuple[str, ...], Tokenizers] = {}
         """The tokenizers with the tags of a target language and of side constraints."""
         self.config = config or DecodingConfig()
@@ -338,15 +337,19 @@ class Codec:
         source = self.tokenizers.source
         return frozenset("".join(source.pieces(range(source.size))).lower())
 
-    @cached_property
-    def _held(self) -> frozenset[str]:
-        """The characters that the source vocabulary holds; those that are no letters are in the target's, too."""
-        source, target = (held_characters(each.pieces(range(each.size))) for each in self.tokenizers)
-        return frozenset(each for each in source if each.isalnum() or each in target)
+    def is_held(self, character: str) -> bool:
+        """Whether the vocabulary has tokens for a character, as its tokenizer normalizes it; for a symbol, also the
+        target's."""
+        if character not in self._held:
+            both = self.tokenizers if not character.isalnum() else self.tokenizers[:1]
+            self._held[character] = all(self._spelled.isdisjoint(each.encode(character)) for each in both)
+        return self._held[character]
 
-    def unheld(self, text: str, language: str) -> Sequence[tuple[int, int]]:
-        """The parts of a text that the vocabulary does not hold (`text/kept_signs.py`)."""
-        return () if self._held.issuperset(text) else find_unheld(text, self._held, language)
+    def carriers(self, direction: Direction | None) -> tuple[Protector, ...]:
+        """The protectors of what every translation carries: numbers, in the notation of the target language, and signs
+        that the vocabulary lacks."""
+        languages = names_of(direction)
+        return numbers(*languages), signs(self.is_held, languages)
 
     def unknown_share(self, text: str, request: Request) -> float:
         """The share of letters of a text that are not in the source vocabulary."""
@@ -354,138 +357,26 @@ class Codec:
             return 0.0
         return unknown_share(text, self._letters)
 
-    def recase(self, text: str) -> str:
-        """Text in capitals or title case in sentence case."""
-        return recased(text, self.tokenizers.source.encode)
-
-    def uncovered(self, prepared: Prepared, found: Translation) -> float:
-        """The share of source words to which a translation does not attend; 0 if unknown."""
-        if isinstance(self.model, Ensemble) or prepared.marked:
-            return 0.0
-        tokenizers = self.tokenizers_of(prepared.direction, prepared.tags)
-        assert prepared.request is not None
-        source = prepared.request.source[:-1]
-        return attention_map(
-            self.searched, tokenizers, prepared.text, tokenizers.target.encode(found.text), source_ids=source
-        ).uncovered()
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence under translation, with its first request, for the guards."""
-
-    codec: Codec
-    prepared: Prepared
-    request: Request
-    phrases: Phrases = NO_PHRASES
-
-    @property
-    def text(self) -> str:
-        """The source."""
-        return self.prepared.text
-
-    @property
-    def settings(self) -> SearchSettings:
-        """The settings of its request."""
-        return self.request.settings
-
-    @property
-    def forced(self) -> str:
-        """The text of its prefix, as it is in each translation."""
-        return _one_line(self.codec.tokenizers.target.decode(self.request.prefix)) if self.request.prefix else ""
-
-    @property
-    def is_free(self) -> bool:
-        """Whether the request has neither a forced prefix nor phrases."""
-        return not self.request.prefix and not self.request.constraints.include
-
-    @property
-    def knows_placeholders(self) -> bool:
-        """Whether more of it can be protected. Numbers in phrases cannot be placeholders."""
-        return self.codec.knows_placeholders and not self.phrases.has_digits
-
-    def unheld(self, text: str) -> Sequence[tuple[int, int]]:
-        """The parts of a text that the vocabulary does not hold."""
-        return self.codec.unheld(text, names_of(self.prepared.direction)[0])
-
-    def ask(self, request: Request) -> Steps[list[Hypothesis]]:
-        """The hypotheses of a request, from one search, or several if an excluded phrase occurs in other tokens."""
-        if any(self.phrases):
-            return (yield from self.codec.phrase_tokens.searched(request, self.phrases))
-        return (yield request)
-
-    def search(
-        self,
-        text: str | None = None,
-        *,
-        settings: SearchSettings | None = None,
-        protectors: Sequence[Protector] = (),
-    ) -> Steps[list[Translation]]:
-        """Its translations, best first; of another `text` or with other `settings` if given.
-
-        If the model knows placeholders, numbers with separators, what the vocabulary does not hold, and what
-        `protectors` find, are placeholders in the model's input; with phrases to include, all numbers are, so that no
-        phrase can divide one. If nothing else is left to translate, there is no search.
-        """
-        text, asked, protected = self.text if text is None else text, self.prepared, None
-        if self.knows_placeholders and not self.request.prefix and (protectors or self._has_fixed(text)):
-            protected = self._protected(text, protectors)
-        if protected is not None and not protected.has_words and self.is_free:
-            nothing = self.codec.finish(replace(asked, request=None))
-            return [replace(nothing, source=self.text, text=restore(protected.text, protected).text)]
-        if protected is not None:
-            asked = self._remade(protected.text, marked=True)
-        elif text != self.text:
-            asked = self._remade(text, marked=asked.marked)
-        if asked.request is None:
-            return []
-        request = asked.request if settings is None else replace(asked.request, settings=settings)
-        found = self.codec.finish(asked, (yield from self.ask(request)))
-        if found.source == self.text and not found.alternatives and protected is None:
-            return [found]  # most of them
-        several = (replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives))
-        if protected is None:
-            return list(several)
-        return [_with_spans(each, protected) for each in several]
-
-    def _has_fixed(self, text: str) -> bool:
-        """Whether a text has parts that are always placeholders."""
-        return has_digits(text) or bool(self.unheld(text))
-
-    def _remade(self, text: str, *, marked: bool) -> Prepared:
-        """The prepared sentence with another text."""
-        part = Part(text, self.prepared.direction, "", self.request.substream, marked, self.prepared.tags)
-        [other] = self.codec.encode([part], self.request.settings)
-        return with_constraints(other, self.request.constraints)
-
-    def _protected(self, text: str, protectors: Sequence[Protector]) -> Protected | None:
-        """A text with placeholders for numbers with separators, in the notation of the target language, and for what
-        `protectors` find. None if there are none, or more than there are placeholders."""
-        source, target = names_of(self.prepared.direction)
-        if not self.prepared.marked and has_marks(text):
-            return None
-        try:
-            every = bool(self.request.constraints.include)
-            protected = protect_within(text, [*protectors, numbers(source, every=every), spans_by(self.unheld)])
-        except ValueError:
-            return None
-        if protected.text == text:
-            return None
-        written = localized_numbers(text, source, target)
-        spans = (span._replace(text=written.get(span.text, span.text)) for span in protected.spans)
-        return protected._replace(spans=tuple(spans))
-
-
-def _with_spans(translation: Translation, protected: Protected) -> Translation:
-    """A translation with its spans in place of the placeholders."""
-    words = (replace(each, text=restore(each.text, protected).text) for each in translation.words)
-    return replace(translation, text=restore(translation.text, protected).text, words=tuple(words))
+    def recased(self, prepared: Prepared) -> Prepared:
+        """A sentence in capitals or title case in sentence case; the same if hardly a word changes."""
+        text, request = recased(prepared.text, self.tokenizers.source.encode), prepared.request
+        changed = sum(one != other for one, other in zip(prepared.text.split(), text.split(), strict=False))
+        if request is None or changed < MIN_RECASED:
+            return prepared
+        part = Part(text, prepared.direction, "", request.substream, prepared.marked, prepared.tags)
+        [other] = self.encode([part], request.settings)
+        return other
 
 
 def names_of(direction: Direction | None) -> tuple[str, str]:
     """The languages of a direction; empty if they have no names."""
     source, target = direction or ("", "")
     return ("" if source == UNNAMED["source"] else source), ("" if target == UNNAMED["target"] else target)
+
+
+def once(request: Request) -> Steps[list[Hypothesis]]:
+    """One search."""
+    return (yield request)
 
 
 def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from limelight.config import DecodingConfig
+from limelight.config import UNNAMED, DecodingConfig, Direction
 from limelight.config.directions import split_form
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
@@ -14,6 +14,7 @@ from limelight.errors import UserError
 from limelight.formats.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
+from limelight.text.languages import normal_code
 from limelight.text.notations import Protector
 from limelight.text.plan import has_spans
 from limelight.text.protectors import DEFAULT, pattern
@@ -25,11 +26,12 @@ class TextOptions(SearchOptions, total=False):
     source_lang, target_lang: the direction, for a model that has several; may be omitted if unambiguous.
     lines: each text is one sentence; else a text is split into sentences, and the line breaks and spaces between them
         are kept. A text with a `prefix` is always one sentence.
-    guards: check each translation for faults, and search again if it has any: `pipelines/guards.py`. Default: True.
-        Without them `warnings` are empty.
-    protect: what comes through unchanged: tags, variables, addresses and the like (`text/protectors.py`), and the
-        matches of the given regular expressions; False protects nothing. Default: tags, variables, addresses if the
-        model was trained with placeholders, or if there is a glossary.
+    guards: compare each translation with its source, search once more if something is lost, and warn:
+        `pipelines/guards.py`. Default: `decoding.guards` of the model; without that, for translation between two
+        different named languages. Without guards `warnings` are empty.
+    protect: what is carried through: tags, variables, addresses and the like (`text/protectors.py`), numbers with
+        separators, signs, and the matches of the given regular expressions; False protects nothing. Default: all that
+        where the model was trained with placeholders, or with a glossary, and where guards are on by default.
     glossary: terms and their required translations.
     memory: segments that were translated before. Those with the same source are reused, and not searched; the most
         similar ones are in `Translation.matches`. A memory of another direction has none.
@@ -48,7 +50,7 @@ class TextOptions(SearchOptions, total=False):
     source_lang: str | None
     target_lang: str | None
     lines: bool
-    guards: bool
+    guards: bool | None
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
     memory: TranslationMemory | WatchedMemory | JoinedMemory | None
@@ -72,12 +74,14 @@ class Options:
     source_lang: str = ""
     target_lang: str = ""
     lines: bool = False
-    guards: bool = True
+    guards: bool | None = None
+    """Whether translations are checked; None: between two different named languages."""
     pivot: bool = True
     formality: str = ""
     domain: str = ""
     detected: bool = False
-    protectors: tuple[Protector, ...] = ()
+    protectors: tuple[Protector, ...] | None = None
+    """None: the default ones, where translations are checked by default."""
     glossary: Glossary | None = None
     memory: TranslationMemory | WatchedMemory | JoinedMemory | None = None
     phrases: Phrases = NO_PHRASES
@@ -107,6 +111,7 @@ class Options:
         if include and glossary is not None:
             raise UserError("must_include and a glossary exclude each other: name the phrases in the glossary")
         target, form = split_form(asked.get("target_lang") or "")
+        guards = asked.get("guards")
         made = cls(
             search,
             draft=search if once == searched else search_settings(config, cast(SearchOptions, once)),
@@ -114,7 +119,7 @@ class Options:
             source_lang=asked.get("source_lang") or "",
             target_lang=target,
             lines=bool(asked.get("lines")),
-            guards=bool(asked.get("guards", True)),
+            guards=config.guards if guards is None else guards,
             pivot=bool(asked.get("pivot", True)),
             formality=_formality(asked.get("formality") or (form and f"prefer_{form}")),
             domain=asked.get("domain") or "",
@@ -124,6 +129,13 @@ class Options:
             memory=asked.get("memory"),
         )
         return made.with_phrases(phrases)
+
+    def checks(self, direction: Direction | None) -> bool:
+        """Whether translations of a direction are checked. A task other than translation has outputs whose numbers,
+        addresses, and letters need not be those of its input."""
+        if self.guards is not None:
+            return self.guards
+        return direction is not None and is_between_languages(direction)
 
     def with_phrases(self, phrases: Phrases, constraints: Constraints = FREE) -> Options:
         """The same for a search with phrases, with a wider beam if some have to be included."""
@@ -142,16 +154,22 @@ def _formality(asked: str | None) -> str:
     return asked or ""
 
 
+def is_between_languages(direction: Direction) -> bool:
+    """Whether a direction translates between two different named languages."""
+    source, target = map(normal_code, direction)
+    return source != target and source != UNNAMED["source"] and target != UNNAMED["target"]
+
+
 def _protectors(
     asked: bool | Sequence[str | Protector] | None, phrases: Phrases, *, default: bool
-) -> tuple[Protector, ...]:
-    """The protectors of a call. A phrase that has to be in a translation and would be protected in its source excludes
-    the default ones: it would occur twice."""
+) -> tuple[Protector, ...] | None:
+    """The protectors of a call; None for the default ones. A phrase that has to be in a translation and would be
+    protected in its source excludes the default ones: it would occur twice."""
     if isinstance(asked, bool) or asked is None:
         forms = [form for forms in phrases.include for form in forms]
         if asked is None and any(has_spans(form, DEFAULT) for form in forms):
             return ()
-        return DEFAULT if asked or (asked is None and default) else ()
+        return DEFAULT if asked else None if asked is None and default else ()
     if isinstance(asked, str):
         raise UserError(f"protect is a list of expressions: write [{asked!r}]")
     return (*DEFAULT, *(pattern(each) if isinstance(each, str) else each for each in asked))

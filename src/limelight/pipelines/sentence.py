@@ -9,36 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.formats.translation_memory import MemoryMatch, SeveralMemories, TranslationMemory, fuzzy_match
-from limelight.pipelines.codec import Codec, Part, Sentence, Steps, names_of, with_constraints
-from limelight.pipelines.guards import guarded
+from limelight.pipelines.codec import Codec, Part, Prepared, Steps, names_of, once, with_constraints
+from limelight.pipelines.guards import guarded, in_capitals
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
 from limelight.pipelines.translation import Translation, Word, joined, token_weights
+from limelight.text.checks import is_capitals, is_title
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
-from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
-from limelight.text.notations import is_sign
+from limelight.text.marking import ANNOTATION, MARK, mark_number
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.protect import Span
 
 OF_MARKS = ("placeholder lost", "phrase missing")
 """Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
-
-
-_PATH_SIGNS = (">", "→", "->", "⇒", "=>")
-_AFTER_ITEM = re.compile(rf"\s[A-ZÀ-Þ][\w'’-]*\s*({PLACEHOLDER.pattern})")
-"""A sign after a capitalized word that is not the first one."""
-_BEFORE_PATH = (
-    r"(?<![\w'’])(?:to|on|in|at|from|under|the|sie|auf|zu|unter|im|den|die|das|der|sur|à|dans|de|du|la|le|les)"
-    r"|\A\W*(?:choose|click|select|open|go|use|wählen|klicken|öffnen|choisissez|cliquez|sélectionnez|ouvrez)"
-)
-"""Words of English, German and French that precede a path of menus: prepositions and articles, with which no item
-ends, and imperatives at the beginning."""
 
 
 class Rank(NamedTuple):
@@ -99,16 +89,39 @@ def _searched(codec: Codec, part: Part, options: Options) -> Steps[Translation]:
     """The translation of a sentence by the search and the guards, with its alternatives."""
     [prepared] = codec.encode([part], options.search)
     prepared = with_constraints(prepared, options.constraints)
-    if prepared.request is None:
-        return codec.finish(prepared)
-    sentence = Sentence(codec, prepared, prepared.request, options.phrases)
-    if options.guards:
-        found = yield from guarded(sentence)
+    search = partial(_search, codec, options)
+    if options.checks(part.direction):
+        found = yield from guarded(codec, prepared, search)
     else:
-        found = codec.finish(prepared, (yield from sentence.ask(prepared.request)))
+        best, *others = yield from search(prepared)
+        found = replace(best, alternatives=tuple(others)) if others else best
     if not any(options.phrases):
         return found
     return replace(found, warnings=(*found.warnings, *options.phrases.warnings(found.text)))
+
+
+def _search(codec: Codec, options: Options, prepared: Prepared) -> Steps[list[Translation]]:
+    """The translations of a sentence by one search, or several if an excluded phrase occurs in other tokens. The model
+    reads a source in capitals or title case in sentence case, as its training text mostly is; capitals are put back."""
+    if prepared.request is None:
+        return [codec.finish(prepared)]
+    if options.checks(prepared.direction) and not any(map(str.isalnum, prepared.text)):  # marks are not alphanumeric
+        return [replace(codec.finish(replace(prepared, request=None)), text=prepared.text)]
+    asked, capitals = prepared, False
+    is_free = not (prepared.request.prefix or any(options.phrases) or ANNOTATION.search(prepared.text))
+    if is_free and options.checks(prepared.direction):
+        capitals = is_capitals(prepared.text)
+        if capitals or is_title(prepared.text):
+            asked = codec.recased(prepared)
+    assert asked.request is not None
+    phrases = (
+        codec.phrase_tokens.searched(asked.request, options.phrases) if any(options.phrases) else once(asked.request)
+    )
+    found = codec.finish(asked, (yield from phrases))
+    several = [found] if not found.alternatives else [replace(found, alternatives=()), *found.alternatives]
+    if asked is not prepared:
+        several = [replace(each, source=prepared.text) for each in several]
+    return in_capitals(several) if capitals else several
 
 
 def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Translation) -> Found:
@@ -118,8 +131,6 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
     if not (part.marked or source.spans or source.terms):
         return Found(source, tuple(Rank(Repaired(one.text, is_whole=True), one) for one in each))
     warnings = tuple(name for name in translation.warnings if name not in OF_MARKS)
-    if "uncovered" not in warnings and leaves_out(source, translation.text):
-        warnings = (*warnings, "uncovered")
     ranks = [
         Rank(
             repair(codec, source.text, source.spans, one.text, part.direction),
@@ -131,18 +142,6 @@ def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Transl
     first = next((place for place, rank in enumerate(ranks) if rank.repaired.is_whole), 0)
     ranks.insert(0, ranks.pop(first))
     return Found(source, tuple(ranks))
-
-
-def leaves_out(source: MarkedSentence, output: str) -> bool:
-    """Whether nothing is left of the words between two signs of a source, or beside one: `A → → C`, `A > B >.`; before
-    the signs of a path, something is missing if only an imperative or a preposition is left: `Choose > Save`."""
-    signs = {placeholder(number): span.text for number, span in enumerate(source.spans) if is_sign(span.text)}
-    if not signs:
-        return False
-    paths = "".join(each[1] for each in _AFTER_ITEM.finditer(source.text) if signs.get(each[1]) in _PATH_SIGNS)
-    any_sign, before = f"[{''.join(signs)}]", rf"|(?:{_BEFORE_PATH})\s*(?=[{paths}])" if paths else ""
-    empty = re.compile(rf"({any_sign})\s*(?=(?!\1){any_sign}|[.,;:!?)]|\Z)|\A\s*(?={any_sign}){before}", re.IGNORECASE)
-    return len(empty.findall(output)) > len(empty.findall(source.text))
 
 
 def _with_spans(words: Sequence[Word], spans: Sequence[Span]) -> tuple[Word, ...]:

@@ -39,6 +39,7 @@ from limelight.pipelines.codec import (
     Steps,
     choose_direction,
     names_of,
+    once,
     other_language,
     unchanged,
 )
@@ -60,7 +61,9 @@ from limelight.storage.tables import Roles, Shortlist
 from limelight.text.glossary import with_terms
 from limelight.text.languages import language_name, normal_code
 from limelight.text.marking import MARK, has_marks, placeholder
+from limelight.text.notations import Protector
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
+from limelight.text.protectors import DEFAULT, outside
 from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked, knows_marks
@@ -200,14 +203,12 @@ class Translator(Codec):
                 yield failed(error)
 
     def _job(self, text: Text, options: Options) -> TextJob:
-        if text.codes:
-            codes = [Code("", role, name) for role, name in text.codes]
-            options = replace(options, protectors=(code_protector(codes), *options.protectors))
-        protectors = () if text.prefix else options.protectors
-        bare = without_spans(text.text, protectors)
+        codes = (code_protector([Code("", *each) for each in text.codes]),) if text.codes else ()
+        bare = without_spans(text.text, (*codes, *(DEFAULT if options.protectors is None else options.protectors)))
         direction, sure = self._chosen(bare, options.source_lang, options.target_lang, pivot=options.pivot)
+        protectors = () if text.prefix else (*codes, *self._protectors(options, direction))
         other = ""
-        if options.guards and options.detected:
+        if options.checks(direction) and options.detected:
             other = other_language(self.directions, self.detector, bare, direction)
         if (same := unchanged(text.text, other, direction)) is not None:
             return Job((), lambda _: same)
@@ -228,7 +229,7 @@ class Translator(Codec):
             )
         plan = plan_text(
             text.text,
-            () if bare == text.text else protectors,
+            protectors,
             names_of(direction)[0] or "en",
             None if text.prefix else options.glossary,
             carry_tags=options.carry_tags,
@@ -244,6 +245,18 @@ class Translator(Codec):
             return replace(whole, warnings=(f"{SOURCE_LANGUAGE}: {other}", *whole.warnings)) if other else whole
 
         return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join, plan)
+
+    def _protectors(self, options: Options, direction: Direction | None) -> tuple[Protector, ...]:
+        """What is carried through the translation of a text: also numbers and signs where anything is protected."""
+        protected = options.protectors
+        if protected is None:
+            protected = DEFAULT if options.checks(direction) else ()
+        if not (protected and self.knows_placeholders) or options.phrases.has_digits:
+            return protected
+        carried = self.carriers(direction)
+        if options.glossary is not None:
+            carried = tuple(outside(each, options.glossary.find) for each in carried)
+        return (*protected, *carried)
 
     def _steps(
         self, place: int, source: MarkedSentence | None, text: Text, direction: Direction | None, options: Options
@@ -368,7 +381,7 @@ class Translator(Codec):
 
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
         """The hypotheses of each request. Requests of similar length are decoded together."""
-        job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(_once, requests), list)
+        job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(once, requests), list)
         self.work([job], batch_tokens)
         return _sound(job).result or []
 
@@ -482,10 +495,6 @@ class Translator(Codec):
 
 
 TextJob = Job[Found, Translation]
-
-
-def _once(request: Request) -> Steps[list[Hypothesis]]:
-    return (yield request)
 
 
 def _sound(job: Job[Any, Any]) -> Job[Any, Any]:

@@ -1,37 +1,26 @@
-"""Numbers in text: their values, which depend on the language, and their notation.
+"""Numbers of a text: carried through a translation in the notation of its language, and compared by value.
 
-"1,299" is 1299 in English and 1.299 in German. `find_numbers` reads the numbers of a text. A version or a code has no
-value, and is compared and kept as it is written. `text/number_notation.py` writes numbers.
-
-Numbers that are written as words and that a translation lacks ("twenty-one" without 21 or "einundzwanzig") are compared
-in English, German and French, without the words that mean other things, too ("one", "second", "neuf"), or only "many"
-("a hundred"). That check only compares values, so it can warn, but not repair.
+"1,299" is 1299 in English and 1.299 in German. A model easily loses a separator, so a number with one is a placeholder
+in its input (`carried_numbers`) and is written in the notation of the target language. Numbers that the model writes
+itself are compared (`compare_numbers`): a number of the source needs one of the same value in the translation. A small
+number may be a word there. Nothing here depends on a language but the separators, a fact of the Unicode CLDR.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import NamedTuple
 from unicodedata import numeric
 
 from limelight.text.languages import normal_code
-from limelight.text.measures import CURRENCIES, SYMBOL
-from limelight.text.number_words import (
-    HALVES,
-    LANGUAGES,
-    QUARTERS,
-    number_runs,
-    roman_values,
-    scale_of,
-    small_values,
-    word_values,
-)
+from limelight.text.words import UNSPACED
 
-Reading = int | Fraction | tuple[int, ...]
-"""What a number may mean: a quantity, or the parts of a time, a date or a score."""
+Reading = Fraction | tuple[int, ...] | str
+"""What a number may mean: a value, the parts of a time or date, or the text itself for a code."""
 
 
 class Notation(NamedTuple):
@@ -43,104 +32,51 @@ class Notation(NamedTuple):
     """Whether the sign of a currency precedes the number."""
 
 
-_NNBSP, _NBSP = "\u202f", "\u00a0"
-_POINT, _COMMA, _SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", _NBSP)
+_POINT, _COMMA, _SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", "\u00a0")
 NOTATIONS = {
-    "fr": Notation(",", _NNBSP),
+    "fr": Notation(",", "\u202f"),
     **dict.fromkeys(("en", "ja", "zh", "ko", "th", "he", "hi"), _POINT),
     **dict.fromkeys(("de", "it", "nl", "da", "id", "tr", "el", "hr", "sl", "ro", "pt", "es"), _COMMA),
     **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), _SPACED),
 }
-"""The notation of each language; others are read in every notation, and keep that of the source."""
-_MIXED = {"es", "pt"}
-"""Languages whose countries differ: a separator that may divide groups is read both ways."""
+"""The notation of each language. Numbers of other languages are read in every notation, and written as they are."""
+_EVERY = (_POINT, _COMMA)
 
+SMALL = 12
+"""Maximum value that may be a word in a translation which has no other number instead."""
 MAX_DIGITS = 40
-"""Longer numbers have no value, and are compared as they are written."""
-
-LETTERS = "A-Za-z\u00c0-\u024f\u0370-\u052f"
+"""Longer numbers are compared as text."""
 SPACES = " \u00a0\u202f\u2009"
-_FRACTION = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-MINUS = "-\u2212\u2013\u2010\u2011"
-_DIGIT = re.compile(rf"[\d{_FRACTION}₀-₉]")
-_MAY_BE_DIGIT = re.compile("[0-9¼-¾\u0660-\U0010ffff]")
-"""What every digit is, and few other characters of European languages: it is found in half the time."""
-_PLAIN = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?![{SPACES}]?\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"
-_NO_WHOLE = rf"(?<![^{MINUS}{CURRENCIES}\s(<>=~±+])\.\d{{1,4}}(?!\w|[.,]\d)"
-"""A decimal without its whole part: .5 mg."""
-_DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}(?P<dash>[./-])\d{1,2}(?P=dash)(?:\d{4}|\d{2})"
-_PHONE = (
-    rf"(?=\+(?:[{SPACES}./()-]{{0,2}}\d){{9}})\+\d[\d{SPACES}./()-]{{7,30}}\d|\d{{3}}-\d{{3}}-\d{{4}}"
-    rf"|(?=0(?:[{SPACES}/-]?\d){{6}})0\d{{1,4}}(?:[{SPACES}/-]\d{{2,8}}){{1,5}}"
+_CURRENCY, _MINUS, _FRACTION, _MARKS = "$¢£¥฿₣-₿", "-\u2212\u2013", "¼-¾⅐-⅞", "'’٬"
+LETTERS = "A-Za-zÀ-ÖØ-öø-ɏͰ-ԯ"
+"""Letters of the scripts that have two cases, of which codes consist."""
+_GROUPED = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)|\d{{1,3}}(?:[.,{_MARKS}]\d{{2,3}})*[.,{_MARKS}]\d{{3}}(?!\d)"
+_DIGITS = rf"(?:{_GROUPED})(?:[.,٫]\d+)?|\d+[.,٫]\d+|\d*[{_FRACTION}]|\d+|\.\d+"
+_UNIT = (
+    rf"[{SPACES}]?(?:[{_CURRENCY}%‰٪]|°[CF]?|"
+    r"(?:[kcmµ]?[gml]|[kMG]?[WVB]|[kMG]?Hz|kWh|km/h|[A-Z]{3})[²³]?(?![\w/]))"
 )
-"""Numbers of telephones: international ones, and those that begin with a zero or are divided in the American way."""
-_LIST = r" (?:und|oder|bis|sowie|and|or|to|et|ou|à)\b"
-_MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund|m|mètres?)"
-"""What a number has between its whole part and two decimals: 3 euros 50, 1 m 80."""
-_PRICE = rf"\d{{1,3}}(?:[.'’{SPACES}]\d{{3}})+|\d+"
-_DASH_OF_PRICE = (
-    r"(?:,[-\u2013\u2212]{1,2}(?=EUR|Euro|CHF|DM|[€$£]|[^\w-]|$)"
-    rf"|(?<!\b[12]\d\d\d)\.(?:--|[\u2013\u2212]|-(?!{_LIST}))(?=[\s.,;:!?)€$£]|$))(?![{SPACES}]?\d)"
+_CODE = (
+    rf"(?<![\w{_CURRENCY}])(?:[{LETTERS}]+[-_]?\d\w*(?:[./:-]\w+)*|\d+[{LETTERS}]+\d\w*)"  # A4, v1.2, COVID-19, 4x4
+    rf"|(?<=ersion[ \u00a0])\d+(?:\.\d+)+"
+    r"|(?<![\w.])(?!\d{1,3}(?:\.\d{3})+(?![.\d]*\d))\d+(?:[.:-]\d+){2,}(?!\w)"  # 1.2.3, 192.168.0.1, 555-123-4567
+    r"|(?<!\w)\+\d[\d ./()-]{7,}\d|(?<!\w)\d{4}(?: \d{4}){2,}"  # telephone numbers, payment cards
 )
-"""What stands for no cents: 3,- Euro, 15.– Fr.; not a range, nor a part of words, as in "am 3.- und 4. Mai"."""
-_IDENTIFIERS = {
-    "UUID": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
-    "MAC address": r"[0-9A-Fa-f]{2}(?P<pair>[:-])(?:[0-9A-Fa-f]{2}(?P=pair)){4}[0-9A-Fa-f]{2}",
-    "IBAN": r"[A-Z]{2}\d{2}[ \u00a0]?[A-Z\d]{4}(?:[ \u00a0]?\d{4}){2,6}(?:[ \u00a0]?\d{1,3})?",
-    "payment card": r"\d{4}(?:[ \u00a0]\d{4}){3,}(?:[ \u00a0]\d{1,3})?",
-    "ISBN": r"(?=(?:-?\d){9})(?:97[89]-)?\d{1,5}-\d{1,7}-\d{1,7}-[\dX]",
-    "license plate": r"[A-Z]{1,3}-[A-Z]{1,2}[ \u00a0]\d{1,4}[EH]?",
-    "serial number": r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z\d]{2,}(?:-[A-Z\d]{2,}){2,}",
-    "hash or key": (  # not 5ft11in, 9x16, bin2hex
-        r"(?!(?:\d{1,4}[a-z]{1,3}\d{1,3}[a-z]{0,3}|\d+x\d+|[A-Za-z]+\d[A-Za-z]+)(?!\w))"
-        r"(?=\d*[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d)[A-Za-z\d]{7,}"
-    ),
-}
-"""Notations that are kept as they are written."""
 _NUMBER = re.compile(
-    rf"(?P<identifier>(?<![\w-])(?:{'|'.join(_IDENTIFIERS.values())})(?!\w))"
-    rf"|(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
-    r"|(?P<lettered>(?<![\w.,:/-])\d{1,4}[a-cA-C](?![\w²³/'’-]|\.\w))"  # a house, a flat: 22b
-    rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
-    rf"|(?P<phone>(?<![\w.,:/-])(?:{_PHONE})(?!\w|[./-]\d))"
-    rf"|(?P<time>(?<!\d)(?:\d+(?::\d+)+|\d{{1,2}}[{SPACES}]?h[{SPACES}]?\d{{2}})(?!\w))"
-    rf"|(?P<fraction>(?<![\d/.,])(?:(?:\d+[{SPACES}])?\d{{1,4}}/\d{{1,4}}(?![\d/])|(?:\d+[{SPACES}]?)?[{_FRACTION}]))"
-    rf"|(?P<power>(?<!\d)\d+(?:[.,]\d+)?[eE][-+\u2212]?\d+(?!\w))"
-    rf"|(?P<money>(?<!\d)\d+[{SPACES}]?{_MONEY}[{SPACES}]?\d{{2}}(?!\d|[.,]\d))"
-    rf"|(?P<price>(?<!\d)(?:{_PRICE}){_DASH_OF_PRICE})"
-    rf"|(?P<plain>(?<!\d)(?:{_PLAIN})|{_NO_WHOLE})"
+    rf"(?P<date>(?<![\d./-])\d{{1,4}}(?P<dash>[./-])\d{{1,2}}(?P=dash)\d{{2,4}}(?![\d/-]|\.\d))"
+    rf"|(?P<code>{_CODE})"
+    rf"|(?P<time>(?<![\d.,:])\d{{1,2}}(?::\d\d(?![\d:])|[.:]\d\d(?=[{SPACES}]?(?:[AaPp]\.?[Mm]\b|Uhr|h\b))"
+    rf"|(?=[{SPACES}]?[AaPp]\.?[Mm]\b)|[{SPACES}]?h[{SPACES}]?\d\d(?!\d)))"
+    rf"|(?P<plain>(?<![\d.,])(?:(?<![\w)])[{_MINUS}+±])?(?:[{_CURRENCY}][{SPACES}]?)?(?:{_DIGITS})(?:{_UNIT})?)"
 )
-HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", re.IGNORECASE)
-_CLOCK = re.compile(
-    rf"(?:[{SPACES}]?(?:[-–,/]|und|oder|bis|and|or|to|et|ou|à)[{SPACES}]?\d{{1,2}}(?:[.:]\d\d)?){{0,3}}"
-    rf"[{SPACES}]?(?:Uhr|h|heures?|o['’]clock)(?!\w)"
+_MAY_BE_NUMBER = re.compile(rf"[\d{_FRACTION}]")
+_HALF_DAY = re.compile(rf"[{SPACES}]?([AaPp])(?:\.[Mm]\.(?=\s*[^\s.!?])|\.?[Mm](?!\w))")
+_SCALE = re.compile(rf"[{UNSPACED}]+")
+_PARTS = re.compile(
+    rf"(?P<sign>[{_MINUS}+±]?)(?P<currency>[{_CURRENCY}]?)[{SPACES}]?(?P<digits>[\d.,{_MARKS}٫{SPACES}{_FRACTION}]*"
+    rf"[\d{_FRACTION}])(?P<unit>.*)"
 )
-"""What follows a time, perhaps after further times: 8.30 bis 17 Uhr."""
-_DECADE = re.compile(r"['’]?s(?!\w)|ern?(?!\w)")
-_YEARS = re.compile(r"(?<!\w)ann[ée]es[ \u00a0]$", re.IGNORECASE)
-_TO_YEAR = re.compile(rf"[{SPACES}]?(?:[-–,]|à|et|ou)[{SPACES}]?(?:et[ \u00a0])?\d{{4}}(?!\d)")
-_BROKEN = re.compile(rf",[{SPACES}]%")
-"""What a search makes of the space before a sign: `24, %`."""
-_PAIR = re.compile(r"\d{1,2}\.\d{1,2}")
-_SCORE = re.compile(r"\d+:\d")
-_ARTICLE = re.compile(r"(?<!\w)[Aa]n? $")
-"""What precedes the caliber of a weapon: a .22 rifle."""
-_AT = re.compile(r"(?<!\w)(?:at|by|until|till|before|after|since)[ \u00a0]$")
-_FIRST_WORDS = (
-    "A|About|Add|After|All|Almost|An|And|Another|Approximately|Around|As|At|Before|Between|But|Buy|By|Cut|Drink|Drive"
-    "|During|Each|Every|Exactly|Fewer|For|From|Get|Give|Have|He|Her|His|I|In|Is|It|Its|Just|Less|Like|Measure|Mix|More"
-    "|My|Nearly|No|Not|Of|On|Only|Or|Our|Over|Pay|Per|Pour|Put|Roughly|Run|Set|She|So|Some|Take|Than|That|The|Their"
-    "|They|These|This|Those|To|Under|Until|Up|Use|Walk|Was|We|With|Within|You|Your"
-)
-"""Words at the beginning of a sentence that are not names."""
-_NAMED = re.compile(
-    r"(?:(?<!\w)(?:[Vv]ersions?|[Vv]er\.?|[Rr]eleases?|[Uu]pdates?|[Cc]hapters?|[Ss]ections?|[Ff]igures?|[Tt]ables?|§)"
-    rf"|(?<=[\w,;] )[A-Z][\w+#]*|^(?!(?:{_FIRST_WORDS})\b)[A-Z][\w+#]*)[ \u00a0]$"
-)
-"""What precedes a version or the number of a section: such a word, or a name within a sentence."""
-_CODE_OF_CURRENCY = re.compile(r"(?:EUR|USD|GBP|JPY|CHF|I)[ \u00a0]$")
-UNIT_AFTER = re.compile(rf"[{SPACES}]?(?:{SYMBOL})")
-_WORD_AFTER = re.compile(rf"[{SPACES}-]?([{LETTERS}]+)")
+_SEPARATED = re.compile(rf"\d[^\d{_FRACTION}]+\d|^\D?\.\d|^[{_MINUS}+±]|[{_FRACTION}]")
 
 
 class Number(NamedTuple):
@@ -149,439 +85,230 @@ class Number(NamedTuple):
     begin: int
     end: int
     text: str
+    kind: str
+    """`plain`, `time`, `date`, `named date` (with the name of a month) or `code`."""
     readings: frozenset[Reading]
-    weak: frozenset[Reading] = frozenset()
-    """Readings that need a time of day on the other side: 5 for "5 pm", and for "17 Uhr"."""
-    exact: bool = False
-    """Whether it may only be kept as it is written."""
-    kind: str = "plain"
+    """What it may mean: two numbers are equal if they have a reading in common."""
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Its sequences of digits."""
+        return tuple(map(int, re.findall(r"\d+", self.text)))
 
 
-def find_numbers(text: str, language: str = "") -> list[Number]:
-    """The numbers of a text, in order, with their possible meanings in a language."""
-    return list(_numbers(text, language))
+class Changes(NamedTuple):
+    """How the numbers of a translation differ from those of its source."""
+
+    lost: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
-@lru_cache(maxsize=16)
-def _numbers(text: str, language: str) -> tuple[Number, ...]:
-    """The same. Several checks ask for the numbers of the same two texts."""
-    return tuple(_read(text, match, language) for match in _NUMBER.finditer(text))
+UNCHANGED = Changes()
 
 
-@lru_cache(maxsize=16)
 def has_digits(text: str) -> bool:
-    """Whether a text can have a number. Several checks ask this of the same two texts."""
-    may = _MAY_BE_DIGIT.search(text) is not None
-    return may and (text.isascii() or _DIGIT.search(text) is not None)
+    """Whether a text can have a number."""
+    return _MAY_BE_NUMBER.search(text) is not None
 
 
-def is_decade(text: str, number: Number) -> bool:
-    """Whether a number is a decade: 1990s, 90er, années 1990; "années 1990 à 1995" are years."""
-    if not number.text.isdigit() or number.text[-1] != "0":
-        return False
-    if _DECADE.match(text, number.end):
-        return True
-    is_first = _TO_YEAR.match(text, number.end) is not None
-    return not is_first and _YEARS.search(text, max(0, number.begin - 9), number.begin) is not None
+class Dates(NamedTuple):
+    """How a language writes dates with the name of a month."""
+
+    months: tuple[str, ...]
+    written: str
+    expressions: tuple[re.Pattern[str], ...]
+
+    def month(self, name: str) -> int:
+        """The number of a month."""
+        return [each.casefold() for each in self.months].index(name.casefold()) + 1
 
 
-def is_grouped(groups: Sequence[str]) -> bool:
-    """Whether these are groups of three digits, or of two and at last three as in India; one group always is."""
-    if len(groups) == 1:
-        return True
-    first, *middle, last = groups
-    sizes = {len(each) for each in middle}
-    return len(last) == 3 and 1 <= len(first) <= 3 and first[0] != "0" and (sizes <= {3} or sizes == {2})
+@cache
+def _dates() -> dict[str, Dates]:
+    """The dates of each language in `data/dates.tsv`: its code, its forms, of which the first one is written, and the
+    months."""
+    found = dict[str, Dates]()
+    for line in (Path(__file__).parent / "data" / "dates.tsv").read_text("utf-8").splitlines():
+        code, forms, months = line.split("\t")
+        names, several = tuple(months.split()), forms.split("|")
+        found[code] = Dates(names, several[0], tuple(_expression(each, names) for each in several))
+    return found
+
+
+def _expression(form: str, months: Sequence[str]) -> re.Pattern[str]:
+    """A form of dates as an expression. The part in brackets may be missing; a day may have an ending, as 3rd."""
+    fields = {
+        "day": r"(?<![\w.,:-])(?P<day>\d{1,2})(?:[^\W\d_]{2,3}(?!\w))?(?!\d|[:.,]\d)",
+        "month": rf"(?P<month>(?i:{'|'.join(months)}))(?!\w)",
+        "year": r"(?P<year>\d{4})(?!\w|[.,]\d)",
+    }
+    expression = form.replace("[", "(?:").replace("]", ")?").replace(".", r"\.").replace(" ", rf"[{SPACES}]")
+    for name, field in fields.items():
+        expression = expression.replace(f"{{{name}}}", field)
+    return re.compile(expression)
+
+
+@lru_cache(maxsize=16)
+def find_numbers(text: str, language: str = "") -> tuple[Number, ...]:
+    """The numbers of a text in order, as its language means them."""
+    if not has_digits(text):
+        return ()
+    code = normal_code(language)
+    named = sorted(_named_dates(text, code), key=lambda each: (each.begin, -each.end))
+    dates = list[Number]()
+    for each in named:
+        dates += [each] if not dates or each.begin >= dates[-1].end else []
+    others = (_read(text, match, code) for match in _NUMBER.finditer(text))
+    left = [each for each in others if not any(date.begin < each.end and each.begin < date.end for date in dates)]
+    return tuple(sorted([*dates, *left]))
+
+
+def _named_dates(text: str, language: str) -> Iterator[Number]:
+    """The dates with the name of a month."""
+    dates = _dates().get(language)
+    if dates is None:
+        return
+    for match in (each for form in dates.expressions for each in form.finditer(text)):
+        parts = (int(match["day"]), dates.month(match["month"]), *([int(match["year"])] if match["year"] else []))
+        yield Number(*match.span(), match[0], "named date", frozenset([tuple(sorted(parts))]))
 
 
 def _read(text: str, match: re.Match[str], language: str) -> Number:
-    kind, found, (begin, end) = str(match.lastgroup), match[0], match.span()
-    number = Number(begin, end, found, frozenset(), kind=kind)
-    if kind in ("identifier", "code", "lettered", "power") or len(found) > MAX_DIGITS:
-        return number._replace(exact=True)
-    if kind == "phone":
-        return number._replace(readings=frozenset([tuple(int(each) for each in found if each.isdigit())]), exact=True)
-    if kind == "date":
-        return number._replace(readings=frozenset([_date(found)]), exact=True)
-    if kind == "fraction":
-        return number._replace(readings=_fraction(found))
-    if kind == "time" and _SCORE.fullmatch(found):  # 1:0 is not one o'clock
-        return number._replace(readings=frozenset([integers(found)]))
-    if kind == "money":  # 3 euros 50
-        whole, cents = integers(found)
-        return number._replace(readings=frozenset([_whole(Fraction(100 * whole + cents, 100)), (whole, cents)]))
+    kind, found, end = str(match.lastgroup), match[0], match.end()
+    if kind == "date" or kind == "code" or len(found) > MAX_DIGITS:
+        number = Number(match.start(), end, found, kind, frozenset())
+        return number._replace(readings=frozenset[Reading]({found.casefold(), tuple(sorted(number.parts))}))
     if kind == "time":
-        return _time(text, number, integers(found), language)
-    if kind == "price":  # 3,-
-        return number._replace(readings=frozenset([int("".join(filter(str.isdigit, found)))]))
-    return _plain(text, number, language)
+        half = _HALF_DAY.match(text, end)
+        end = half.end() if half else end
+        hour, *minutes = map(int, re.findall(r"\d+", found))
+        if half:
+            hour = hour % 12 + 12 * (half[1] in "pP")
+        time: set[Reading] = {(hour, *(minutes or [0]))}
+        time |= set() if any(minutes) else {Fraction(hour)}
+        return Number(match.start(), end, text[match.start() : end], kind, frozenset(time))
+    scale = _SCALE.match(text, end)
+    values: set[Reading] = {each * _scaled(scale[0] if scale else "") for each in _values(found, language)}
+    return Number(match.start(), end, found, kind, frozenset(values or {found.casefold()}))
 
 
-def _plain(text: str, number: Number, language: str) -> Number:
-    """A number with or without separators, and with its sign."""
-    digits, begin, end = number.text, number.begin, number.end
-    if _BROKEN.match(text, end):
-        return number._replace(text=digits + ",", end=end + 1, exact=True)
-    if digits[0] == ".":
-        values: set[Reading] = {Fraction(f"0{digits}")}
-        is_caliber = _ARTICLE.search(text, max(0, begin - 3), begin) and not UNIT_AFTER.match(text, end)
-        number = number._replace(exact=bool(is_caliber))
-    elif digits.isdigit():
-        if len(digits) > 2 and digits[0] == "0":  # a code
-            return number._replace(exact=True)
-        if _after_clock(text, end):
-            return _time(text, number, (int(digits),), language)
-        values = {int(digits)}
-        if _DECADE.match(text, end) and 1900 < int(digits) < 2000:
-            values.add(int(digits) - 1900)
-    else:
-        values, exact = _values(digits, language)
-        number = number._replace(exact=exact)
-        if _PAIR.fullmatch(digits):
-            has_minutes = digits[-3] == "."
-            if has_minutes and _after_clock(text, end):  # 17.30 Uhr
-                return _time(text, number, integers(digits), language)
-            unit = UNIT_AFTER.match(text, end)
-            if text.startswith(".", end) and language != "en":  # am 5.12.
-                values.add(tuple(sorted(integers(digits))))
-            if has_minutes and not unit and _AT.search(text, max(0, begin - 9), begin):
-                values |= _time(text, number, integers(digits), language).readings
-        if _is_named(text, number, language):
-            values, number = set() if digits.endswith("0") else values, number._replace(exact=True)
-    sign, values = _signed(text, begin, values)
-    scaled = _scaled(text, number, values, language)
-    return number._replace(begin=begin - sign, text=text[begin - sign : end], readings=scaled)
+def _values(text: str, language: str) -> Iterator[Fraction]:
+    """The values of a number in the notation of its language; in every notation if that is not known."""
+    parts = _PARTS.fullmatch(text)
+    digits = parts["digits"] if parts else ""
+    for notation in (NOTATIONS[language],) if language in NOTATIONS else _EVERY:
+        if (value := _value(digits, notation)) is not None:
+            yield -value if text[0] in _MINUS else value
 
 
-def _is_named(text: str, number: Number, language: str) -> bool:
-    """Whether a decimal point is one of a version or a section: Python 3.12, chapter 2.10."""
-    if language not in ("", "en") or number.text.count(".") != 1 or not number.text.replace(".", "").isdigit():
+def _value(digits: str, notation: Notation) -> Fraction | None:
+    """The value of digits; None if they are not in this notation."""
+    if digits[-1:] and not digits[-1].isdecimal():  # ½
+        return Fraction(int(digits[:-1] or 0)) + Fraction(numeric(digits[-1])).limit_denominator(16)
+    digits = digits.replace("٫", notation.decimal)
+    whole, _, decimals = digits.rpartition(notation.decimal) if notation.decimal in digits else (digits, "", "")
+    groups = re.split(rf"[{re.escape(notation.group)}{_MARKS}{SPACES}]", whole or "0")
+    is_grouped = all(len(each) in (2, 3) for each in groups[1:]) and len(groups[-1]) != 2
+    if not "".join([*groups, decimals]).isdecimal() or (len(groups) > 1 and not is_grouped):
+        return None
+    return Fraction(f"{''.join(groups)}.{decimals or 0}")
+
+
+def _scaled(after: str) -> Fraction:
+    """What characters behind a number multiply it by, as in 3万."""
+    value = Fraction(1)
+    for character in after:
+        factor = numeric(character, 0)
+        if factor < 10:
+            break
+        value *= Fraction(factor)
+    return value
+
+
+def carried_numbers(text: str, source: str, target: str, *, every: bool = False) -> Iterator[tuple[int, int, str]]:
+    """Begin and end of the numbers that become placeholders, and what the translation has instead: those with
+    separators and codes, or every number. A number with letters at its end, such as an ordinal, is left to the
+    model."""
+    for number in find_numbers(text, source):
+        is_fixed = number.kind in ("code", "date") or (number.kind == "plain" and _SEPARATED.search(number.text))
+        after = text[number.end : number.end + 1]
+        if (is_fixed or every) and not (number.kind == "plain" and re.match(rf"[{LETTERS}{UNSPACED}]", after)):
+            yield number.begin, number.end, localized(number, source, target)
+
+
+def localized(number: Number, source: str, target: str) -> str:
+    """A number in the notation of another language; unchanged if it is a code or a notation is not known."""
+    old, new = NOTATIONS.get(normal_code(source)), NOTATIONS.get(normal_code(target))
+    if number.kind == "time" and _HALF_DAY.search(number.text) and new is not None and not new.currency_first:
+        hour, minute = next(each for each in number.readings if isinstance(each, tuple))
+        return f"{hour}:{minute:02}"
+    dates = [_dates().get(normal_code(each)) for each in (source, target)]
+    if number.kind == "named date" and dates[0] and dates[1]:
+        return _written(number.text, dates[0], dates[1])
+    parts = _PARTS.fullmatch(number.text)
+    if number.kind != "plain" or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
+        return number.text
+    digits, unit = parts["digits"].replace("٫", old.decimal), parts["unit"]
+    if digits[-1].isdecimal():
+        whole, _, decimals = digits.partition(old.decimal)
+        bare = re.sub(r"\D", "", whole)
+        grouped = f"{int(bare):,}".replace(",", new.group) if bare != whole else bare or "0"
+        digits = grouped + new.decimal * bool(decimals) + decimals
+    sign, currency = parts["sign"], parts["currency"]
+    if not currency and re.fullmatch(f"[{_CURRENCY}]", unit.strip(SPACES)):
+        currency, unit = unit.strip(SPACES), ""
+    if currency:
+        return f"{sign}{currency}{digits}{unit}" if new.currency_first else f"{sign}{digits}\u00a0{currency}{unit}"
+    return f"{sign}{digits}{unit}"
+
+
+def _written(date: str, old: Dates, new: Dates) -> str:
+    """A date with the name of a month in another language."""
+    match = next(found for each in old.expressions if (found := each.fullmatch(date)))
+    form = new.written.replace("[", "").replace("]", "") if match["year"] else new.written.partition("[")[0]
+    return form.format(day=match["day"], month=new.months[old.month(match["month"]) - 1], year=match["year"])
+
+
+def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> Changes:
+    """The numbers that an output lost and added, by value and as often as they occur.
+
+    The parts of a time, date or code may be numbers of their own on the other side, where a month may be a word. A
+    small number may be a word if the output has no other number instead, and only a source with numbers can have one
+    added.
+    """
+    ours, theirs = list(find_numbers(source, languages[0])), list(find_numbers(output, languages[1]))
+    left = list[Number]()
+    for number in ours:
+        same = next((each for each in theirs if number.readings & each.readings), None)
+        if same is None:
+            left.append(number)
+        else:
+            theirs.remove(same)
+    may_be_word = normal_code(languages[1]) not in _dates()
+    left = [each for each in left if not _composed(each, theirs, output, may_be_word)]
+    theirs = [each for each in theirs if not _composed(each, left, source, True)]
+    lost = [each.text for each in left if theirs or not _is_small(each)]
+    added = [each.text for each in theirs if ours and (left or not _is_small(each))]
+    return Changes(tuple(lost), tuple(added))
+
+
+def _composed(number: Number, others: list[Number], text: str, may_be_word: bool) -> bool:
+    """Whether the parts of a number are numbers of the other text; these are removed. One part of a date may be
+    missing, which is a word there; words are between the parts of a time: 7 h 30."""
+    parts = next((each for each in number.readings if isinstance(each, tuple)), number.parts)
+    taken = list[Number]()
+    for part in parts:
+        found = next((each for each in others if each.parts == (part,) and each not in taken), None)
+        taken += [found] if found else []
+    is_open = number.kind == "date" or (number.kind == "named date" and may_be_word)
+    if len(parts) < 2 or len(taken) < max(2 - (number.kind == "named date" and is_open), len(parts) - is_open):
         return False
-    before = text[max(0, number.begin - 30) : number.begin]
-    if not _NAMED.search(before) or _CODE_OF_CURRENCY.search(before):
+    if number.kind == "time" and not any(map(str.isalpha, text[taken[0].end : taken[1].begin])):
         return False
-    return not UNIT_AFTER.match(text, number.end)
+    for each in taken:
+        others.remove(each)
+    return True
 
 
-def _after_clock(text: str, end: int) -> bool:
-    return bool(HALF_DAY.match(text, end) or _CLOCK.match(text, end))
-
-
-def _values(digits: str, language: str) -> tuple[set[Reading], bool]:
-    """What digits with separators may be worth in a language, and whether they may be a version."""
-    signs = re.findall(r"\D", digits)
-    kinds = list(dict.fromkeys(signs))
-    groups, notation = re.split(r"\D", digits), NOTATIONS.get(language)
-    found: set[Reading] = set()
-    if len(kinds) == 1:
-        [sign] = kinds
-        whole, many = is_grouped(groups), len(signs) > 1
-        if sign not in ".,":
-            found |= {int("".join(groups))} if whole else set()
-            return found | {tuple(map(int, groups))} if sign in SPACES or not whole else found, False
-        if many:
-            several: set[Reading] = {tuple(map(int, groups))} if sign == "," else set()
-            one: set[Reading] = {int("".join(groups))} if whole else several
-            return one, not whole or notation is None or sign != notation.group
-        decimal = _value(digits, sign)
-        if not whole or (notation and sign == notation.decimal and language not in _MIXED):
-            return {decimal}, False
-        grouped = int("".join(groups))
-        both = notation is None or sign != notation.group or language in _MIXED
-        return {grouped, decimal} if both else {grouped}, False
-    if len(kinds) == 2 and kinds[1] in ".," and signs.count(kinds[1]) == 1 and is_grouped(groups[:-1]):
-        return {Fraction(f"{''.join(groups[:-1])}.{groups[-1]}")}, False
-    return set(), True
-
-
-def _value(digits: str, sign: str) -> Reading:
-    value = Fraction(digits.replace(sign, "."))
-    return int(value) if value.denominator == 1 else value
-
-
-def _signed(text: str, begin: int, values: set[Reading]) -> tuple[int, set[Reading]]:
-    """The length of the sign before a number, 0 if that is uncertain, and the values with the sign."""
-    place = len(text[max(0, begin - 3) : begin].rstrip(CURRENCIES + SPACES)) + max(0, begin - 3)
-    if not place or text[place - 1] not in MINUS:
-        return 0, values
-    before = text[max(0, place - 3) : place - 1]
-    if text[place] in SPACES or (before and (before[-1].isalnum() or before[-1] in f"){MINUS}.,%°€$")):
-        return 0, values
-    negative: set[Reading] = {-each for each in values if not isinstance(each, tuple)}
-    if re.search(rf"\d[{SPACES}]$", before):  # "10 -5" is also a range
-        return 0, negative | values
-    return int(place == begin), negative or values
-
-
-def _scaled(text: str, number: Number, values: set[Reading], language: str) -> frozenset[Reading]:
-    """The values multiplied by a word after the number, such as "million"."""
-    match = _WORD_AFTER.match(text, number.end)
-    scale = scale_of(match[1], language) if match else 1
-    if scale == 1 or match is None:
-        return frozenset(values)
-    products: set[Reading] = {_whole(each * scale) for each in values if not isinstance(each, tuple)}
-    sure = len(match[1]) > 1 or text[number.begin - 1 : number.begin] in tuple(CURRENCIES)  # "5 m" may be meters
-    sure &= scale > 12  # "2 dozen" may stay so in a language whose words are not known
-    return frozenset(products if sure else products | values)
-
-
-def has_scale(text: str, number: Number, language: str) -> bool:
-    """Whether a number is multiplied by the word after it; a currency's sign before it then stays there, as its place
-    in other languages is after that word."""
-    match = _WORD_AFTER.match(text, number.end)
-    return match is not None and scale_of(match[1], normal_code(language)) > 1
-
-
-def _whole(value: int | Fraction) -> int | Fraction:
-    return int(value) if value.denominator == 1 else value
-
-
-def integers(text: str) -> tuple[int, ...]:
-    """The runs of digits in a text, as integers."""
-    return tuple(map(int, re.findall(r"\d+", text)))
-
-
-def _date(text: str) -> Reading:
-    """The parts of a date; in ascending order if the order is not known."""
-    parts = integers(text)
-    return tuple(sorted(parts)) if max(parts) > 31 or "/" in text else parts
-
-
-def _fraction(text: str) -> frozenset[Reading]:
-    """The value of a fraction, and its two numbers, which may be a date."""
-    if not text[-1].isdigit() or "/" not in text:
-        return frozenset([sum(integers(text)) + Fraction(numeric(text[-1])).limit_denominator(10)])
-    *whole, upper, lower = integers(text)
-    found: set[Reading] = set() if whole else {tuple(sorted((upper, lower)))}
-    if lower:
-        found.add(_whole(Fraction(upper, lower) + sum(whole)))
-    return frozenset(found)
-
-
-def _time(text: str, number: Number, parts: tuple[int, ...], language: str) -> Number:
-    """A time of day in 24 hours; also anything else with a colon, such as a score."""
-    half = HALF_DAY.match(text, number.end)
-    hour, *rest = parts
-    strong, weak = {parts}, set[tuple[int, ...]]()
-    if half is not None and hour <= 12:
-        later = half[1] in "pP"
-        strong = {(hour % 12 + 12 * later, *rest)}
-        strong |= {(24,)} if strong == {(0,)} else set()
-        weak = {parts}
-    elif 12 < hour <= 24:
-        weak = {(hour - 12, *rest)}
-        strong |= {(0, *rest)} if hour == 24 else set()
-    end = half.end() if half else number.end
-    return number._replace(
-        end=end, text=text[number.begin : end], readings=_hours(strong), weak=_hours(weak), kind="time"
-    )
-
-
-def _hours(times: Iterable[tuple[int, ...]]) -> frozenset[Reading]:
-    """Times; a full hour is also a number."""
-    found = set[Reading]()
-    for each in times:
-        bare = each[0] if not any(each[1:]) else None
-        found |= {each} if len(each) > 1 or bare is None else set()
-        found |= {bare} if bare is not None else set()
-    return frozenset(found)
-
-
-HOUR = re.compile(r"hour|stunde|heure", re.IGNORECASE)
-MIN_VALUE = 13
-"""Smallest value of any words that is compared."""
-_SMALL = {
-    "en": "two three four five six seven eight nine ten eleven twelve",
-    "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "fr": "- trois - cinq six sept huit - dix onze douze",
-}
-"""The words from 2 to 12 that mean nothing else; French has both and the colon with "deux"."""
-_SCALES = {100, 1000}
-"""Values of words that often mean "many"."""
-_STEMS = {
-    "en": ("doz", "teen", "nty", "rty", "fty", "xty", "hty", "tie", "hundred", "thousand", "illion"),
-    "de": ("dutz", "zehn", "zig", "sig", "hundert", "tausend", "illi"),
-    "fr": (
-        "douz", "treiz", "quatorz", "quinz", "seiz", "dix", "vingt", "ante", "anta", "anti", "trent", "cent", "mill",
-    ),
-}  # fmt: skip
-"""What a text with larger numbers in words contains."""
-_ANY_WORD = re.compile(r"\w+")
-_SMALL_WORDS = {language: frozenset(words.split()) for language, words in _SMALL.items()}
-_PARTS = {language: (*_STEMS[language], *sorted(words)) for language, words in _SMALL_WORDS.items()}
-"""What a text with numbers in words contains: most texts have none of these."""
-_HALF = {"en": "half past", "de": "halb", "fr": "demi"}
-"""What a text with half an hour contains."""
-_HALF_PAST = {
-    "en": re.compile(r"\bhalf past (\w+)", re.IGNORECASE),
-    "de": re.compile(r"\bhalb (?!eine?[mnr]?\b)(\w+)", re.IGNORECASE),
-    "fr": re.compile(r"\b(midi|minuit|\w+(?= heures?))(?: heures?)? et demie?\b", re.IGNORECASE),
-}
-"""Half an hour after an hour; German names the next one."""
-_CLOCK_HOURS = {
-    "en": rf"(?:\d+|one|two|{_SMALL['en'].replace(' ', '|')}|noon|midnight)\b",
-    "de": rf"(?:\d+|eins|zwei|{_SMALL['de'].replace(' ', '|')}|Mitternacht)\b",
-}
-_AND_A_HALF = {
-    "en": re.compile(r"\band a half\b"),
-    "de": re.compile(r"\b(?:\w*einhalb|anderthalb)"),
-    "fr": re.compile(r"\bet demie?\b"),
-}
-"""A half beside a whole number, in lower case."""
-_MINUS = {
-    "en": re.compile(r"\bminus (\w+)"),
-    "de": re.compile(r"\bminus (\w+)"),
-    "fr": re.compile(r"\b(?:moins|minus) (\w+)(?:[- ]\w+){0,3} degrés?\b"),  # not five to ten
-}
-"""A number below zero in words, in lower case."""
-_BELOW_ZERO = re.compile(r"minus|moins|n[eé]gati|below|under|unter|sous|dessous|[-\u2212\u2013] ?\d", re.IGNORECASE)
-_WITH_MINUS = re.compile(r"[-\u2212\u2013] ?\d")
-_HALVES = ("half", "halb", "demi")
-"""What such a half contains."""
-_PART_OF_ROMAN = re.compile("[XVI]{2}|[MDCLXVI]{3}")
-"""What a Roman numeral contains that is compared."""
-_HALF_IN_DIGITS = re.compile(r"\d[.,]5|[39]0|½|1/2|(?<!\w)(?:thirty|dreißig|trente)", re.IGNORECASE)
-_QUARTER_OF_HOUR = {
-    "en": re.compile(rf"\bquarter (?:(?P<to>to|of|before|till)|past|after) {_CLOCK_HOURS['en']}", re.IGNORECASE),
-    "de": re.compile(rf"\bviertel (?:(?P<to>vor)|nach) {_CLOCK_HOURS['de']}", re.IGNORECASE),
-    "fr": re.compile(r"\b(?:\w+ heures?|midi|minuit) (?:(?P<to>moins (?:le |un )?)|et )quart\b", re.IGNORECASE),
-}
-"""A quarter before or after an hour."""
-_THIRTY = {
-    "en": re.compile(r"\b(\w+)[- ]thirty\b", re.IGNORECASE),
-    "de": re.compile(r"\b(\w+) Uhr dreißig\b", re.IGNORECASE),
-    "fr": re.compile(r"\b(\w+) heures? trente\b", re.IGNORECASE),
-}
-
-
-def lost_number_words(source: str, output: str, languages: tuple[str, str]) -> tuple[int | Fraction, ...]:
-    """The values of number words and Roman numerals of a source that its translation has neither as words nor in
-    digits, hours that are other ones in times such as half past five, and a half, as of one and a half."""
-    first, second = map(normal_code, languages)
-    if first not in LANGUAGES or second not in LANGUAGES:
-        return ()
-    lost: set[int | Fraction] = {*_lost_half_hours(source, output, (first, second))}
-    lower = source.casefold()
-    has_quarter = "quart" in lower or "viertel" in lower
-    if has_quarter:
-        lost |= _lost_quarters(source, output, (first, second))
-    if _PART_OF_ROMAN.search(source):
-        there = {*roman_values(output)}
-        lost |= {each for each in roman_values(source) if each not in there and not _has(each, output, second)}
-    if any(map(lower.__contains__, _HALVES)) and _AND_A_HALF[first].search(lower) and not _says_half(source, output):
-        lost.add(Fraction(1, 2))
-    if "minus" in lower or "moins" in lower:
-        lost |= _lost_below_zero(source, output, first)
-    if any(map(lower.__contains__, _PARTS[first])) and not _says_small_ones(lower, output, (first, second)):
-        text = _HALF_PAST[first].sub(" ", source)
-        if has_quarter and _has(45, output, second):  # nine is 8:45 then
-            text = _QUARTER_OF_HOUR[first].sub(lambda match: " " if match["to"] else match[0], text)
-        text = _THIRTY[first].sub(
-            lambda match: " " if _is_half_hour(match[1], output, (first, second)) else match[0], text
-        )
-        wanted = {value for value, size in number_runs(text, first) if _is_compared(value, size, text, first)}
-        lost |= {each for each in wanted if not _has(each, output, second)}
-    return tuple(sorted(lost))
-
-
-def _says_half(source: str, output: str) -> bool:
-    """Whether an output has a half as a word, or in digits that its source does not have already."""
-    if HALVES.search(output):
-        return True
-    return len(_HALF_IN_DIGITS.findall(output)) > len(_HALF_IN_DIGITS.findall(source))
-
-
-def _lost_below_zero(source: str, output: str, language: str) -> set[int]:
-    """The values below zero that a source has in words, if too little in the output says that they are."""
-    words = _MINUS[language].findall(source.lower())
-    if not words or len(_BELOW_ZERO.findall(output)) >= len(words) + len(_WITH_MINUS.findall(source)):
-        return set()
-    return {-max(values) for word in words if (values := word_values(word, language))}
-
-
-def _says_small_ones(lower: str, output: str, languages: tuple[str, str]) -> bool:
-    """Whether a lower-cased text has no larger number in words, and the output the word for each smaller one: then none
-    is lost, and the text needs not be read word by word."""
-    if any(map(lower.__contains__, _STEMS[languages[0]])):
-        return False
-    wanted = _SMALL_WORDS[languages[0]].intersection(_ANY_WORD.findall(lower))
-    if not wanted:
-        return True
-    values, there = small_values(languages[0]), small_values(languages[1])
-    said = {there.get(word) for word in _ANY_WORD.findall(output.casefold())}
-    return all(values[word] in said for word in wanted)
-
-
-def _lost_half_hours(source: str, output: str, languages: tuple[str, str]) -> set[int]:
-    """The hours of half hours such as half past five that the output has not, or of another hour."""
-    hours = set(half_hours(source, languages[0]))
-    if not hours:
-        return hours
-    there = _hours_and_half(output, languages[1])
-    if not there and languages[0] == "fr" and HALVES.search(output):  # they may last: "deux heures et demie"
-        return set()
-    return hours - there
-
-
-def _lost_quarters(source: str, output: str, languages: tuple[str, str]) -> set[int]:
-    """The minutes of times such as a quarter to five for which the output has no word and no number."""
-    if QUARTERS.search(output):
-        return set()
-    found = _QUARTER_OF_HOUR[languages[0]].finditer(source)
-    return {each for each in (45 if match["to"] else 15 for match in found) if not _has(each, output, languages[1])}
-
-
-def _hours_and_half(text: str, language: str) -> set[int]:
-    """The hours, from 0 to 11, after which half an hour has passed, in words or digits."""
-    found = set(half_hours(text, language))
-    for word in _THIRTY[language].findall(text):
-        found |= {each % 12 for each in word_values(word, language)}
-    readings = (each for number in find_numbers(text, language) for each in number.readings | number.weak)
-    return found | {int(each[0]) % 12 for each in readings if isinstance(each, tuple) and each[1:] == (30,)}
-
-
-def _is_half_hour(hour: str, output: str, languages: tuple[str, str]) -> bool:
-    """Whether an output has half an hour after an hour that is a word of its source."""
-    hours = {each % 12 for each in word_values(hour, languages[0])}
-    return not hours.isdisjoint(_hours_and_half(output, languages[1]))
-
-
-def _is_compared(value: int, size: int, text: str, language: str) -> bool:
-    """Whether a number of so many words cannot mean anything else."""
-    if value >= MIN_VALUE or ((value, size) == (12, 2) and not HALVES.search(text)):  # a dozen
-        return value not in _SCALES
-    if size > 1 or value < 2:
-        return False
-    word = _SMALL[language].split()[value - 2]
-    alone = rf"\b{word}\b" if value > 2 else rf"(?<![\w-]){word}(?![\w-])"  # not two-tailed
-    return word != "-" and re.search(alone, text, re.IGNORECASE) is not None
-
-
-def _has(value: int, output: str, language: str) -> bool:
-    """Whether a text has a value as words, in digits, as a part of words, such as 90 of "neunziger", or as a part of an
-    hour, such as half of one."""
-    if word_values(output, language)[value] or (is_part_of_hour(value, output) and HOUR.search(output)):
-        return True
-    if language == "de" and 2 <= value < MIN_VALUE:  # Dreizimmerwohnung
-        word = _SMALL["de"].split()[value - 2]
-        if re.search(rf"\b{word}\w", output, re.IGNORECASE):
-            return True
-    readings = [each for number in find_numbers(output, language) for each in (*number.readings, *number.weak)]
-    parts = {int(part) for each in readings for part in (each if isinstance(each, tuple) else (each,))}
-    return bool(parts & {value, 1900 + value, -value})
-
-
-def is_part_of_hour(minutes: int, text: str) -> bool:
-    """Whether a text has a word such as "half" for these minutes."""
-    part = {30: HALVES, 15: QUARTERS, 45: QUARTERS}.get(minutes)
-    return part is not None and part.search(text) is not None
-
-
-def half_hours(text: str, language: str) -> Iterator[int]:
-    """The hours, from 0 to 11, after which half an hour has passed."""
-    if _HALF[language] not in text.casefold():
-        return
-    for word in _HALF_PAST[language].findall(text):
-        values = {int(word)} if word.isdecimal() else {each for each in word_values(word, language) if each <= 12}
-        for hour in values:
-            yield (hour - (language == "de")) % 12
+def _is_small(number: Number) -> bool:
+    return any(isinstance(each, Fraction) and abs(each) <= SMALL for each in number.readings)

@@ -93,7 +93,7 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
 
     Raises `ValueError` for more spans than there are placeholders: `divide` it first.
     """
-    found = _paired(_collapsed(_with_scripts(text, find_spans(text, protectors))))
+    found = _paired(_collapsed(text, _with_scripts(text, find_spans(text, protectors))))
     begin, end, found = _inner(text, found)
     if len(found) > MAX_PLACEHOLDERS:
         raise ValueError(f"{len(found)} spans, and there are {MAX_PLACEHOLDERS} placeholders; divide the text")
@@ -106,7 +106,7 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
     for number, (span, partner) in enumerate(found):
         where = marked.index(placeholder(number))
         left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
-        spans.append(Span(text[span.begin : span.end], span.role, partner, left, right, span.name))
+        spans.append(Span(span.text or text[span.begin : span.end], span.role, partner, left, right, span.name))
     return Protected(marked, tuple(spans), text[:begin], text[end:])
 
 
@@ -132,7 +132,8 @@ def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
     text = "".join([*parts, marked[place:]])
     for number, span in enumerate(found, start=len(spans)):
         left, _, right = text.partition(placeholder(number))
-        spans.append(Span(marked[span.begin : span.end], span.role, -1, left[-1:], right[:1], span.name))
+        shown = span.text or marked[span.begin : span.end]
+        spans.append(Span(shown, span.role, -1, left[-1:], right[:1], span.name))
     return Protected(text, tuple(spans))
 
 
@@ -222,7 +223,7 @@ def _with_scripts(text: str, spans: list[Found]) -> list[Found]:
     return found
 
 
-def _collapsed(spans: Sequence[Found]) -> list[Found]:
+def _collapsed(text: str, spans: Sequence[Found]) -> list[Found]:
     """The spans, with each pair of tags that contains only spans merged into one."""
     found: list[Found] = []
     for span in spans:
@@ -231,7 +232,8 @@ def _collapsed(spans: Sequence[Found]) -> list[Found]:
         if begin is not None:
             inside = found[begin:]
             name = span.name if all(each.name not in ("", VALUE) for each in inside) else VALUE
-            found[begin:] = [Found(inside[0].begin, span.end, "alone", name)]
+            shown = "".join(each.text or text[each.begin : each.end] for each in inside)
+            found[begin:] = [Found(inside[0].begin, span.end, "alone", name, shown)]
     return found
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
+from typing import Any
 
 from limelight.errors import UserError
 from limelight.text import notations
 from limelight.text.checks import ADDRESS
-from limelight.text.commands import find_commands, may_have_command
+from limelight.text.kept_signs import find_signs, find_unheld
 from limelight.text.marking import MARK
 from limelight.text.notations import CODES, DASHES, Found, Protector, Role
-from limelight.text.number_notation import number_spans
+from limelight.text.numbers import carried_numbers
 
 _TEMPLATE = (
     r"(?:\{\{[^{}]{0,200}\}\}|\$?\{[^{}]{0,200}\}|%\(\w{1,50}\)s|%\{\w{1,50}\}|\{%[^{}]{0,200}%\}"
@@ -95,10 +97,9 @@ def _tag(match: re.Match[str]) -> Found:
 
 
 def _printf_spans(text: str) -> Iterator[Found]:
-    """Directives of printf, with letters that are written together with them."""
+    """Directives of printf."""
     if "%" in text:
-        for found in _DIRECTIVES(text):
-            yield notations.glued(text, found.begin, found.end)._replace(role=found.role)
+        yield from _DIRECTIVES(text)
 
 
 def _messages(text: str) -> Iterator[Found]:
@@ -156,26 +157,18 @@ PROTECTORS: dict[str, Protector] = {
         "escapes": notations.find_escapes,
         "math": notations.find_math,
         "names": notations.find_names,
-        "commands": find_commands,
         "paths": notations.find_paths,
         "brackets": notations.find_brackets,
-        "signs": notations.find_signs,
     }.items()
 }
 """`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
 `${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select);
-`addresses` (URLs, e-mail, names of hosts); `escapes` (`\\n`) and commands of LaTeX; `math` (`$x^2$`); `names` (`$x`,
-`%PATH%`, `--flag`, `[[x]]`); `commands` (`git rebase -i HEAD~3`) and statements of SQL; `paths`
-(`/usr/bin`, `notes.txt`); `brackets` (`[b]`, links and headings of Textile); `signs` between spaces (`&`)."""
+`addresses` (URLs, e-mail, names of hosts); `escapes` (`\\n`) and names of commands (`\\emph`); `math` (`$x^2$`);
+`names` (`$x`, `%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`)."""
 
 DEFAULT = tuple(PROTECTORS.values())
-_PART_OF_SPAN = re.compile(
-    rf"[<>&{{}}%$@\\|\[`_(#/=→←↑↓↔⇒•·]|\.\S|:\w|[{DASHES}](?<!\w.)[{DASHES}a-z]|!(?<!\w.)\w|{MARK.pattern}"
-)
-"""Every span of `DEFAULT` but commands contains one of these, most sentences none: looking for them first takes a tenth
-of the time of asking all protectors."""
-_BEGINS_BLOCK = re.compile(r"\s*(?:h\d|bq|fn\d|p[({])")
-"""The same for blocks of Textile: without `\\A` the expression above is searched in half the time."""
+_PART_OF_SPAN = re.compile(rf"[<>&{{}}%$@\\|\[`_(#/]|\.\S|:\w|[{DASHES}](?<!\w.)[{DASHES}a-z]|{MARK.pattern}")
+"""Every span of `DEFAULT` contains one of these, most sentences none."""
 
 
 def pattern(expression: str) -> Protector:
@@ -190,10 +183,33 @@ def pattern(expression: str) -> Protector:
         raise UserError(f"{expression!r} is not a valid regular expression: {error}") from None
 
 
-def numbers(language: str, *, every: bool) -> Protector:
-    """A protector for the numbers of a text in a language, with their signs, units and currencies: `number_spans`."""
-    name = "numbers" if every else "numbers with separators"
-    return spans_by(lambda text: number_spans(text, language, every=every))._replace(name=name)
+def numbers(source: str, target: str, *, every: bool = False) -> Protector:
+    """A protector for the numbers of a text, in the notation of the target language (`carried_numbers`)."""
+    found = partial(carried_numbers, source=source, target=target, every=every)
+    return Protector("numbers", lambda text: (Found(begin, end, text=new) for begin, end, new in found(text)))
+
+
+def signs(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protector:
+    """A protector for signs between spaces, of which `|` divides a text, and for what the vocabulary or both languages
+    lack."""
+
+    def find(text: str) -> Iterator[Found]:
+        for begin, end in (*find_signs(text), *find_unheld(text, is_held, languages)):
+            yield Found(begin, end, "break" if text[begin:end] == "|" else "alone")
+
+    return Protector("signs", find)
+
+
+def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...]]]) -> Protector:
+    """The spans of a protector that do not overlap others, such as terms of a glossary: tuples of begin, end, ..."""
+
+    def find(text: str) -> Iterator[Found]:
+        kept = [each[:2] for each in spans(text)]
+        for found in protector.find(text):
+            if not any(begin < found.end and found.begin < end for begin, end in kept):
+                yield found
+
+    return protector._replace(find=find)
 
 
 def spans_by(find: Callable[[str], Iterable[tuple[int, int]]]) -> Protector:
@@ -207,16 +223,16 @@ def elements(names: Collection[str]) -> Protector:
 
     def find(text: str) -> Iterator[Found]:
         begins: dict[str, list[int]] = {}
-        for begin, end, role, name in _tags(text):
-            name = name.lower()
+        for tag in _tags(text):
+            name = tag.name.lower()
             if name not in wanted:
                 continue
-            if role == "open":
-                begins.setdefault(name, []).append(begin)
-            elif role == "alone":
-                yield Found(begin, end)
+            if tag.role == "open":
+                begins.setdefault(name, []).append(tag.begin)
+            elif tag.role == "alone":
+                yield Found(tag.begin, tag.end)
             elif begins.get(name):
-                yield Found(begins[name].pop(), end)
+                yield Found(begins[name].pop(), tag.end)
 
     return Protector(f"elements {' '.join(sorted(wanted))}", find)
 
@@ -227,14 +243,11 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     Characters of the text that would be interpreted as marks are always spans. A span ends before a code
     (`units/unit.py`) whose partner is outside, so that pairs of tags are not divided.
     """
-    if protectors is DEFAULT and not (
-        _PART_OF_SPAN.search(text) or _BEGINS_BLOCK.match(text) or may_have_command(text)
-    ):
-        return []
     found = [Found(*match.span()) for match in MARK.finditer(text)]
     codes = list[Found]()
+    is_plain = not _PART_OF_SPAN.search(text)
     for protector in protectors:
-        own = list(protector.find(text))
+        own = [] if is_plain and protector in DEFAULT else list(protector.find(text))
         found += own
         codes += [each for each in own if protector.name == CODES and each.role != "alone"]
     spans: list[Found] = []
@@ -258,4 +271,4 @@ class _Trimmed:
         if first == last or span == self._codes[first]:
             return span
         is_whole = self._codes[first].role == "open" and self._depths[first] == self._depths[last]
-        return span if is_whole else span._replace(end=self._begins[first])
+        return span if is_whole else span._replace(end=self._begins[first], text="")
