@@ -119,7 +119,13 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
 def test_the_last_model_is_made_small_even_if_the_first_was_better(data: Path, parent: Path, tmp_path: Path) -> None:
     prepare_text(data, tmp_path / "text")
     begin = in_the_box.extended(parent, tmp_path / "text", tmp_path / "start")
-    settings = ["training.max_steps=2", "training.validate_every=1", "training.learning_rate=30", *SMALL]
+    settings = [
+        "training.max_steps=2",
+        "training.validate_every=1",
+        "training.best_by=loss",
+        "training.learning_rate=3000",
+        *SMALL,
+    ]
     run = tmp_path / "run"
     in_the_box.train(in_the_box.configuration(begin, data, tmp_path / "text", settings), run)
     made = in_the_box.smallest(run, tmp_path / "made")
