@@ -1,7 +1,6 @@
-"""All recipes by name, imported lazily: the help of `limelight train` lists their names."""
+"""The names of all recipes, for help texts; `limelight.config.recipes` has their functions."""
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, cast
@@ -19,25 +18,7 @@ GROUPS = {
     "fine-tuning": ("finetune",),
 }
 """The recipes of each kind."""
-
-
-class _Recipes(Mapping[str, "Callable[[], RunConfig]"]):
-    """The functions of all recipes by name; each is imported on access."""
-
-    def __getitem__(self, name: str) -> "Callable[[], RunConfig]":
-        if name not in tuple(self):
-            raise KeyError(name)
-        module = import_module("limelight.config.recipes")
-        return cast("Callable[[], RunConfig]", getattr(module, name.replace("-", "_")))
-
-    def __iter__(self) -> Iterator[str]:
-        return chain.from_iterable(GROUPS.values())
-
-    def __len__(self) -> int:
-        return sum(map(len, GROUPS.values()))
-
-
-RECIPES = _Recipes()
+RECIPES = tuple(chain.from_iterable(GROUPS.values()))
 
 
 def describe_recipes() -> str:
@@ -51,4 +32,4 @@ def find_recipe(name: str) -> "RunConfig":
         near = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UserError(f"unknown recipe {name!r}; {hint}choose from {', '.join(RECIPES)}")
-    return RECIPES[name]()
+    return cast("RunConfig", getattr(import_module("limelight.config.recipes"), name.replace("-", "_"))())

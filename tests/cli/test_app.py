@@ -101,10 +101,16 @@ def test_the_version(limelight: Limelight) -> None:
         ("train --train a.tsv --to de", "; here it is --target LANG, the language of"),
         ("generate a b", "got unexpected extra argument(s) (b); see `limelight generate --help`"),
         ("translate --model", "option '--model' requires an argument; see `limelight translate --help`"),
-        ("translate --beam 0", "invalid value for '--beam': 0 is not a whole number from 1 up; see `limelight tran"),
+        (
+            "translate --beam 0",
+            "invalid value for '--beam': 0 should be greater than or equal to 1; see `limelight tran",
+        ),
         ("translate --n-best x", "invalid value for '--n-best': x is not a whole number from 1 up"),
         ("translate --sample --top-p 2", "invalid value for '--top-p': 2 is not a number above 0 and at most 1"),
-        ("translate --length-penalty -1", "invalid value for '--length-penalty': -1 is not a number from 0 up"),
+        (
+            "translate --length-penalty -1",
+            "invalid value for '--length-penalty': -1 should be greater than or equal to 0",
+        ),
         ("attention", "missing argument"),
         ("attention x --kind sideways", "'sideways' is not one of 'cross', 'encoder_self', 'decoder_self'"),
         ("attention x --layer -1", "invalid value for '--layer': -1 is not a whole number from 0 up"),

@@ -20,7 +20,7 @@ def test_a_log_gets_the_first_line_after_half_a_minute_and_few_later(
     with text_progress() as progress:
         for second in range(0, 700, 10):
             clock[0] = 1000.0 + second
-            progress.show(second, 1000, tokens=50 * second, seconds=float(second))
+            progress.show("line", second, 1000, "50 tokens/s", seconds=float(second))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "line 40 of 1,000  50 tokens/s  0:16:00 left",
@@ -33,7 +33,7 @@ def test_quiet_is_quiet(clock: list[float], capsys: pytest.CaptureFixture[str]) 
     with text_progress(quiet=True) as progress:
         progress.say("something")
         clock[0] += 1000
-        progress.show(1, 2, tokens=3, seconds=4.0)
+        progress.show("line", 1, 2, seconds=4.0)
     assert capsys.readouterr() == ("", "")
 
 
@@ -41,6 +41,6 @@ def test_a_terminal_gets_a_live_line(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     with text_progress() as progress:
-        progress.show(0, 0, tokens=0, seconds=0.0)
-        progress.show(250, 1000, tokens=1000, seconds=10.0)
+        progress.show("line", 0, 0)
+        progress.show("line", 250, 1000, seconds=10.0)
     assert "line 250 of 1,000" in capsys.readouterr().err

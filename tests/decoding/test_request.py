@@ -3,9 +3,7 @@
 import math
 
 import pytest
-import typer
 
-from limelight.cli import search_options
 from limelight.config import DecodingConfig
 from limelight.decoding.request import SearchOptions, search_settings
 from limelight.decoding.sampling import Sampling
@@ -86,26 +84,3 @@ def test_settings_out_of_bounds_are_refused(asked: SearchOptions, message: str) 
 def test_an_option_that_does_not_exist_is_told_as_python_does() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'beam'; search options are beam_size, n_best, "):
         search_settings(OWN, {"beam": 4})  # type: ignore[typeddict-unknown-key]
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("length_penalty", (-0.1, 0, 10, 10.1, math.nan, math.inf)),
-        ("length_offset", (-0.1, 0, 5, 100, 100.1)),
-        ("patience", (-1, 0, 0.01, 1000, math.inf)),
-        ("prune", (-1, 0, 0.01, 1000, math.nan)),
-        ("max_length_factor", (0, 0.01, 100, 100.1)),
-        ("max_length_extra", (0, 1, 1000, 1001)),
-    ],
-)
-def test_the_command_line_has_the_same_bounds(name: str, values: tuple[float, ...]) -> None:
-    read = search_options.SEARCH_OPTIONS[name].__metadata__[0].parser
-    for value in values:
-        try:
-            search_settings(OWN, {name: value})  # type: ignore[misc]
-        except UserError:
-            with pytest.raises(typer.BadParameter):
-                read(str(value))
-        else:
-            assert read(str(value)) == value

@@ -255,6 +255,22 @@ def decimal(
     return read
 
 
+def setting(name: str) -> Parser:
+    """A parser for a field of `DecodingConfig`, which declares type and bounds; it is imported for a given value."""
+
+    def read(word: str | float) -> Any:
+        from pydantic import ValidationError
+
+        from limelight.config import DecodingConfig
+
+        try:
+            return getattr(DecodingConfig.model_validate({name: word}), name)
+        except ValidationError as error:
+            raise typer.BadParameter(error.errors()[0]["msg"].replace("Input", str(word), 1)) from None
+
+    return read
+
+
 def device_name(word: str) -> str:
     """A device as torch names it, or `auto`. Whether it exists is tested when the command begins to work."""
     if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", word):

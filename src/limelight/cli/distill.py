@@ -99,7 +99,7 @@ def _write(job: Job, found: Survey, translator: Translator, made_of: Mapping[str
             went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
             progress.say(f"{job.output}: {went_on} {total:,} lines")
             begun = True
-        progress.show(tally.inputs, total, tokens=tally.tokens, seconds=tally.seconds)
+        progress.show("line", tally.inputs, total, f"{tally.tokens_per_second:,.0f} tokens/s", seconds=tally.seconds)
 
     with text_progress(quiet=quiet) as progress:
         values = synthesize(job, found, translator, made_with=made_of, show=follow)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from limelight.cli.arguments import option
-from limelight.cli.output import lines_to
+from limelight.cli.output import lines_to, text_progress
 from limelight.errors import RunError, UserError, counted
 from limelight.files import sha256
 
@@ -181,14 +179,15 @@ def translate_documents(
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
     settings = _settings(given, translator)
-    work = Work(
-        translate,
-        Options(*direction, job.everything),
-        settings={**made_with, "options": settings},
-        detect=detect,
-        progress=_Progress(),
-    )
-    with lines_to(job.report) if job.report else nullcontext() as write:  # refused now if it cannot be written
+    with lines_to(job.report) if job.report else nullcontext() as write, text_progress() as progress:
+        # the report is refused now if it cannot be written
+        work = Work(
+            translate,
+            Options(*direction, job.everything),
+            settings={**made_with, "options": settings},
+            detect=detect,
+            progress=lambda file, done, units: progress.show(f"{file}: segment", done, units),
+        )
         found = (translate_folder if job.path.is_dir() else translate_document)(job.path, job.output, work)
         if write is not None:
             for row in found.rows():
@@ -222,19 +221,3 @@ def _tell(found: Report, report: Path | None) -> None:
         typer.echo(f"limelight: the report is in {report}: {counted(rows, 'row')}", err=True)
     elif rows:
         typer.echo(f"limelight: --report FILE writes a table of all of it: {counted(rows, 'row')}", err=True)
-
-
-class _Progress:
-    """Progress lines on standard error; on a terminal a single line that is overwritten."""
-
-    def __init__(self) -> None:
-        self.begun = self.shown = time.monotonic()
-        self.live = sys.stderr.isatty()
-
-    def __call__(self, file: str, done: int, units: int) -> None:
-        now = time.monotonic()
-        if self.live:
-            typer.echo(f"\r{file}: {done:,} of {units:,} segments", err=True, nl=done == units)
-        elif now - self.shown > 10:
-            typer.echo(f"limelight: {file}: {done:,} of {units:,} segments", err=True)
-            self.shown = now

@@ -170,7 +170,7 @@ def _studied(
         def on_step(count: int, total: int, found: Mapping[str, Any]) -> None:
             nonlocal committed
             now = time.monotonic()
-            progress.steps(count, total, fresh=max(0, count - before), seconds=now - started)
+            progress.show("step", count, total, seconds=now - started, new=max(0, count - before))
             if parts is not None and count > before and now - committed > COMMITTED_SECONDS:
                 parts.write(0, dict(found))
                 committed = now

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import chain, islice
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 ENOUGH = 4000
 """Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
-LATER = 60.0
-"""Seconds between two lines of progress if standard error is not a terminal."""
 
 CORPORA = "Many files, or one by several processes"
 
@@ -185,13 +182,9 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
         Form(many.field or "", many.pairs or ""), workers, _part(many.part), many.timeout or TIMEOUT,
     )  # fmt: skip
     with text_progress() as progress:
-        shown = time.monotonic()
 
         def show(report: Report, files: int) -> None:
-            nonlocal shown
-            if sys.stderr.isatty() or time.monotonic() - shown > LATER:
-                shown = time.monotonic()
-                progress.corpus(report.files, files, report.new, report.lines_per_second)
+            progress.show("file", report.files, files, f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s")
 
         report = translate_files(job, _engine(many.engine, settings, workers), show)
     for line in report.lines():

@@ -6,7 +6,7 @@ Their order in the help is the order of a command's parameters.
 from pathlib import Path
 from typing import Annotated, Literal
 
-from limelight.cli.arguments import argument, decimal, device_name, option, whole_number
+from limelight.cli.arguments import argument, decimal, device_name, option, setting, whole_number
 from limelight.recipes import describe_recipes
 
 # --- shared by several commands ---
@@ -14,7 +14,8 @@ from limelight.recipes import describe_recipes
 Models = Annotated[list[str] | None, option("--model", "Run or model folder; several are one ensemble.", "RUN")]
 OneModel = Annotated[list[str] | None, option("--model", "Run or model folder.", "RUN")]
 Beam = Annotated[
-    int | None, option("--beam", "Beam size; 1 is greedy search. Default: the model's setting.", "N", whole_number(1))
+    int | None,
+    option("--beam", "Beam size; 1 is greedy search. Default: the model's setting.", "N", setting("beam_size")),
 ]
 
 COMPUTING = "Computing"

@@ -212,30 +212,16 @@ class TextProgress:
         """Print a message."""
         self.screen.print(text, markup=False)
 
-    def show(self, done: int, total: int, *, tokens: int, seconds: float) -> None:
-        """Show that `done` of `total` lines are processed, with `tokens` in `seconds`."""
-        speed = f"{tokens / seconds if seconds else 0:,.0f} tokens/s"
-        left = f"{clock(seconds * (total - done) / done)} left" if done else ""
-        self._show(f"line {done:,} of {total:,}", done / total if total else 1.0, speed, left)
-
-    def corpus(self, files: int, total: int, lines: int, speed: float) -> None:
-        """Show that `files` of `total` files are finished, and `lines` were processed since the start."""
-        figures = f"{lines:,} lines  {speed:,.0f} lines/s"
-        if self._bar is None:
-            return self.say(f"file {files:,} of {total:,}  {figures}")
-        done = files / total if total else 1.0
-        self._bar.update(
-            self._bar.task_ids[0], completed=done, description=f"file {files:,} of {total:,}", figures=figures
-        )
-
-    def steps(self, done: int, total: int, *, fresh: int, seconds: float) -> None:
-        """Show that `done` of `total` steps are finished, `fresh` of them in the last `seconds`."""
-        left = f"{clock(seconds * (total - done) / fresh)} left" if fresh else ""
-        self._show(f"step {done:,} of {total:,}", done / total, "", left)
-
-    def _show(self, named: str, share: float, figures: str, left: str) -> None:
-        """Update the bar; without one, print a line now and then."""
+    def show(
+        self, unit: str, done: int, total: int, figures: str = "", *, seconds: float = 0.0, new: int | None = None
+    ) -> None:
+        """Show that `done` of `total` units are finished, `new` of them (by default all) in the last `seconds`. Without
+        a terminal a line is printed now and then."""
+        new = done if new is None else new
+        left = f"{clock(seconds * (total - done) / new)} left" if new and seconds else ""
+        named = f"{unit} {done:,} of {total:,}"
         if self._bar is not None:
+            share = done / total if total else 1.0
             self._bar.update(self._bar.task_ids[0], completed=share, description=named, figures=figures, left=left)
         elif time.monotonic() - self._shown > self._patience:
             self.say("  ".join(filter(None, (named, figures, left))))

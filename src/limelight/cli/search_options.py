@@ -1,6 +1,6 @@
 """Options of search and sampling for all commands that decode.
 
-The bounds are those of `DecodingConfig`, which is not imported to keep `--help` fast; a test compares them.
+`DecodingConfig` declares them; it is imported when a value is given, to keep `--help` fast.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from limelight.cli import options
-from limelight.cli.arguments import Group, decimal, option, whole_number
+from limelight.cli.arguments import Group, decimal, option, setting, whole_number
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,61 +19,28 @@ SEARCH = "Search (default: the model's settings)"
 SAMPLING = "Sampling"
 
 
+def flag(name: str) -> str:
+    """The option for one of `SEARCH_OPTIONS` or `SAMPLING_OPTIONS`."""
+    return "--beam" if name == "beam_size" else f"--{name.replace('_', '-')}"
+
+
+_HELP = {
+    "length_penalty": ("ALPHA", "Exponent of the length penalty. Default: the model's setting.", None),
+    "length_offset": ("K", "K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.", SEARCH),
+    "patience": ("P", "Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.", SEARCH),
+    "prune": ("D", "Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.", SEARCH),
+    "max_length_factor": (
+        "F", "Maximum length of a translation: F times the source's tokens, plus the extra.", SEARCH
+    ),
+    "max_length_extra": ("N", "The extra number of tokens.", SEARCH),
+}  # fmt: skip
+"""Metavar, help and panel by the name of a field of `DecodingConfig`, which declares the type and the bounds."""
 SEARCH_OPTIONS: Mapping[str, Any] = {
     "beam_size": options.Beam,
-    "length_penalty": Annotated[
-        float | None,
-        option(
-            "--length-penalty",
-            "Exponent of the length penalty. Default: the model's setting.",
-            "ALPHA",
-            decimal(at_least=0.0, at_most=10.0),
-        ),
-    ],
-    "length_offset": Annotated[
-        float | None,
-        option(
-            "--length-offset",
-            "K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.",
-            "K",
-            decimal(at_least=0.0, at_most=100.0),
-            panel=SEARCH,
-        ),
-    ],
-    "patience": Annotated[
-        float | None,
-        option(
-            "--patience",
-            "Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.",
-            "P",
-            decimal(above=0.0),
-            panel=SEARCH,
-        ),
-    ],
-    "prune": Annotated[
-        float | None,
-        option(
-            "--prune",
-            "Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.",
-            "D",
-            decimal(above=0.0),
-            panel=SEARCH,
-        ),
-    ],
-    "max_length_factor": Annotated[
-        float | None,
-        option(
-            "--max-length-factor",
-            "Maximum length of a translation: F times the source's tokens, plus the extra.",
-            "F",
-            decimal(above=0.0, at_most=100.0),
-            panel=SEARCH,
-        ),
-    ],
-    "max_length_extra": Annotated[
-        int | None,
-        option("--max-length-extra", "The extra number of tokens.", "N", whole_number(1, 1000), panel=SEARCH),
-    ],
+    **{
+        name: Annotated[float | None, option(flag(name), text, metavar, setting(name), panel=panel)]
+        for name, (metavar, text, panel) in _HELP.items()
+    },
 }
 """By the names of `SearchOptions`."""
 Search = Annotated[dict[str, Any], Group(SEARCH_OPTIONS)]
@@ -138,11 +105,6 @@ SAMPLING_OPTIONS: Mapping[str, Any] = {
 }
 """By the names of `Sampling`."""
 Drawing = Annotated[dict[str, Any], Group(SAMPLING_OPTIONS)]
-
-
-def flag(name: str) -> str:
-    """The option for one of `SEARCH_OPTIONS` or `SAMPLING_OPTIONS`."""
-    return "--beam" if name == "beam_size" else f"--{name.replace('_', '-')}"
 
 
 def check_search(search: Mapping[str, Any], *, n_best: int, sample: bool = False) -> None:
