@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.formats.lines import scan_jsonl
+from limelight.errors import UserError
+from limelight.formats import names_languages, read_pairs
+from limelight.formats.opening import holds_both_sides
+from limelight.formats.tables import scan_jsonl
 from limelight.text import BadLine, Pair
 
 
@@ -77,3 +80,43 @@ def test_what_is_written_is_read(
     content = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records)
     pairs = scan(tmp_path_factory.mktemp("jsonl"), content)
     assert [(pair.source, pair.target) for pair in pairs if isinstance(pair, Pair)] == sides
+
+
+SENTENCES = [("a\tb", "ä"), ("c", "d"), ("", "e")]
+RECORDS = {
+    "sides": [{"source": one, "target": other} for one, other in SENTENCES],
+    "languages": [{"id": "1", "de": other, "en": one} for one, other in SENTENCES],
+    "translation": [{"translation": {"en": one, "de": other}, "score": 1.5} for one, other in SENTENCES],
+}
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_objects_as_people_have_them(kind: str, suffix: str, tmp_path: Path) -> None:
+    """In lines and in an array, of sides and of languages."""
+    path, records = tmp_path / f"t{suffix}", RECORDS[kind]
+    path.write_text(json.dumps(records, indent=1) if suffix == ".json" else "\n".join(map(json.dumps, records)))
+    pairs = list(read_pairs([path], "en", "de"))
+    assert [(pair.source.replace("\t", " "), pair.target) for pair in pairs] == [("a b", "ä"), *SENTENCES[1:]]
+    assert [pair.line for pair in pairs] == sorted({pair.line for pair in pairs})
+    assert names_languages([path]) == (kind != "sides")
+    if kind != "sides":
+        assert [(pair.source, pair.target) for pair in read_pairs([path], "de", "en")][1] == ("d", "c")
+
+
+@pytest.mark.parametrize(("text", "reason"), [("[1]", "not a JSON"), ("[{", "no end"), ("[{]", "not valid")])
+def test_an_array_that_is_none(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=reason):
+        list(read_pairs([path]))
+
+
+@pytest.mark.parametrize(("between", "after"), [("\t", "\tCC-BY 2.0"), ("\t", ""), (" ||| ", "")])
+def test_a_text_file_with_two_columns(between: str, after: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("".join(f"{one}{between}{other}{after}\n" for one, other in SENTENCES[1:]) * 300)
+    assert [(pair.source, pair.target) for pair in read_pairs([path])] == SENTENCES[1:] * 300
+    assert holds_both_sides(path)
+    path.write_text(f"one{between}two\nthree\n")
+    assert not holds_both_sides(path)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.formats.lines import scan_tsv
+from limelight.formats.tables import scan_tsv
 from limelight.text import BadLine, Pair
 
 
@@ -54,7 +54,7 @@ def test_a_line_without_tab_is_bad(tmp_path: Path) -> None:
     assert isinstance(first, Pair)
     assert isinstance(last, Pair)
     assert last.line == 3
-    assert str(bad) == f"{tmp_path / 't.tsv'}:2: there is no TAB in this line; a .tsv line is source TAB target"
+    assert str(bad) == f"{tmp_path / 't.tsv'}:2: there is no TAB in this line; a line is source TAB target"
 
 
 def test_pairs_joined_by_a_cr_alone_are_not_taken_for_columns(tmp_path: Path) -> None:

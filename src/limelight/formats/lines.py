@@ -1,4 +1,4 @@
-"""Lines of text, and the pairs in them: source TAB target, a JSON object a line, or two files line by line.
+"""Lines of text, and pairs of two files line by line.
 
 A line ends only at the byte `\n`, so that line numbers agree with other tools and both sides of a parallel text stay
 aligned whatever other separators they contain. A `\r` before it is removed, as is a byte order mark at the start of any
@@ -11,20 +11,19 @@ processed.
 from __future__ import annotations
 
 import codecs
-import json
 import os
 import select
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BufferedIOBase, IOBase
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import Any, NoReturn, TypeVar
+from typing import TypeVar
 
 from limelight.errors import UserError
-from limelight.formats.opening import COMPRESSIONS, head_of, open_text, refuse_table, require_file
+from limelight.formats.opening import COMPRESSIONS, open_text, require_file
 from limelight.text.pair import BadLine, Pair
 
 Item = TypeVar("Item")
@@ -35,9 +34,6 @@ MAX_LINE_BYTES = 1_000_000
 MAX_SKIPPED_BYTES = 100_000_000
 """Maximum number of bytes that are read only to find the end of a line that is too long, or to count lines without a
 counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
-
-MAX_COLUMN = 1000
-"""Maximum number of a column of a .tsv file."""
 
 _CONVERT = "{0}; convert it to UTF-8: iconv -f {0} -t UTF-8 FILE > NEW"
 _LOOKS_LIKE = {
@@ -216,103 +212,6 @@ def _with_file(advice: str, name: str) -> str:
     path = Path(name)
     plain = path.is_file() and path.suffix.lower() not in COMPRESSIONS
     return advice.replace("UTF-8 FILE >", f"UTF-8 {quote(name)} >") if plain else advice
-
-
-def scan_tsv(path: str | Path, column: str = "") -> Iterator[Pair | BadLine]:
-    """One item for each line: the pair, or its fault. There is no quoting: quotes are ordinary characters.
-
-    A blank line is a pair of two empty sides. Each pair has its cell of the further `column`, a number from 3. Raises
-    `UserError` for a table with other delimiters, and for another column.
-    """
-    name, place = str(path), _place(column, str(path))
-    with open_text(path) as stream:
-        refuse_table(Path(path), head_of(stream, Path(path)))
-        for number, line in enumerate(scan_lines(stream, name), start=1):
-            if isinstance(line, BadLine):
-                yield line
-                continue
-            columns = line.split("\t", max(place, 2))
-            if len(columns) < 2 and not line.strip():
-                yield Pair("", "", name, number)
-            elif len(columns) < 2:
-                yield BadLine(name, number, "there is no TAB in this line; a .tsv line is source TAB target")
-            elif len(columns) > 2 and "\r" in columns[1]:
-                # The next pair would be read as further columns, and lost silently.
-                yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
-            elif place >= len(columns):
-                yield BadLine(name, number, f"there is no column {place + 1} in this line; it has {len(columns)}")
-            else:
-                yield Pair(columns[0], columns[1], name, number, cell=columns[place].strip() if place else "")
-
-
-def _place(column: str, name: str) -> int:
-    """The index of a further column; 0 if there is none. Raises `UserError` unless it is a number from 3."""
-    if column and not (column.isascii() and column.isdigit() and 3 <= int(column[:4]) <= MAX_COLUMN):
-        raise UserError(
-            f"{name}: column {column!r}: a .tsv file has no names of columns: give the number of a column after source "
-            f"and target, from 3 to {MAX_COLUMN}"
-        )
-    return int(column) - 1 if column else 0
-
-
-_EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
-_NAMES = {bool: "true or false", float: "a number", int: "a number", list: "a list", str: "text", type(None): "null"}
-
-
-class _Object(list[tuple[str, Any]]):
-    """The members of a JSON object in order, including repeated keys."""
-
-
-def scan_jsonl(path: str | Path, column: str = "") -> Iterator[Pair | BadLine]:
-    """One item for each line: the pair, or its fault. Each pair has its text of the further key `column`."""
-    name = str(path)
-    with open_text(path) as stream:
-        for number, line in enumerate(scan_lines(stream, name), start=1):
-            if isinstance(line, BadLine):
-                yield line
-                continue
-            texts = _texts(line, ("source", "target", *[column] * bool(column)))
-            if isinstance(texts, str):
-                yield BadLine(name, number, texts)
-            else:
-                yield Pair(texts[0], texts[1], name, number, cell="".join(texts[2:]).strip())
-
-
-def _texts(line: str, keys: Sequence[str]) -> list[str] | str:
-    """The texts of these keys, or the reason why the line lacks one."""
-    try:
-        record = json.loads(line, object_pairs_hook=_Object, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        return f"not valid JSON ({error.msg} at character {error.colno}); {_EXAMPLE}"
-    except RecursionError:
-        return f"JSON nested too deeply; {_EXAMPLE}"
-    except ValueError as error:  # NaN, or a number of thousands of digits
-        return f"not valid JSON ({error}); {_EXAMPLE}"
-    if not isinstance(record, _Object):
-        return f"not a JSON object but {_NAMES[type(record)]}; {_EXAMPLE}"
-    found = [_text(record, key) for key in keys]
-    faults = [fault for _, fault in found if fault]
-    return faults[0] if faults else [text for text, _ in found]
-
-
-def _text(record: _Object, key: str) -> tuple[str, str]:
-    """The text of a key, or its fault: one of the two is empty."""
-    values = [value for name, value in record if name == key]
-    if not values:
-        return "", f"the object has no {key!r}; {_EXAMPLE}"
-    if len(values) > 1:
-        return "", f"the object has {key!r} more than once; {_EXAMPLE}"
-    text = values[0]
-    if not isinstance(text, str):
-        return "", f"{key!r} is not text but {_NAMES.get(type(text), 'an object')}; {_EXAMPLE}"
-    # JSON escapes can represent characters that UTF-8 cannot.
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        return "", f"{key!r} holds a NUL character or half of a surrogate pair"
-    return text, ""
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not valid JSON")
 
 
 _PIECE = 1 << 16

@@ -193,6 +193,8 @@ DOCUMENT_SUFFIXES = (
 
 BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
 """Suffixes of files that hold both sides of parallel text."""
+PIPES = "|||"
+"""The kind of a file of lines `source ||| target`."""
 
 _BEGINNINGS = {
     b"%PDF-": "a PDF document",
@@ -365,14 +367,31 @@ def head_of(stream: BufferedReader, path: Path) -> bytes:
     return b""
 
 
-def holds_both_sides(path: Path) -> bool:
-    """Whether a file holds both sides of parallel text, by its name; if that ends in .ts, which is also a language
-    code, by its first bytes."""
-    suffix = text_suffix(path)
-    if suffix != ".ts" or not path.is_file():
-        return suffix in BOTH_SIDES
-    with open_segments(path, xml=True) as stream:
-        return is_qt(head_of(stream, path))
+def kind_of(path: str | Path) -> str:
+    """The suffix that determines how a file is read as parallel text.
+
+    The content decides for three suffixes: `.ts` is also the code of a language, `.json` may be an array of pairs, and
+    a `.txt` file may have two columns in all of its first lines (`.tsv`, or `|||`).
+    """
+    path, suffix = Path(path), text_suffix(path)
+    if suffix not in (".ts", ".json", ".txt") or not path.is_file():
+        return suffix
+    try:
+        with open_segments(path, xml=True) as stream:
+            head = head_of(stream, path)
+    except UserError:
+        return suffix
+    if suffix != ".txt":
+        holds = is_qt(head) if suffix == ".ts" else head.lstrip().startswith(b"[")
+        return suffix if holds else ".one"
+    lines = [line for line in head[: head.rfind(b"\n") + 1 or None].splitlines() if line.strip()]
+    separators = {b"\t": ".tsv", b" ||| ": PIPES}
+    return next((kind for each, kind in separators.items() if lines and all(each in line for line in lines)), suffix)
+
+
+def holds_both_sides(path: str | Path) -> bool:
+    """Whether a file holds both sides of parallel text."""
+    return kind_of(path) in (*BOTH_SIDES, ".json", PIPES)
 
 
 def require_file(path: Path) -> None:

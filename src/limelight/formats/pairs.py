@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from limelight.errors import UserError, counted
-from limelight.formats.csv_table import scan_csv
-from limelight.formats.lines import scan_jsonl, scan_moses, scan_tsv
+from limelight.formats.lines import scan_moses
 from limelight.formats.opening import (
     BOTH_SIDES,
     COMPRESSIONS,
+    PIPES,
     XLIFF,
+    head_of,
     holds_both_sides,
+    kind_of,
+    open_text,
     require_file,
     require_there,
     text_suffix,
@@ -20,25 +23,28 @@ from limelight.formats.opening import (
 from limelight.formats.po import scan_po
 from limelight.formats.qt import scan_qt
 from limelight.formats.segments import LanguagePair, Segment, States, pairs_of
+from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_pipes, scan_tsv
 from limelight.formats.tmx import scan_tmx
 from limelight.formats.xliff import scan_xliff
 from limelight.text.pair import BadLine, Pair
 
 OnBadLine = Callable[[BadLine], None]
 
-_COLUMNS: dict[str, Callable[..., Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
+_COLUMNS: dict[str, Callable[..., Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, PIPES: scan_pipes}
 """Readers by suffix, for files with a source and a target."""
 
-_SEGMENTS: dict[str, Callable[..., Iterator[Segment | BadLine]]] = {
+_SEGMENTS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
     ".tmx": scan_tmx,
     **dict.fromkeys(XLIFF, scan_xliff),
     ".po": scan_po,
     ".ts": scan_qt,
     ".csv": scan_csv,
+    ".jsonl": scan_jsonl,
+    ".json": scan_json,
 }
 """Readers by suffix, for files that name the languages of their texts."""
 
-FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv")
+FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv", ".json")
 """Suffixes of files that may have columns beside the texts."""
 
 
@@ -80,7 +86,7 @@ def read_pairs(
     paths = [Path(file) for file in files]
     for path in paths:
         (require_there if holds_both_sides(path) else require_file)(path)
-    if column and not (len(paths) == 1 and text_suffix(paths[0]) in FURTHER_COLUMNS):
+    if column and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
         raise UserError(
             f"{' + '.join(map(str, paths))}: column {column!r}: only one file of {', '.join(FURTHER_COLUMNS)} has "
             "further columns"
@@ -92,13 +98,18 @@ def read_pairs(
 
 def names_languages(files: Sequence[str | Path]) -> bool:
     """Whether the pairs read from these files depend on the `source` and `target` languages."""
-    return len(files) == 1 and text_suffix(files[0]) in _SEGMENTS
+    if len(files) != 1 or kind_of(files[0]) not in _SEGMENTS:
+        return False
+    if text_suffix(files[0]) not in (".jsonl", ".json"):
+        return True
+    with open_text(files[0]) as stream:
+        return b'"source"' not in head_of(stream, Path(files[0]))
 
 
 def _scan(
     files: list[Path], languages: LanguagePair, *, marks: bool, states: States, column: str
 ) -> Iterator[Pair | BadLine]:
-    suffixes = [text_suffix(file) for file in files]
+    suffixes = [kind_of(file) for file in files]
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(files) == 1:
         further = (column,) * bool(column)
@@ -109,11 +120,11 @@ def _scan(
             return _COLUMNS[suffixes[0]](files[0], *further)
         raise UserError(
             f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
-            f"not {suffixes[0] or 'without a suffix'}; give two files to read them line by line"
+            f"not {text_suffix(files[0]) or 'without a suffix'}; give two files to read them line by line"
         )
     if len(files) == 2:
         for file, suffix in zip(files, suffixes, strict=True):
-            if holds_both_sides(file):
+            if suffix in BOTH_SIDES and suffix == text_suffix(file):
                 raise UserError(f"{file}: a {suffix} file holds both sides: give it alone, not as one of two files")
         return scan_moses(*files)
     raise UserError(

@@ -133,7 +133,7 @@ class LanguagePair(NamedTuple):
 
 
 def pairs_of(
-    segments: Iterable[Segment | BadLine],
+    segments: Iterable[Segment | Pair | BadLine],
     file: str,
     languages: LanguagePair,
     *,
@@ -147,7 +147,7 @@ def pairs_of(
     """
     choice = _Choice(languages)
     for segment in segments:
-        if isinstance(segment, BadLine):
+        if not isinstance(segment, Segment):
             yield segment
             continue
         fault = choice.take_note(segment.variants)
