@@ -188,17 +188,6 @@ FAULTS = ((moses, "scan_lines", lines_as_unicode_has_them), (pairs, "scan_moses"
           (pairs, "_pairs", nothing_is_fatal))  # fmt: skip
 
 
-def test_a_reader_with_a_fault_is_found(
-    seed: int, tmp_path: Path, measured: Measured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = 0
-    for module, name, fault in FAULTS:
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, fault)
-            found += bool(complaints(random.Random(seed), tmp_path, 60, ["two files"])[0])
-    measured("T7", "negative control: readers with a fault that the check finds", held=found, of=len(FAULTS))
-
-
 def test_what_nobody_can_know(tmp_path: Path, measured: Measured) -> None:
     """A line missing here and one too many there: the files are equally long. The check sees it, no reader can."""
     sides = [(f"<{number}> source", f"<{number}> target") for number in range(1, 9)]

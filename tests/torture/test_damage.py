@@ -135,16 +135,6 @@ def test_empty_missing_or_a_folder(damaged: Damaged, measured: Measured) -> None
              held=held, of=len(FILES) * len(damages))  # fmt: skip
 
 
-def test_the_check_can_fail(damaged: Damaged, measured: Measured, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were the sums not compared, most of the damage would be loaded in silence, or be met as a crash."""
-    chance = random.Random(seed)
-    assert not damaged.held(PARTS[0], lambda path: None)
-    monkeypatch.setattr(checkpoint, "find_damage", lambda place: "")
-    end = len(damaged.content[PARTS[0]]) - 1  # in the numbers, behind the header
-    noticed = sum(not damaged.held(PARTS[0], flip(end - chance.randrange(400), bit)) for bit in range(8))
-    measured("T5", "negative control: with the sums not compared this check fails", held=noticed, of=8)
-
-
 def test_the_run_goes_on_as_it_was(
     damaged: Damaged,
     whole: tuple[RunConfig, Path],

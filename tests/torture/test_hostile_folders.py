@@ -5,7 +5,6 @@ process that is watched: how it ends, what it says, what it takes of processor a
 folder's ran.
 """
 
-import pickle
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,9 +22,8 @@ from tests.torture.hostile import (
     Change,
     Folders,
     counted,
-    faults,
 )
-from tests.torture.hostile_cases import config_cases, label_cases, nothing, pickles, weights_cases, write
+from tests.torture.hostile_cases import config_cases, label_cases, weights_cases, write
 from tests.torture.hostile_pieces import (
     description_cases,
     harmless_cases,
@@ -80,29 +78,6 @@ def test_what_is_none_of_our_business_does_no_harm(folders: Folders, full: bool,
     assert not folders.canary.exists()
     assert [outcome.code for _, outcome in tried] == [0] * len(cases)
     measured("X8", "what is not taken from a folder does no harm", held=held, of=len(cases), note=note)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a payload that leaves a file open
-def test_the_payloads_would_run(tmp_path: Path) -> None:
-    """The control: whoever unpickles one has run it."""
-    for name, content in pickles(tmp_path / "canary").items():
-        if name[-1].isdigit():
-            pickle.loads(content)
-            assert (tmp_path / "canary").exists(), name
-            (tmp_path / "canary").unlink()
-
-
-def test_the_watch_sees_what_it_is_to_see(folders: Folders) -> None:
-    """The control: a good folder is none that is refused, and one without a name in its message is told."""
-    place, good = folders.tried(nothing)
-    assert list(faults(place, good, may_translate=False)) == ["ended with 0"]
-    assert not list(faults(place, good, may_translate=True))
-    assert list(faults(*folders.tried(nothing, CLASSIFIER), may_translate=False)) == ["ended with 0"]
-    empty, refused = folders.tried(write(WEIGHTS, b""))
-    assert not list(faults(empty, refused, may_translate=False))
-    assert list(faults(place, refused, may_translate=False)) == ["no path"]
-    wrong = refused._replace(code=-11, seconds=99.0, megabytes=9000.0, errors="Traceback", ran=("os.system",))
-    assert len(list(faults(empty, wrong, may_translate=True))) == 7
 
 
 # --- random damage ---

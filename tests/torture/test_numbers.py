@@ -151,15 +151,3 @@ def test_weights_that_overflow(
     code, message = ends(config, tmp_path / "run", capsys)
     good = code == 1 and "training.learning_rate" in message and not list(not_finite_on_disk(tmp_path / "run"))
     measured("T6", f"a learning rate of {rate:g}: exit code 1, everything stored is finite", held=int(good), of=1)
-
-
-def test_the_check_can_fail(
-    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Were every update applied, numbers that are not finite would be seen in the weights."""
-    config = tiny_run(tmp_path / "text", max_steps=4, checkpoint_every=50, validate_every=50)
-    monkeypatch.setattr(updating, "_is_sound", lambda loss, norm, limit: torch.tensor(True))
-    injection = Injection({2: "NaN in a gradient"}, monkeypatch)
-    ends(config, tmp_path / "run", capsys)
-    measured("T6", "negative control: with every update applied this check fails",
-             held=int(injection.not_finite > 0 and injection.changed == 1), of=1)  # fmt: skip

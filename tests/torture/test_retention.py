@@ -239,32 +239,8 @@ def those_of_the_run_alone(run: Run) -> None:
             path.unlink()
 
 
-EVENTFUL = [
-    *[("train", 3), ("validate", 1), ("save", 3), ("train", 3), ("validate", 5)],
-    *[("train", 3), ("validate", 6), ("save", 3)],
-]
-TAKEN_UP = [("restart", 0), ("train", 1), ("save", 1)]
-
 MISTAKES: dict[str, tuple[object, str, Callable[..., object]]] = {
     "checkpoints are removed by number alone": (checkpoint, "_remove_old", by_number_alone),
     "snapshots of older checkpoints are removed": (loop, "drop_snapshots", those_of_the_run_alone),
     "any model replaces the best": (keep, "score_of", lambda _run, _seen: 0.0),
 }
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_found(
-    mistake: str, measured: Measured, tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A check that cannot fail does not count. What is damaged follows from a number: one of twenty is the newest."""
-    schedules = [[*EVENTFUL, ("damage", number), *TAKEN_UP] for number in range(6)]
-
-    def all_hold() -> None:
-        for schedule in schedules:
-            tell(schedule, tmp_path / "run", tokenizers)
-
-    all_hold()
-    monkeypatch.setattr(*MISTAKES[mistake])
-    with pytest.raises(AssertionError):
-        all_hold()
-    measured("T11", f"{mistake}: found", held=1, of=1)

@@ -24,13 +24,11 @@ import torch
 from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from limelight.serving import server
-from limelight.serving.limits import Limits
 from limelight.serving.links import ProcessLink, ThreadLink
 from limelight.serving.load import Loading
 from limelight.serving.logs import Log
-from limelight.serving.pool import NewLink, Pool
+from limelight.serving.pool import NewLink
 from limelight.serving.run import Plan, run_service
-from limelight.serving.service import Service
 from limelight.serving.worker import Worker
 from tests.forked import PROCESSES, SUBPROCESS
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
@@ -213,14 +211,6 @@ def test_told_to_end_it_answers_what_it_has_taken(
     measured("S4", "SIGTERM under load: all answered, exit code 0, the port free", held=held, of=number, note=note)
 
 
-@pytest.mark.slow
-def test_control_an_end_that_does_not_wait_is_seen(
-    folder: str, expected: dict[str, str], measured: Measured, tmp_path: Path
-) -> None:
-    found = ended_under_load(folder, expected, tmp_path / "log", draining=False)
-    measured("S4", "control: requests that are dropped are seen", held=int(found.lost > 0), of=1)
-
-
 # ---- S5: an engine that is killed
 
 
@@ -276,22 +266,6 @@ def asking(service: Running, answers: list[tuple[int, str]]) -> Callable[[], Non
     return ask
 
 
-def test_control_an_engine_whose_end_is_not_heard_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """Its requests wait until their deadline."""
-    monkeypatch.setattr(Pool, "_closed", lambda self, engine, reason: None)
-    model = table(1)
-    with running({"one": translator(model)}, limits=Limits(deadline=2.0)) as service:
-        pool = service.service.catalog.models[0].pool
-        model.gate.clear()
-        answers: list[tuple[int, str]] = []
-        with at_work(2, asking(service, answers)):
-            wait_until(lambda: pool.decoding == 2)
-            engine = pool._engines[0]
-            service.loop.call_soon_threadsafe(pool._closed, engine, "killed")
-        model.gate.set()
-    measured("S5", "control: requests of an engine that is gone are seen", held=answers.count((504, "deadline")), of=2)
-
-
 # ---- S6: readiness
 
 
@@ -328,17 +302,6 @@ def test_ready_is_said_only_when_all_is_there(measured: Measured) -> None:
     expected = [(200, 503), (200, 200), (200, 503), (200, 503)]
     held = sum(found == right for found, right in zip(told, expected, strict=True))
     measured("S6", "alive while loading, without an engine and with a bad model, and not ready", held=held, of=4)
-
-
-def test_control_a_service_that_is_ready_without_an_engine_is_seen(
-    monkeypatch: pytest.MonkeyPatch, measured: Measured
-) -> None:
-    """Readiness that looks at the process alone."""
-    monkeypatch.setattr(Service, "ready", True)
-    with running({"bad": None}, start=lambda _: broken, ready=False) as service:
-        wait_until(lambda: bool(service.service.catalog.models[0].pool.trouble), FOR_ALL)
-        status = service.get("/api/v1/health/ready").status
-    measured("S6", "control: readiness without an engine is seen", held=int(status != 503), of=1)
 
 
 def broken(heard: Any) -> ThreadLink:

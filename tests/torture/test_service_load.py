@@ -3,12 +3,10 @@
 Controls break a mechanism: its check has to fail.
 """
 
-import asyncio
 import ctypes
 import gzip
 import http.client
 import json
-import mmap
 import os
 import random
 import re
@@ -17,17 +15,13 @@ import threading
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pytest
 
-from limelight.serving import body as bodies
-from limelight.serving.app import Endpoint
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, ReportCallback
-from limelight.serving.logs import Metrics
 from limelight.serving.pool import Pool
 from limelight.serving.service import Service
 from limelight.serving.tasks import Report, Task
@@ -143,20 +137,6 @@ def test_memory_threads_and_files_stay_as_they_are(full: bool, measured: Measure
              of=1, note=note)  # fmt: skip
 
 
-def test_control_a_leak_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    kept: list[mmap.mmap] = []
-    call = Endpoint.__call__
-
-    async def leaking(self: Endpoint, *arguments: Any) -> None:
-        kept.append(mmap.mmap(-1, 100_000))  # not of what the process has freed
-        kept[-1].write(os.urandom(100_000))
-        await call(self, *arguments)
-
-    monkeypatch.setattr(Endpoint, "__call__", leaking)
-    memory, *_ = grown_in_a_soak(full=False)
-    measured("S7", "control: 100 kB kept of each request are seen", held=int(memory >= 20), of=1)
-
-
 # ---- S8: other models, under load
 
 
@@ -193,23 +173,6 @@ def test_a_reload_under_load_fails_nobody(full: bool, measured: Measured) -> Non
     assert last
     assert ALONE[1]["eggbeef"] != ALONE[2]["eggbeef"]
     measured("S8", "answers while models were replaced, also by such as cannot be loaded", held=right, of=sent)
-
-
-def test_control_a_reload_that_leaves_a_gap_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    reload = Pool.reload
-
-    def with_a_gap(self: Pool, new_link: Any) -> None:
-        if new_link is broken:
-            return reload(self, new_link)
-        for engine in self._engines:
-            engine.ready = False
-        self.trouble = "there is none"  # else requests wait
-        asyncio.get_running_loop().call_later(0.2, reload, self, new_link)
-        return None
-
-    monkeypatch.setattr(Pool, "reload", with_a_gap)
-    right, sent, _ = reloaded(1)
-    measured("S8", "control: a moment in which requests are refused is seen", held=int(right < sent), of=1)
 
 
 # ---- S10: the deadline
@@ -268,11 +231,6 @@ def test_after_the_deadline_nothing_is_worked_on(full: bool, measured: Measured)
     measured("S10", "requests that took too long: 504, and their work ended", held=held, of=number, note=note)
 
 
-def test_control_work_beyond_the_deadline_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    monkeypatch.setattr(Pool, "_take_back", lambda self, job: None)
-    measured("S10", "control: work that goes on is seen", held=int(late(3)[1] > 0), of=1)
-
-
 # ---- S11: what is counted
 
 
@@ -313,20 +271,6 @@ def sums_up(metrics: str) -> bool:
 def test_the_counts_add_up_at_any_time(full: bool, measured: Measured) -> None:
     wrong, read = wrong_sums(seconds=30 if full else 0.5)
     measured("S11", "received = accepted + rejected + canceled + failed + in progress", held=read - wrong, of=read)
-
-
-def test_control_an_end_that_is_not_counted_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    end = Metrics.end
-
-    def forgetful(self: Metrics, outcome: str, **of: Any) -> None:
-        if outcome == "rejected":
-            self._in_progress.dec()
-        else:
-            end(self, outcome, **of)
-
-    monkeypatch.setattr(Metrics, "end", forgetful)
-    wrong, _ = wrong_sums(seconds=0.0)
-    measured("S11", "control: refusals that are not counted are seen", held=int(wrong > 0), of=1)
 
 
 # ---- X2 to X4: large, compressed and nested
@@ -386,18 +330,6 @@ def test_what_inflates_without_end_is_refused(full: bool, measured: Measured) ->
     measured("X3", "bodies of gigabytes in compressed ones refused", held=held, of=3, note=f"{peak.grown:+.0f} MB")
 
 
-@pytest.mark.slow
-def test_control_an_inflation_without_bound_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    def unbounded(encoding: str) -> Callable[[bytes, int], bytes]:
-        stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
-        return lambda chunk, _: stream.decompress(chunk) if chunk else b""
-
-    monkeypatch.setattr(bodies, "_inflater", unbounded)
-    with running({"one": translator(table(1))}) as service, Peak() as peak:
-        bombed(service, 400)
-    measured("X3", "control: a body inflated as a whole is seen", held=int(peak.grown > 100), of=1)
-
-
 def traps_of_json() -> list[str]:
     """Depth, keys, numbers that are none or never end, halves of characters."""
 
@@ -447,13 +379,3 @@ def test_traps_of_json_are_refused(full: bool, measured: Measured) -> None:
         assert slowest <= 0.1, f"{1000 * slowest:.0f} ms"
     note = f"the slowest within {1000 * slowest:.0f} ms"
     measured("X4", "traps of JSON refused", held=len(traps), of=len(traps), note=note)
-
-
-def test_control_a_reader_of_json_without_bounds_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """What Python's own reader makes of each kind: an answer, or a fault."""
-    monkeypatch.setattr(bodies, "_object", json.loads)
-    keys = ", ".join(f'"{number}": 1' for number in range(40_000))
-    traps = [*ignored(keys).values(), '{"text": "a", "text": "b"}']
-    bad, _ = refused_traps(traps)
-    bad = [found for found in bad if found != "fault"]
-    measured("X4", "control: a reader of JSON without bounds is seen", held=len(bad), of=len(traps))

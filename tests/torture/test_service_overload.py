@@ -24,7 +24,6 @@ from limelight.pipelines.scheduler import settings_put_back
 from limelight.serving import server
 from limelight.serving.limits import Limits
 from limelight.serving.links import SWITCH
-from limelight.serving.pool import Pool
 from tests.serving.helpers import TEXTS, Running, at_work, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
@@ -128,15 +127,6 @@ def test_overload_is_refused_and_nothing_is_lost(measured: Measured) -> None:
         assert found.waiting <= 24
         assert adds_up(service)
     measured("S1", "requests under overload answered rightly, or refused", held=found.right, of=found.sent)
-
-
-def test_control_a_queue_without_bound_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    monkeypatch.setattr(Pool, "_require_room", lambda *_, **__: None)
-    model = table(1)
-    with running({"one": translator(model)}, limits=Limits(queue=6, client_queue=6)) as service:
-        model.pause = 0.02
-        found = load(service, 0.2, clients=24)
-    measured("S1", "control: a queue without bound is seen", held=int(found.waiting > 6), of=1)
 
 
 @pytest.mark.usefixtures("in_full_only")
@@ -286,17 +276,6 @@ def test_slow_clients_are_ended_and_others_served(full: bool, measured: Measured
     measured("S9", "slow clients, a byte at a time, that were ended", held=held, of=number, note=note)
 
 
-def test_control_slow_clients_that_stay_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    monkeypatch.setattr(server.PatientProtocol, "_too_slow", lambda self: None)
-    with running({"one": translator(table(1))}, limits=Limits(header_seconds=0.1)) as service:
-        slow = slow_one(service, 0)
-        slow.settimeout(0.5)
-        with pytest.raises(TimeoutError):
-            slow.recv(10)
-        slow.close()
-    measured("S9", "control: a slow client that stays is seen", held=1, of=1)
-
-
 def in_chunks(service: Running, number: int) -> bytes:
     """What comes back for a body of so many chunks of a byte."""
     head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -322,16 +301,3 @@ def test_a_body_of_chunks_without_end_is_refused(full: bool, measured: Measured)
     refused = not found or b" 400 " in found.split(b"\r\n")[0]  # it is ended before all is read
     assert grown < 16, f"{grown:+.1f} MB"
     measured("S9", f"a body of {number:,} chunks of a byte refused", held=int(refused), of=1, note=f"{grown:+.1f} MB")
-
-
-def test_control_chunks_without_bound_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """Without the bound all of them are read, and what they hold is looked at."""
-    number = 200
-    monkeypatch.setattr(server, "MAX_CHUNKS", number)
-    with running({"one": translator(table(1))}) as service:
-        refused = in_chunks(service, number + 1)
-        monkeypatch.setattr(server, "MAX_CHUNKS", 10**9)
-        read = in_chunks(service, number + 1)
-    ours = b"x-trace-id"  # of an answer of the service; the web server's has none
-    held = int(ours not in refused and ours in read)
-    measured("S9", "control: chunks without bound are seen", held=held, of=1)

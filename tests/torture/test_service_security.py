@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import app, page
 from limelight.serving.keys import MINUTE, Key, Keys, digest
 from limelight.serving.pool import Pool
 from limelight.serving.refusal import Refusal
@@ -136,24 +135,6 @@ def test_no_path_that_is_asked_for_is_opened(
     measured("X5", "paths in models, languages, names of files and addresses: nothing opened", held=held, of=number)
 
 
-def test_control_a_path_that_is_opened_is_seen(
-    plain: Running, opened: Opened, monkeypatch: pytest.MonkeyPatch, measured: Measured
-) -> None:
-    real = page.files
-
-    def careless(package: str) -> Any:
-        Path("/etc/passwd").read_bytes()
-        return real(package)
-
-    monkeypatch.setattr(page, "files", careless)
-    opened.names.clear()
-    opened.watching = True
-    plain.get("/page/main.js")
-    opened.watching = False
-    seen = opened.outside(ROOT / "src/limelight/page")
-    measured("X5", "control: a file that is opened is seen", held=int("/etc/passwd" in seen), of=1)
-
-
 # ---- X6: keys
 
 PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}", "/download_file/{name}"}
@@ -199,14 +180,6 @@ def test_no_route_is_reached_without_a_key(guarded: Running, full: bool, seed: i
     found, number = let_in(guarded, chosen)
     assert not found, found[:3]
     measured("X6", "requests without a key, in odd spellings, refused", held=number - len(found), of=number)
-
-
-def test_control_a_route_without_its_key_is_seen(
-    guarded: Running, monkeypatch: pytest.MonkeyPatch, measured: Measured
-) -> None:
-    monkeypatch.setattr(app, "of_key", lambda *_: app.Client(""))
-    route = next(route for route in ROUTES if route.path == "/v2/usage")
-    measured("X6", "control: a route without its key is seen", held=int(bool(let_in(guarded, [route])[0])), of=1)
 
 
 def test_keys_are_hashed_and_in_no_log_or_metric(guarded: Running, measured: Measured) -> None:
@@ -270,24 +243,6 @@ def test_a_key_gets_its_characters_and_no_more(full: bool, measured: Measured) -
             held += 0.95 * min(6000, 1200 * size) <= through <= 1.05 * 6000
             tried += 1
     measured("X7", "minutes in which a key got its limit within 5 %", held=held, of=tried)
-
-
-def test_control_a_limit_that_begins_full_and_refills_is_seen(measured: Measured) -> None:
-    """A bucket that holds a minute's characters lets twice as many through in the first minute."""
-
-    class Bucket(Keys):
-        left, since = 6000.0, 1000.0
-
-        def spend(self, name: str, characters: int) -> None:
-            now = self._clock()
-            self.left, self.since = min(6000.0, self.left + (now - self.since) * 100), now
-            if characters > self.left:
-                raise Refusal(429, "quota", "")
-            self.left -= characters
-
-    now = [1000.0]
-    through = through_in_a_minute(Bucket([], clock=lambda: now[0]), now, 37)
-    measured("X7", "control: twice the limit is seen", held=int(through > 1.05 * 6000), of=1)
 
 
 def clients_of(monkeypatch: pytest.MonkeyPatch, proxies: str) -> set[str]:

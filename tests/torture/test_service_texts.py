@@ -21,7 +21,6 @@ from limelight.formats.html import html_units
 from limelight.pipelines.explain import Question, explain
 from limelight.serving import page
 from limelight.serving.run import Plan
-from limelight.text import sentences
 from limelight.text.sentences import split_sentences
 from tests.browser.helpers import untrained
 from tests.serving.helpers import ROOT, Running, running, table, translator, words
@@ -115,24 +114,6 @@ def test_a_million_characters_take_time_in_proportion(measured: Measured) -> Non
     held = sum(ratio <= 25 for ratio in ratios.values())
     note = f"worst: {worst}, {ratios[worst]:.1f}x"
     measured("X9", "a million characters: at most 25 times the time of a tenth", held=held, of=len(ratios), note=note)
-
-
-def test_control_quadratic_work_is_seen(measured: Measured) -> None:
-    def quadratic(text: str) -> None:
-        for place in range(0, len(text), 10):
-            for _ in range(0, place, 10):
-                len(text)
-
-    ratio = calls(quadratic, "a" * 5000) / calls(quadratic, "a" * 500)
-    measured("X9", "control: quadratic work is seen", held=int(ratio > 12), of=1)
-
-
-@pytest.mark.usefixtures("in_full_only")
-def test_control_a_line_in_one_piece_takes_quadratic_time(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """Without `sentences.WINDOW`."""
-    monkeypatch.setattr(sentences, "WINDOW", 10**9)
-    few, many = (seconds_of(text_work, repeated(HARD["no spaces"], size)) for size in (10_000, 100_000))
-    measured("X9", "control: a line in one piece is seen", held=int(many > 25 * few), of=1, note=f"{many / few:.0f}x")
 
 
 # ---- X10: markup

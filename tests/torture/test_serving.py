@@ -11,18 +11,12 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
-from limelight.pipelines.scheduler import Change
 from limelight.pipelines.translator import Translator
-from limelight.serving import app
 from limelight.serving.limits import Limits
-from limelight.serving.links import ThreadLink
-from limelight.serving.pool import Pool
-from limelight.serving.tasks import Task
-from limelight.serving.worker import Worker
 from tests.serving.helpers import PHRASES, Running, carrying, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
@@ -174,20 +168,6 @@ def test_no_answer_goes_to_another_client(full: bool, measured: Measured) -> Non
     measured("S2", f"{requests:,} mixed requests that got their own answer, and memory", held=held, of=1, note=note)
 
 
-@pytest.mark.slow
-def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """An engine that hands the results of a step to each other's tasks."""
-    real = Worker._report
-
-    def mixed_up(self: Worker, changes: Sequence[Change]) -> None:
-        done = [number for number, found in changes if found is None]
-        self._running.update(zip(done, [self._running[number] for number in done[::-1]], strict=True))
-        real(self, changes)
-
-    monkeypatch.setattr(Worker, "_report", mixed_up)
-    measured("S2", "control: mixed up outcomes are seen", held=int(len(crowded(96, 16)[0]) > 0), of=1)
-
-
 # ---- S3: clients that leave
 
 
@@ -296,26 +276,6 @@ def test_who_leaves_stops_its_work_in_time(measured: Measured) -> None:
     measured("S3", "clients that left and whose work ended within 200 ms", held=held, of=1000, note=note)
 
 
-def test_control_steps_that_go_on_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    monkeypatch.setattr(ThreadLink, "send", forgetting(ThreadLink.send))
-    measured("S3", "control: steps after leaving are seen", held=int(max(steps_after_leaving(1)) > 1), of=1)
-
-
-def forgetting(send: Callable[[ThreadLink, Task], None]) -> Callable[[ThreadLink, Task], None]:
-    """A link that does not hand on that something is to be left undone."""
-    return lambda self, task: None if task.kind == "cancel" else send(self, task)
-
-
-def test_control_work_that_is_not_canceled_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    monkeypatch.setattr(Pool, "_take_back", lambda self, job: None)
-    model = table(4, endless=True)
-    with running({"one": translator(model, max_length_extra=900)}) as service:
-        model.gate.clear()
-        behind = left_behind(service, 5)
-        model.gate.set()
-    measured("S3", "control: work that goes on is seen", held=int(behind > 0), of=1)
-
-
 # ---- X1, X3, X4: malformed requests
 
 
@@ -386,15 +346,6 @@ def test_malformed_requests_get_4xx_and_not_a_word_too_much(full: bool, seed: in
         assert slowest <= 1.0, f"{slowest:.2f} s"
     note = f"the slowest within {1000 * slowest:.0f} ms"
     measured("X1", "malformed requests without an answer of 5xx", held=number - len(bad), of=number, note=note)
-
-
-def test_control_a_handler_that_fails_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
-    """A body that is not validated makes an error of ours."""
-    monkeypatch.setattr(app, "read_fields", unchecked)
-    request = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\n{"
-    with running({"one": translator(table(1))}) as service:
-        found = answered(service, request)
-    measured("X1", "control: an answer of 5xx is seen", held=int(bool(re.match(rb"HTTP/1.1 5(?!03)", found))), of=1)
 
 
 async def unchecked(body: bytes, headers: object) -> tuple[dict, dict]:

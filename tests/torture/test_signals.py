@@ -208,21 +208,6 @@ def test_work_that_does_not_end(
         measured("T3", what, held=int(not faults), of=1, note=f"out after {ended.seconds:.1f} s")
 
 
-def test_without_the_watch_it_would_still_be_there(workplace: Workplace, tmp_path: Path) -> None:
-    """The check above can fail: Python's own handlers have to wait."""
-    changed = {"limelight.signals.GRACE": 0.5, "limelight.signals.StopRequest._watch": deaf}
-    command = Command(workplace.train(tmp_path / "run"), tmp_path / "errors", BUSY["a step"], changed)
-    command.reach()
-    command.process.join(0.2)  # until it is within the product
-    command.send(signal.SIGTERM)
-    with pytest.raises(AssertionError, match="still there"):
-        command.end(patience=2)
-
-
-def deaf(_request: object, _pipe: int) -> None:
-    """A watch that does not listen."""
-
-
 def test_a_second_signal(workplace: Workplace, full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
     chance, tries = random.Random(seed), 5 if full else 1
     for place in places(full, chance):

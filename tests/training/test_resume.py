@@ -94,7 +94,7 @@ def test_another_seed_is_another_run(transformer: Whole, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("model", "stops"),
-    [("transformer", [1, 4, 5]), ("transformer", [2, 2, 9]), ("recurrent", [3, 6, 7, 8, 11])],
+    [("transformer", [2, 2, 9]), pytest.param("recurrent", [3, 6, 7, 8, 11], marks=pytest.mark.slow)],
 )
 def test_stopping_at_a_bound_and_going_on(model: str, stops: list[int], runs: dict[str, Whole], tmp_path: Path) -> None:
     """On and beside the updates at which is saved and validated. The end of a run (a last validation, an average, the
@@ -115,9 +115,15 @@ OF_MODELS = [("update", 6), ("micro-batch", 8), ("part of a checkpoint", 7), ("b
 """Those at which there are weights, moments and draws of a model, each of which may restore its own wrongly."""
 
 
+IN_SHORT = {("corpus", 1), ("update", 6), ("part of a checkpoint", 7), ("best model", 2)}
+
+
 @pytest.mark.parametrize(
     ("model", "moment", "count"),
-    [*(("transformer", *each) for each in KILLS), *(("recurrent", *each) for each in OF_MODELS)],
+    [
+        *(pytest.param("transformer", *each, marks=[] if each in IN_SHORT else pytest.mark.slow) for each in KILLS),
+        *(pytest.param("recurrent", *each, marks=pytest.mark.slow) for each in OF_MODELS),
+    ],
 )
 def test_killed_at_any_moment(model: str, moment: str, count: int, runs: dict[str, Whole], tmp_path: Path) -> None:
     config, run = runs[model]
@@ -140,8 +146,11 @@ def test_a_rate_that_fits_a_bound_of_updates_is_the_same_after_a_kill(transforme
 @pytest.mark.parametrize(
     ("moment", "count", "number"),
     [
-        ("update", 5, signal.SIGINT), ("micro-batch", 8, signal.SIGTERM), ("validation", 2, signal.SIGINT),
-        ("final", 1, signal.SIGTERM), ("part of a checkpoint", 3, signal.SIGINT), ("snapshot", 2, signal.SIGTERM),
+        ("micro-batch", 8, signal.SIGTERM), ("part of a checkpoint", 3, signal.SIGINT),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (
+            ("update", 5, signal.SIGINT), ("validation", 2, signal.SIGINT), ("final", 1, signal.SIGTERM),
+            ("snapshot", 2, signal.SIGTERM),
+        )),
     ],
 )  # fmt: skip
 def test_told_to_stop_it_saves_and_goes_on(
