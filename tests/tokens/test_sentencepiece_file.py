@@ -1,13 +1,25 @@
 """Sentencepiece models from inside, against what the library says of them."""
 
 import io
+from contextlib import suppress
 
 import pytest
 import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import read_stored
-from limelight.tokens.sentencepiece_file import fields, pieces_in, rules_of, type_of, with_fields, with_rules
+from limelight.tokens.sentencepiece_file import (
+    TYPES,
+    USER_DEFINED,
+    add_pieces,
+    pieces_in,
+    rules_of,
+    scores_in,
+    type_of,
+    with_rules,
+)
 from tests.interop.helpers import ENGLISH, GERMAN, make_tokenizers
 
 
@@ -55,28 +67,21 @@ def test_rules_are_put_in_and_taken_out(model: bytes) -> None:
     assert sentencepiece.SentencePieceProcessor(model_proto=back).encode(text) == plain.encode(text)
 
 
-def test_only_the_named_fields_change(model: bytes) -> None:
-    changed = with_fields(model, {200: b"x" * 300})
-    assert changed.startswith(model)
-    assert [field.value for field in fields(changed) if field.number == 200] == [b"x" * 300]
-    assert with_fields(with_fields(model, {200: b"y"}), {200: b"x" * 300}) == changed
+def test_tokens_are_added_at_the_end(model: bytes) -> None:
+    grown = add_pieces(model, [("<new>", 0.0), ("▁word", -7.5)], kind=USER_DEFINED)
+    assert grown.startswith(model)
+    assert list(pieces_in(grown).items()) == [*pieces_in(model).items(), ("<new>", True), ("▁word", True)]
+    assert scores_in(grown)["▁word"] == -7.5
+    assert sentencepiece.SentencePieceProcessor(model_proto=grown).id_to_piece(len(pieces_in(model))) == "<new>"
 
 
-@pytest.mark.parametrize(
-    ("message", "fault"),
-    [
-        (b"\x0a\x05ab", "breaks off in the field at byte 0"),
-        (b"\x12\x02\x18\x09", "its type is 9"),
-        (b"\x10\xff\xff\xff\xff\xff\xff\x07", "field 2 is a number"),
-        (b"\x12\x04\x1a\x02xy", "its type is b'xy'"),
-    ],
-)
-def test_what_is_no_model_is_told(message: bytes, fault: str) -> None:
-    with pytest.raises(UserError, match=f"^not a sentencepiece model: .*{fault}"):
-        type_of(message)
-
-
-def test_a_file_of_something_else_has_no_pieces() -> None:
-    with pytest.raises(UserError, match="field 1 is a number"):
-        pieces_in(b"\x08\x01")
+@given(st.binary(max_size=40), st.integers(0, 2**31))
+def test_what_is_no_model_is_told_whatever_its_bytes(made_up: bytes, place: int) -> None:
+    small = add_pieces(b"", [("a", 1.0), ("b", 2.0)])
+    for damaged in (made_up, small[: place % len(small)], small[:3] + made_up + small[3:]):
+        with suppress(UserError):
+            assert type_of(damaged) in TYPES.values()
+            assert all(isinstance(piece, str) for piece in pieces_in(damaged))
+    with pytest.raises(UserError, match=r"^not a sentencepiece model: "):
+        type_of(b"\x0a\x05ab")
     assert rules_of(b"") == ("", b"")

@@ -40,7 +40,7 @@ WRITING: dict[str, tuple[Any, str, int]] = {
     "tokenizer": (pairs, "save_tokenizers", 1),
     "token store": (StoreWriter, "append", 1),
     "log.jsonl": (report.Report, "_write", 3),
-    "TensorBoard": (report, "open_tensorboard", 1),
+    "TensorBoard": (report, "open_loggers", 1),
     "snapshot": (keep, "save_weights", 2),
     "best model": (keep, "save_model", 2),
     "model card": (keep, "write_whole", 2),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.training.checkpoints.lock import ATTEMPTS, LOCK, only_trainer
+from limelight.training.checkpoints.lock import LOCK, only_trainer
 
 HOST = socket.gethostname()
 ROOT = Path(__file__).parents[2]
@@ -78,83 +78,15 @@ def test_twice_in_one_process(tmp_path: Path) -> None:
         assert f"process {os.getpid()} on {HOST}" in refusal(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("written", "named"),
-    [
-        ({"pid": 7, "host": "another.example", "started": "then"}, "process 7 on another.example (since then)"),
-        ({"pid": 2**22 + 1, "host": HOST, "started": "then"}, f"process {2**22 + 1} on {HOST} (since then)"),  # killed
-        ({"pid": 2**200, "host": HOST, "started": "then"}, f"process {2**200} on {HOST} (since then)"),
-        ({"pid": "me", "host": HOST, "started": "then"}, f"process me on {HOST} (since then)"),
-        ({"pid": 1, "host": HOST, "started": "then"}, f"process 1 on {HOST} (since then)"),
-        ({"host": HOST}, "another process"),
-        ([], "another process"),
-        ("", "another process"),
-    ],
-)
-def test_whatever_is_written_there_the_lock_holds(
-    written: object, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
+@pytest.mark.parametrize("written", [{"pid": 7, "host": HOST}, [], "", 5])
+def test_whatever_is_written_there_the_lock_holds(written: object, tmp_path: Path) -> None:
     with open(tmp_path / LOCK, "w", encoding="utf-8") as file:
         json.dump(written, file)
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert refusal(tmp_path).startswith(f"{tmp_path}: {named} is training there. ")
+        assert refusal(tmp_path).startswith(f"{tmp_path}: another process is training there. ")
     with only_trainer(tmp_path):
         pass
-
-
-def test_it_waits_for_the_name_of_one_who_has_just_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There stands nothing yet, or still the name of one who was killed."""
-    names = iter([2**22 + 1, 2**22 + 1, os.getppid()])
-    with open(tmp_path / LOCK, "w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-        def sign(_: float) -> None:
-            entry = {"pid": next(names), "host": HOST, "started": "now"}
-            (tmp_path / LOCK).write_text(json.dumps(entry), encoding="utf-8")
-
-        monkeypatch.setattr("time.sleep", sign)
-        assert f"process {os.getppid()} on {HOST} (since now) is training there" in refusal(tmp_path)
-
-
-def test_a_lock_that_was_removed_before_it_was_taken_is_taken_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first one leaves between our opening of its file and our locking of it. To hold a file that nobody finds any
-    more would let a third one in."""
-    flock, removed = fcntl.flock, []
-
-    def late(file: object, how: int) -> None:
-        if len(removed) < 2:
-            removed.append((tmp_path / LOCK).unlink())
-            if len(removed) == 2:
-                (tmp_path / LOCK).touch()  # of one who came in between
-        flock(file, how)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    with only_trainer(tmp_path):
-        assert len(removed) == 2
-        monkeypatch.undo()
-        refusal(tmp_path)
-
-
-def test_a_folder_that_is_removed_before_it_is_locked_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    access, calls = os.access, []
-
-    def removing(*arguments: object) -> bool:
-        calls.append(arguments)
-        if len(calls) == 1:
-            (tmp_path / "run").rmdir()
-            return True
-        return access(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(os, "access", removing)
-    with only_trainer(tmp_path / "run"):
-        assert (tmp_path / "run" / LOCK).exists()
-    assert len(calls) == 2
 
 
 def test_a_folder_of_which_nothing_has_come_goes_again(tmp_path: Path) -> None:
@@ -199,22 +131,10 @@ def test_where_no_folder_can_be_made_it_is_said_instead_of_tried_for_ever(tmp_pa
     )
 
 
-def test_a_lock_that_is_removed_each_time_ends_the_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flock, removed = fcntl.flock, []
-
-    def late(file: object, how: int) -> None:
-        removed.append((tmp_path / LOCK).unlink())
-        flock(file, how)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    assert "cannot write there: No such file or directory" in refusal(tmp_path)
-    assert len(removed) == ATTEMPTS
-
-
 def test_without_locks_of_the_system_training_names_where_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.training.checkpoints.lock.fcntl", None)
+    monkeypatch.setattr(sys, "platform", "win32")
     assert refusal(tmp_path / "run") == (
         "training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)"
     )

@@ -1,12 +1,15 @@
 """Which numbers are multiplied in."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from limelight import capabilities
 from limelight.errors import UserError
 from limelight.training.optimization import precision
-from limelight.training.optimization.precision import autocast, choose_precision, fp32_products, search_precision
+from limelight.training.optimization.precision import autocast, choose_precision, chosen_kernels, search_precision
+from tests.training.helpers import go, last_weights, tiny_run
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -60,7 +63,7 @@ def test_tf32_is_put_back() -> None:
     """It is a setting of the process."""
     before = torch.get_float32_matmul_precision()
     for name, inside in (("fp32", before), ("tf32", "high"), ("bf16", before)):
-        with fp32_products(name):
+        with chosen_kernels(name):
             assert torch.get_float32_matmul_precision() == inside
         assert torch.get_float32_matmul_precision() == before
 
@@ -102,3 +105,14 @@ def test_a_cpu_without_bf16_multiplies_in_fp32(seed: int, monkeypatch: pytest.Mo
     cells, inputs = torch.nn.LSTM(3, 5), torch.randn(2, 1, 3)
     with autocast("bf16", CPU):
         assert cells(inputs)[0].dtype == torch.float32
+
+
+def test_deterministic_kernels_are_those_of_a_cpu(tmp_path: Path) -> None:
+    """On a CPU the setting changes nothing, and afterwards the process is as before."""
+    config = tiny_run(tmp_path / "text", max_steps=3)
+    go(config, tmp_path / "one")
+    go(config, tmp_path / "two", deterministic=True)
+    assert last_weights(tmp_path / "one") == last_weights(tmp_path / "two")
+    with chosen_kernels("fp32", deterministic=True):
+        assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()

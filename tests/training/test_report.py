@@ -32,7 +32,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(module, "open_tensorboard", lambda *_, **__: None)
+    monkeypatch.setattr(module, "open_loggers", lambda *_: [])
     return clock
 
 
@@ -211,17 +211,18 @@ def test_a_log_that_cannot_be_opened_is_told(clock: Clock, tmp_path: Path) -> No
     report.close()
 
 
-def test_a_full_disk_under_tensorboard_is_told(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_under_a_logger_is_told(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
-        def add_scalar(self, *_: object) -> None:
+        def log(self, *_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        close = add_scalar
+        def close(self) -> None:
+            self.log()
 
-    monkeypatch.setattr(module, "open_tensorboard", lambda *_, **__: Full())
+    monkeypatch.setattr(module, "open_loggers", lambda *_: [Full()])
     report = Report(tmp_path, TrainingConfig())
     report.begin(Progress())
-    with pytest.raises(RunError, match=f"{tmp_path}/tensorboard: cannot be written: No space left on device"):
+    with pytest.raises(RunError, match=f"{tmp_path}: cannot be written: No space left on device"):
         report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     report.close()  # has nothing to add to that
 

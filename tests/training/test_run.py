@@ -7,9 +7,11 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
+from filelock import FileLock
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
@@ -136,7 +138,8 @@ def test_a_file_is_no_run(config: RunConfig, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written(config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever tests as root may write everywhere
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    monkeypatch.setattr(FileLock, "acquire", Mock(side_effect=denied))  # whoever tests as root may write everywhere
     with pytest.raises(UserError, match=r"run: cannot write there: Permission denied; give --out another folder"):
         train(config, tmp_path / "run", quiet=True)
 

@@ -233,6 +233,9 @@ class TrainingConfig(Section):
     are always fp32."""
     device: Device = Field("auto", examples=["auto", "cpu", "cuda", "cuda:1", "mps"])
     """`auto` selects the first CUDA GPU if there is one, else the CPU."""
+    deterministic: bool = False
+    """Use only deterministic kernels, which are slower on a GPU: resuming is then bit-exact there, too, as it always is
+    on a CPU."""
     compile: bool = False
     """Train a Transformer with torch.compile if the machine supports it: the same updates up to rounding, faster on a
     GPU, after a minute or two of compilation at each start."""
@@ -268,6 +271,9 @@ class TrainingConfig(Section):
     average_of: Literal["last", "best"] = "last"
     """Whether the last snapshots are averaged (as in the paper) or the best ones by validation."""
     log_every: int = Field(50, ge=1)
+    loggers: tuple[str, ...] | None = Field(None, examples=["tensorboard", "wandb", "trackio"])
+    """Where curves are kept beside `log.jsonl`: `tensorboard`, `wandb`, `trackio`, or a plugin's. Default: TensorBoard
+    if it is installed."""
 
 
 MAX_LENGTH_PENALTY = 10.0

@@ -16,11 +16,10 @@ import sentencepiece
 from limelight.errors import UserError, shown
 from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
-from limelight.tokens.sentencepiece_file import fields
+from limelight.tokens.sentencepiece_file import parsed
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
-    MAX_PIECES,
     SPACE,
     UNKNOWN,
     UNKNOWN_PIECE,
@@ -43,7 +42,6 @@ from limelight.tokens.vocabulary import (
 _COVERAGE_WITH_BYTES = 0.9999
 
 # Fields of a sentencepiece model, and one of its normalizer and denormalizer.
-_PIECE, _NORMALIZER, _DENORMALIZER, _RULES = 1, 3, 5, 2
 MAX_REPLACEMENT_LENGTH = 64
 """Maximum bytes of the replacement of a character in normalization rules; the longest in NFKC has 33."""
 
@@ -122,24 +120,15 @@ class SentencePieceTokenizer(FileTokenizer):
 
 
 def count_pieces(model: bytes) -> int:
-    """The number of tokens in a serialized model, at most `MAX_PIECES` + 1, without loading it into the library.
+    """The number of tokens in a serialized model, without loading it into the library.
 
     Raises `UserError` for invalid bytes, and for normalization rules that expand a character excessively.
     """
-    count = 0
-    for field in fields(model):
-        count += field.number == _PIECE
-        if field.number == _NORMALIZER:
-            _require_short(_rules(field.bytes_value()))
-        if field.number == _DENORMALIZER and _rules(field.bytes_value()):
-            raise UserError("a sentencepiece model with denormalization rules, which are not supported")
-        if count > MAX_PIECES:
-            break
-    return count
-
-
-def _rules(normalizer: bytes) -> bytes:
-    return b"".join(field.bytes_value() for field in fields(normalizer) if field.number == _RULES)
+    proto = parsed(model)
+    _require_short(proto.normalizer_spec.precompiled_charsmap)
+    if proto.denormalizer_spec.precompiled_charsmap:
+        raise UserError("a sentencepiece model with denormalization rules, which are not supported")
+    return len(proto.pieces)
 
 
 def _require_short(rules: bytes) -> None:

@@ -1,11 +1,8 @@
-"""Progress output of a run: a live line or plain lines, `log.jsonl`, and TensorBoard (`pip install
-limelight[tensorboard]`).
-"""
+"""Progress output of a run: a live line or plain lines, `log.jsonl`, and loggers (`training/loggers.py`)."""
 
 import json
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -17,49 +14,9 @@ from limelight.config import TrainingConfig
 from limelight.files import write_all, write_whole, writing
 from limelight.screen import FIRST_LINE, LATER_LINES, LIVE, Screen, clock, live_bar
 from limelight.training.checkpoints.checkpoint import Progress
+from limelight.training.loggers import Logger, open_loggers
 from limelight.training.optimization.update import UpdateResult
 from limelight.training.tasks.task import Validation
-
-
-class Scalars:
-    """An event file of scalars.
-
-    Events are written in this thread. TensorBoard's own writer uses a background thread, which dies with a traceback on
-    a full disk, unnoticed by the run.
-    """
-
-    def __init__(self, folder: Path, *, after: int) -> None:
-        """Begin a file. TensorBoard then hides events of other files in the folder that are `after` this update."""
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
-        folder.mkdir(exist_ok=True)
-        name = f"events.out.tfevents.{time.time():017.6f}.{platform.node()}.{os.getpid()}"
-        self._records = RecordWriter(open(folder / name, "wb"))  # noqa: SIM115 - closed by close()
-        self._add(file_version="brain.Event:2")
-        self._add(step=after + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
-
-    def add_scalar(self, name: str, value: int | float, step: int) -> None:
-        """Write one point of a curve."""
-        self._add(step=step, summary=self._summary(value=[self._summary.Value(tag=name, simple_value=value)]))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._records.close()
-
-    def _add(self, **content: Any) -> None:
-        self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())
-        self._records.flush()
-
-
-def open_tensorboard(folder: Path, *, after: int) -> Scalars | None:
-    """A writer for scalars, or None if TensorBoard is not installed. `after`: see `Scalars`."""
-    try:
-        return Scalars(folder, after=after)
-    except ImportError:
-        return None
-
 
 _AFTERWARDS = "everything saved is intact; after fixing the cause, resume the run from its last checkpoint"
 
@@ -81,15 +38,15 @@ class Report:
         self.config = config
         self.console = Screen(quiet=quiet)
         self._bar = live_bar(self.console) if sys.stderr.isatty() and not quiet else None
-        self._path, self._board = folder / "log.jsonl", folder / "tensorboard"
+        self._folder, self._path = folder, folder / "log.jsonl"
         self._log: int | None = None
-        self._tensorboard: Scalars | None = None
+        self._loggers: list[Logger] = []
         self._pieces, self._since = 0, time.monotonic()
         self._shown = self._last_update = self._since
         self._patience = FIRST_LINE if self._bar is None else LIVE
 
     def begin(self, progress: Progress) -> None:
-        """Open the log and TensorBoard files, and remove the lines of updates that will be repeated.
+        """Open the log and the loggers, and remove the lines of updates that will be repeated.
 
         From here on, a failure to write raises `RunError` with path and cause.
         """
@@ -97,8 +54,8 @@ class Report:
             if self._path.exists():
                 write_whole(self._path, "".join(_lines_until(self._path, progress)))
             self._log = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        with writing(self._board, _AFTERWARDS):
-            self._tensorboard = open_tensorboard(self._board, after=progress.step)
+        with writing(self._folder, _AFTERWARDS):
+            self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
         self._since = self._shown = self._last_update = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -148,9 +105,9 @@ class Report:
         if self._bar is not None:
             self._bar.stop()
         # Every line was already written, or its failure reported.
-        if self._tensorboard is not None:
+        for logger in self._loggers:
             with suppress(OSError):
-                self._tensorboard.close()
+                logger.close()
         if self._log is not None:
             with suppress(OSError):
                 os.close(self._log)
@@ -186,11 +143,10 @@ class Report:
         if self._log is not None:
             with writing(self._path, _AFTERWARDS):
                 write_all(self._log, (json.dumps({"event": event, **place, **finite}) + "\n").encode())
-        if self._tensorboard is not None:
-            with writing(self._board, _AFTERWARDS):
-                for name, value in finite.items():
-                    if isinstance(value, int | float):
-                        self._tensorboard.add_scalar(f"{event}/{name}", value, progress.step)
+        numbers = {f"{event}/{name}": value for name, value in finite.items() if isinstance(value, int | float)}
+        for logger in self._loggers:
+            with writing(self._folder, _AFTERWARDS):
+                logger.log(numbers, progress.step)
 
 
 def _figures(seen: Validation) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
 from limelight.training.optimization.optimizer import last_second, make_optimizer
-from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, fp32_products
+from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, chosen_kernels
 from limelight.training.parent import (
     PARENT,
     borrow_weights,
@@ -54,7 +54,7 @@ MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
     "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
-    "compile",
+    "compile", "deterministic", "loggers",
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
 
@@ -177,7 +177,7 @@ def _trained(run: Run) -> Progress:
     if run.group.is_first:
         report.begin(run.progress)
     run.progress.finished = ""
-    with fp32_products(run.precision):
+    with chosen_kernels(run.precision, deterministic=config.training.deterministic):
         reason = run_training(run)
         if run.progress.finished:
             _complete(run)

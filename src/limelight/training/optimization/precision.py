@@ -11,6 +11,7 @@ Scales are powers of two, so scaling is exact.
 """
 
 import copy
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -61,16 +62,20 @@ def search_precision(precision: str) -> str:
 
 
 @contextmanager
-def fp32_products(precision: str) -> Iterator[None]:
-    """A context in which fp32 products of the whole process use TF32 if that is the precision. For a run, which owns
-    its process."""
-    before = torch.get_float32_matmul_precision()
+def chosen_kernels(precision: str, *, deterministic: bool = False) -> Iterator[None]:
+    """A context in which fp32 products of the whole process use TF32 if that is the precision, and only deterministic
+    kernels if asked for. For a run, which owns its process."""
+    before = torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled()
     if precision == "tf32":
         torch.set_float32_matmul_precision("high")
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS with its first product
+        torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(before[0])
+        torch.use_deterministic_algorithms(before[1])
 
 
 class HalfCopy:

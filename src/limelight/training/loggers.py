@@ -1,0 +1,85 @@
+"""Where the curves of a run are kept beside `log.jsonl`: TensorBoard, Weights & Biases, trackio, or a plugin's logger.
+
+A logger is a class made from (run folder, updates done) with `log` and `close`; `register_logger` adds one by name.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from limelight.errors import UserError
+
+
+class Logger(Protocol):
+    """Receives the figures of updates and validations."""
+
+    def log(self, figures: Mapping[str, float], step: int) -> None:
+        """Record the figures of update `step`, named as in `training/loss`."""
+
+    def close(self) -> None:
+        """Finish writing."""
+
+
+class TensorBoard:
+    """An event file in `RUN/tensorboard`; later events of earlier files are hidden."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
+
+    def log(self, figures: Mapping[str, float], step: int) -> None:
+        for name, value in figures.items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class Tracker:
+    """A service with the interface of Weights & Biases; the run has the name of its folder."""
+
+    def __init__(self, module: str, folder: Path, step: int) -> None:
+        self._run = importlib.import_module(module).init(project="limelight", name=folder.resolve().name)
+
+    def log(self, figures: Mapping[str, float], step: int) -> None:
+        self._run.log(dict(figures), step=step)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+LOGGERS: dict[str, Callable[[Path, int], Logger]] = {
+    "tensorboard": TensorBoard,
+    "wandb": lambda folder, step: Tracker("wandb", folder, step),
+    "trackio": lambda folder, step: Tracker("trackio", folder, step),
+}
+
+
+def register_logger(name: str) -> Callable[[Callable[[Path, int], Logger]], Callable[[Path, int], Logger]]:
+    """A decorator that adds a logger for `training.loggers`."""
+
+    def register(make: Callable[[Path, int], Logger]) -> Callable[[Path, int], Logger]:
+        if LOGGERS.setdefault(name, make) is not make:
+            raise ValueError(f"there is a logger {name!r} already")
+        return make
+
+    return register
+
+
+def open_loggers(names: Sequence[str] | None, folder: Path, step: int) -> list[Logger]:
+    """Loggers by name; by default TensorBoard if it is installed. Raises `UserError` for one that is not available."""
+    found = []
+    for name in ("tensorboard",) if names is None else names:
+        if name not in LOGGERS:
+            raise UserError(
+                f"training.loggers: there is no {name!r}; there are {', '.join(LOGGERS)}, and those of plugins"
+            )
+        try:
+            found.append(LOGGERS[name](folder, step))
+        except ImportError as error:
+            if names is not None:
+                raise UserError(f"training.loggers={name}: {error}; pip install 'limelight[track]'") from None
+    return found
