@@ -138,7 +138,7 @@ def torch_below(sources: Sources) -> list[str]:
 def package_faults(sources: Sources) -> list[str]:
     """Packages that pyproject.toml does not declare, and optional ones that are imported in more than one folder."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {"pyyaml": "yaml", "markdown-it-py": "markdown_it"}
+    names = {"pyyaml": "yaml", "markdown-it-py": "markdown_it", "protobuf": "google"}
 
     def declared(lines: list[str]) -> set[str]:
         bare = [re.split(r"[\[<>=;\s]", line.lower())[0] for line in lines]
