@@ -24,7 +24,7 @@ from typing import IO, Any
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["limelight.cli.app", "limelight.training.run", "limelight.evaluation.evaluate", "limelight.serving.links",
+    ["limelight.cli.app", "limelight.training.run", "limelight.evaluation.evaluate", "limelight.serving.engine",
      "limelight.serving.run", "limelight.inference.prepare", "torch._dynamo", "torch.utils.tensorboard", "pytest"]
 )  # fmt: skip
 
@@ -129,7 +129,8 @@ def _begin(
     environment: dict[str, str],
     new_session: bool,
 ) -> None:
-    """In the process."""
+    """In the process. It may have children, which `multiprocessing` forbids to a daemon."""
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     if new_session:
         os.setsid()
     for number, stream in enumerate(streams):

@@ -1,43 +1,205 @@
-"""A child process of this package that answers calls: `python -m limelight.child MODULE:FACTORY`.
+"""Child processes of this package and the channel to them: engines of a service, readers of documents, compilation.
 
-Both directions carry frames: the lengths of a header and a payload, the header as JSON, the payload as bytes. The child
-calls `FACTORY()` once, then calls the function that it returned for each frame and sends back the result. An exception
-becomes the `error` of the answer.
+A message is a header, sent as JSON, and a payload of bytes, through a pipe of `multiprocessing`; nothing that a child
+sends is unpickled. The child runs `work(inbox, send, *arguments)`, given as `module:name`; most are a `handler` that
+answers one call after the other.
 
 A child runs in its own session, so Ctrl-C reaches only its parent. It ends with its parent, even in the middle of a
-call: a thread reads its standard input, which closes when the parent ends. Output of the function goes to standard
-error. A child that does not answer in time is killed.
+call: a thread reads the pipe, which closes when the parent ends. Output goes to standard error.
 """
 
 import json
+import multiprocessing
 import os
-import queue
 import signal
 import struct
 import subprocess
-import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from io import BufferedRWPair
+from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import IO, Any
 
 from limelight.errors import RunError, UserError
 
-LENGTHS = struct.Struct(">IQ")
-ENDING_SECONDS = 5.0
-"""Seconds that a process may take to end after its last output."""
 KILLED = "ended from outside by SIGKILL, usually because memory ran out"
-MAX_HEADER = 1 << 24
-MAX_PAYLOAD = 1 << 32
-"""Maximum bytes of a header and of a payload; larger lengths are not a frame of this module."""
+MAX_MESSAGE = 1 << 32
+"""Maximum bytes of a header and of a payload."""
+ENDING_SECONDS = 5.0
+"""Seconds that a process may take to end after its last message."""
+PROCESSES = multiprocessing.get_context("spawn")
 
 Header = dict[str, Any]
 Frame = tuple[Header, bytes]
 Handler = Callable[[Header, bytes], Frame]
+Inbox = SimpleQueue[Frame]
+Send = Callable[..., None]
+
+
+class ChildEndedError(RunError):
+    """The child ended, or was killed because it did not answer; the message says which."""
+
+
+class ChildKilledError(ChildEndedError):
+    """The child was ended from outside, as a system does that runs out of memory."""
+
+
+class ChildFaultError(RunError):
+    """The function failed with an error that is not the user's; its message may have names of modules."""
+
+
+def how_it_ended(code: int) -> str:
+    """How a process ended that this one has not killed, from its exit code."""
+    if code >= 0:
+        return f"exit code {code}"
+    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+    return KILLED if name == "SIGKILL" else f"ended by {name}"
+
+
+class Channel:
+    """The parent's end. `send` and `receive` may be called in different threads.
+
+    Args:
+        work: `module:name` of the function that the child runs.
+        arguments: of the function, after its inbox and its `send`.
+    """
+
+    def __init__(self, work: str, *arguments: Any) -> None:
+        self._pipe, theirs = PROCESSES.Pipe()
+        self.process = PROCESSES.Process(target=_run, args=(theirs, work, arguments), name=work)
+        self.process.start()
+        theirs.close()
+        weakref.finalize(self, self.process.kill)  # at the end of this process, too, which waits for its children
+
+    @property
+    def pid(self) -> int | None:
+        """The process."""
+        return self.process.pid
+
+    def send(self, header: Header, payload: bytes = b"") -> None:
+        """Send a message. Raises `OSError` if the child has ended."""
+        _send(self._pipe, header, payload)
+
+    def receive(self) -> Frame:
+        """The next message. Raises `ChildEndedError`."""
+        try:
+            return _receive(self._pipe)
+        except (OSError, EOFError, ValueError):  # it has ended, maybe in the middle of a message
+            ending = self.ending()
+            raise (ChildKilledError if ending == KILLED else ChildEndedError)(ending) from None
+
+    def ending(self) -> str:
+        """How the process ended. One that still runs is killed: it has sent something invalid."""
+        self.process.join(ENDING_SECONDS)
+        if self.process.exitcode is not None:
+            return how_it_ended(self.process.exitcode)
+        self.close()
+        return "its answer is damaged"
+
+    def close(self, seconds: float = 0.0) -> None:
+        """End the process, by force after so many seconds."""
+        if seconds:
+            self.process.join(seconds)
+        self.process.kill()
+        self.process.join()
+
+
+class Child(Channel):
+    """A child that answers one call at a time.
+
+    Args:
+        factory: `module:name` of the function that creates the handler in the child.
+        silence: seconds without an answer after which the child is killed.
+    """
+
+    def __init__(self, factory: str, *, silence: float) -> None:
+        super().__init__(f"{__name__}:answer_calls", factory)
+        self.silence = silence
+
+    def call(self, header: Header, payload: bytes = b"") -> Frame:
+        """Send a message and wait for its answer.
+
+        Raises `RunError` with the error of the function, `ChildFaultError` if that is no `UserError`, and
+        `ChildEndedError` if the child ended: `ChildKilledError` if it was killed, and not by this process.
+        """
+        with suppress(OSError):  # `receive` says how it ended
+            self.send(header, payload)
+        if not self._pipe.poll(self.silence):
+            self.close()
+            raise ChildEndedError(f"no answer after {self.silence:g} s")
+        answer = self.receive()
+        if "error" in answer[0]:
+            raise (ChildFaultError if answer[0].get("fault") else RunError)(answer[0]["error"])
+        return answer
+
+
+def _send(pipe: Connection, header: Header, payload: bytes) -> None:
+    pipe.send_bytes(json.dumps(header).encode("ascii"))
+    pipe.send_bytes(payload)
+
+
+def _receive(pipe: Connection) -> Frame:
+    header = json.loads(pipe.recv_bytes(MAX_MESSAGE))
+    return header, pipe.recv_bytes(MAX_MESSAGE)
+
+
+# --- in the child ---
+
+
+def _named(function: str) -> Callable[..., Any]:
+    module, _, name = function.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+def _run(pipe: Connection, work: str, arguments: tuple[Any, ...]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent ends this process
+    if hasattr(os, "setsid"):
+        with suppress(OSError):
+            os.setsid()
+    os.dup2(2, 1)
+    inbox, sending = Inbox(), threading.Lock()
+
+    def read() -> None:
+        with suppress(OSError, EOFError):
+            while True:
+                inbox.put(_receive(pipe))
+        os._exit(0)
+
+    def send(header: Header, payload: bytes = b"") -> None:
+        with sending, suppress(OSError):  # the parent has ended; the reading thread exits
+            _send(pipe, header, payload)
+
+    threading.Thread(target=read, daemon=True).start()
+    _named(work)(inbox, send, *arguments)
+    os._exit(0)  # nothing is to be saved, and no thread of a library is waited for
+
+
+def answer_calls(inbox: Inbox, send: Send, factory: str) -> None:
+    """Answer calls with the handler that the factory makes."""
+    handler: Handler | None = None
+    while True:
+        header, payload = inbox.get()
+        try:
+            handler = handler or _named(factory)()
+            send(*handler(header, payload))
+        except UserError as error:
+            send({"error": str(error)})
+        except Exception as error:
+            send({"error": "".join(traceback.format_exception_only(error)).strip(), "fault": True})
+
+
+# --- frames for the workers of a corpus ---
+
+LENGTHS = struct.Struct(">IQ")
+MAX_HEADER = 1 << 24
 
 
 def environment() -> dict[str, str]:
@@ -61,30 +223,10 @@ def read_frame(source: IO[bytes] | BufferedRWPair) -> Frame | None:
     if len(lengths) < LENGTHS.size:
         return None
     header, payload = LENGTHS.unpack(lengths)
-    if header > MAX_HEADER or payload > MAX_PAYLOAD:
+    if header > MAX_HEADER or payload > MAX_MESSAGE:
         raise ValueError(f"not a frame: {header} and {payload} bytes")
     content, data = source.read(header), source.read(payload)
     return (json.loads(content), data) if len(content) == header and len(data) == payload else None
-
-
-class ChildEndedError(RunError):
-    """The child ended, or was killed because it did not answer; the message says which."""
-
-
-class ChildKilledError(ChildEndedError):
-    """The child was ended from outside, as a system does that runs out of memory."""
-
-
-class ChildFaultError(RunError):
-    """The function failed with an error that is not the user's; its message may have names of modules."""
-
-
-def how_it_ended(code: int) -> str:
-    """How a process ended that this one has not killed, from its exit code."""
-    if code >= 0:
-        return f"exit code {code}"
-    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
-    return KILLED if name == "SIGKILL" else f"ended by {name}"
 
 
 def await_end(process: "subprocess.Popen[bytes]") -> str:
@@ -94,104 +236,3 @@ def await_end(process: "subprocess.Popen[bytes]") -> str:
     except subprocess.TimeoutExpired:
         process.kill()
         return "its answer is damaged"
-
-
-class Child:
-    """A child process that answers one call at a time.
-
-    Args:
-        factory: `module:name` of the function that creates the handler in the child.
-        silence: seconds without an answer after which the child is killed.
-    """
-
-    def __init__(self, factory: str, *, silence: float) -> None:
-        self.silence = silence
-        self._is_silent = False
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "limelight.child", factory],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            env=environment(),
-        )
-
-    def call(self, header: Header, payload: bytes = b"") -> Frame:
-        """Send a frame and wait for its answer.
-
-        Raises `RunError` with the error of the function, `ChildFaultError` if that is no `UserError`, and
-        `ChildEndedError` if the child ended: `ChildKilledError` if it was killed, and not by this process.
-        """
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        timer = threading.Timer(self.silence, self._kill_silent)
-        timer.daemon = True
-        timer.start()
-        try:
-            write_frame(self.process.stdin, header, payload)
-            answer = read_frame(self.process.stdout)
-        except (OSError, ValueError):  # a closed pipe, or an invalid frame
-            answer = None
-        finally:
-            timer.cancel()
-        if answer is None:
-            raise self._ended()
-        if "error" in answer[0]:
-            raise (ChildFaultError if answer[0].get("fault") else RunError)(answer[0]["error"])
-        return answer
-
-    def close(self) -> None:
-        """Kill the child and wait for it."""
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-
-    def _kill_silent(self) -> None:
-        self._is_silent = True
-        self.process.kill()
-
-    def _ended(self) -> ChildEndedError:
-        if self._is_silent:
-            return ChildEndedError(f"no answer after {self.silence:g} s")
-        ending = await_end(self.process)
-        return (ChildKilledError if ending == KILLED else ChildEndedError)(ending)
-
-
-# --- in the child ---
-
-
-def main(factory: str) -> None:
-    """Answer calls until the parent ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent ends this process
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    calls: queue.SimpleQueue[Frame] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
-    handler: Handler | None = None
-    while True:
-        header, payload = calls.get()
-        try:
-            if handler is None:
-                module, _, name = factory.partition(":")
-                handler = getattr(import_module(module), name)()
-            answer = handler(header, payload)
-        except UserError as error:
-            answer = {"error": str(error)}, b""
-        except Exception as error:
-            answer = {"error": "".join(traceback.format_exception_only(error)).strip(), "fault": True}, b""
-        with suppress(OSError):  # the parent has ended; the reading thread exits
-            write_frame(answers, *answer)
-
-
-def _read(source: IO[bytes], calls: "queue.SimpleQueue[Frame]") -> None:
-    """Queue the calls; exit this process at the end of the input."""
-    while (frame := read_frame(source)) is not None:
-        calls.put(frame)
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from limelight.serving.load import Loading
+from limelight.serving.links import Loading
 from limelight.storage.layout import DEFAULT
 from tests.browser.helpers import rest, tokens
 from tests.serving.helpers import Running, running

@@ -10,7 +10,7 @@ import pytest
 
 import limelight
 from limelight.pipelines.explain import Question, explain
-from limelight.serving.load import Loading
+from limelight.serving.links import Loading
 from limelight.storage.layout import DEFAULT
 from tests.browser.helpers import rest, tokens, until
 from tests.serving.helpers import Running, running

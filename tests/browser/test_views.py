@@ -13,7 +13,7 @@ import pytest
 import limelight
 from limelight.config import RecurrentConfig
 from limelight.pipelines.explain import Question, explain
-from limelight.serving.load import Loading
+from limelight.serving.links import Loading
 from limelight.storage.layout import find_snapshots
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import is_examined, rest, until

@@ -17,11 +17,9 @@ import pytest
 
 from limelight.cli.serve import is_loopback, named_model
 from limelight.pipelines.load import load_translator
-from limelight.serving.links import SWITCH
-from limelight.serving.logs import Log
-from limelight.serving.run import Plan
 from tests.cli.conftest import Limelight
 from tests.forked import Forked
+from tests.serving.helpers import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,22 +110,6 @@ def post(url: str, body: dict) -> Any:
         return json.load(answer)
 
 
-@pytest.mark.parametrize("words", [[], ["--in-process"]])
-def test_engines_that_are_threads_take_short_turns(
-    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
-    before, found = sys.getswitchinterval(), list[float]()
-
-    async def run_service(plan: Plan, log: Log) -> None:
-        found.append(sys.getswitchinterval())
-
-    monkeypatch.setattr("limelight.serving.run.run_service", run_service)
-    monkeypatch.setattr("limelight.serving.logs.log_warnings", lambda log: None)
-    assert limelight("serve", "--model", str(trained), *words).code == 0
-    assert found == [pytest.approx(SWITCH if words else before, rel=0.1)]
-    assert sys.getswitchinterval() == before
-
-
 def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
     """What was accepted before the signal is answered after it; then it ends with 0 and leaves no process."""
     expected = load_translator(trained).translate("the dog sees the cat").text
@@ -136,7 +118,7 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert post(f"{url}/api/v1/translate", body)["translations"][0]["text"] == expected
         assert post(f"{url}/v2/translate", {"text": ["the dog"], "target_lang": "lumi"})["translations"]
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        assert len(children) == 1
+        assert len(children) == 2, "an engine, and the resource tracker of Python"
         found: list[Any] = []
         many = {"text": [f"the dog sees the cat {number}" for number in range(100)]}
         client = threading.Thread(target=lambda: found.append(post(f"{url}/api/v1/translate", many)))
@@ -149,7 +131,7 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         client.join()
         assert len(found[0]["translations"]) == 100
         assert process.wait(30) == 0
-        assert not any(Path(f"/proc/{child}").exists() for child in children)
+        wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
 
 
 def test_each_line_of_standard_error_is_json() -> None:
@@ -159,7 +141,7 @@ def test_each_line_of_standard_error_is_json() -> None:
         "import asyncio, sys, warnings; from limelight.serving import run; begin, end = run.listen, run.end_engines\n"
         "run.end_engines = lambda service: end(service, 0.0)\n"
         "run.listen = lambda *place: (warnings.warn('a sentence of a user'), begin(*place))[1]\n"
-        "from limelight.cli.app import main; sys.argv = ['limelight', 'serve', '--port', '0', '--in-process']; main()"
+        "from limelight.cli.app import main; sys.argv = ['limelight', 'serve', '--port', '0']; main()"
     )
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-c", code]
@@ -184,7 +166,7 @@ def test_each_line_of_standard_error_is_json() -> None:
 
 def test_glossaries_outlive_the_service(trained: Path, tmp_path: Path) -> None:
     """Killed without a word, and started again: what was answered for is there, and its terms are used."""
-    words = ["--model", f"tiny={trained}", "--in-process", "--glossaries", str(tmp_path / "kept")]
+    words = ["--model", f"tiny={trained}", "--glossaries", str(tmp_path / "kept")]
     languages = {"source_lang": "en", "target_lang": "lumi"}
     with served(*words) as (url, _):
         made = post(f"{url}/v2/glossaries", {"name": "pets", "entries": "cat\tKater", **languages})
@@ -211,7 +193,7 @@ def in_progress(url: str) -> bool:
 
 
 def test_an_address_that_is_taken_is_told(trained: Path, limelight: Limelight) -> None:
-    with served("--model", str(trained), "--in-process") as (url, _):
+    with served("--model", str(trained)) as (url, _):
         port = url.rpartition(":")[2]
         ended = limelight("serve", "--model", str(trained), "--port", port)
         assert ended.code == 1

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -20,22 +21,20 @@ import uvicorn
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.config.directions import Direction
+from limelight.errors import RunError, UserError
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
-from limelight.serving.catalog import Model
+from limelight.serving.catalog import Catalog, Model
+from limelight.serving.engine import Engine, TranslationEngine, description, load_engine
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
-from limelight.serving.links import Link, ReportCallback, ThreadLink, thread_link
-from limelight.serving.load import Loading
+from limelight.serving.links import SILENT, Loading, Report, ReportCallback, Task
 from limelight.serving.logs import Log
 from limelight.serving.pool import NewLink, Pool
 from limelight.serving.routes import ROUTES, dialect_of
 from limelight.serving.server import end_engines, listen, web_server
-from limelight.serving.service import Service, served
-from limelight.serving.tasks import Report
-from limelight.serving.worker import Worker
-from limelight.serving.workers import Workers
+from limelight.serving.service import Service
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import Characters, TableModel, characters
 
@@ -110,23 +109,54 @@ def carrying(source: str = "en", target: str = "de", seed: int = 5) -> Translato
     return Translator(model, both, decoding, directions=[Direction(source, target)])
 
 
-def loader(one: Translator | Loading) -> Callable[[ReportCallback], Link]:
+def loader(one: Translator | Loading) -> NewLink:
     """A pool's engine around this translator, or the model of this folder, in a thread."""
-    if isinstance(one, Loading):
-        return lambda heard: thread_link(one, heard)
-
-    return lambda heard: ThreadLink(functools.partial(worker_of, one), heard)
+    make = functools.partial(*((load_engine, one) if isinstance(one, Loading) else (engine_of, one)))
+    return lambda heard: ThreadLink(make, heard)
 
 
-def worker_of(one: Translator, send: ReportCallback) -> Workers:
-    """A worker that has reported that it is there."""
-    directions = [list(each) for each in one.directions]
-    worker = Workers(lambda report: Worker(one, report), send)
-    pivots = [[pair.source, between, pair.target] for pair, between in one.pivots.items()]
-    told = {"directions": directions, "pivots": pivots, "decoding": one.config.model_dump(mode="json")}
-    told["formality"] = [each.target for each in one.directions if one.has_formality(each.target)]
-    send(Report(0, "loaded", told))
-    return worker
+def engine_of(one: Translator, send: ReportCallback) -> Engine:
+    """An engine that has reported that it is there."""
+    send(Report(0, "loaded", description(one)))
+    return TranslationEngine(one, send)
+
+
+class ThreadLink:
+    """An engine in a thread of this process, which `make` makes there. It cannot be ended by force."""
+
+    pid = None
+
+    def __init__(self, make: Callable[[ReportCallback], Engine], heard: ReportCallback) -> None:
+        self._inbox: SimpleQueue[Task | None] = SimpleQueue()
+        self._heard, self._left = heard, False
+        self._thread = threading.Thread(target=self._run, args=(make,), daemon=True)
+        self._thread.start()
+
+    def send(self, task: Task) -> None:
+        self._inbox.put(Task(*json.loads(json.dumps(task))))
+
+    def close(self) -> None:
+        self._inbox.put(None)
+
+    def kill(self) -> None:
+        self._report(Report(0, "closed", SILENT))
+        self._left = True
+        self._inbox.put(None)
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def _report(self, report: Report) -> None:
+        if not self._left:
+            self._heard(Report(*json.loads(json.dumps(report))))
+
+    def _run(self, make: Callable[[ReportCallback], Engine]) -> None:
+        reason = ""
+        try:
+            make(self._report).run(self._inbox)
+        except Exception as error:
+            reason = str(error) if isinstance(error, UserError | RunError) else f"{type(error).__name__}: {error}"
+        self._report(Report(0, "closed", reason))
 
 
 class Answered(NamedTuple):
@@ -226,8 +256,10 @@ def running(
 
     async def main() -> None:
         log = Log(text)
-        pools = [Model(name, Pool(start(one), engines, limits, log)) for name, one in models.items()]
-        service = Service(served(pools), limits, keys=keys, log=log)
+        catalog = Catalog([Model(name, Pool(start(one), engines, limits, log)) for name, one in models.items()])
+        for model in catalog.models:
+            model.pool.start()
+        service = Service(catalog, limits, keys=keys, log=log)
         listening = listen("127.0.0.1", 0)
         server = web_server(service, build_app(service, ROUTES, dialect_of, cors), proxies=proxies)
         serving = asyncio.create_task(server.serve(sockets=[listening]))

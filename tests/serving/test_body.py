@@ -19,14 +19,12 @@ from limelight.serving.body import (
     DISCARDED,
     MAX_FIELDS,
     MAX_KEYS,
-    SMALL,
     ClientLeftError,
     closes,
     read_body,
     read_fields,
     read_query,
 )
-from limelight.serving.limits import Room
 from limelight.serving.refusal import Refusal
 
 JSON = Headers({"content-type": "application/json"})
@@ -176,22 +174,6 @@ def test_a_compressed_body_that_stops_holds_what_was_sent() -> None:
         return held
 
     assert asyncio.run(stalled()) < 1 << 20
-
-
-def test_the_bodies_that_arrive_have_a_bound_together_and_small_ones_are_always_read() -> None:
-    room = Room(100_000)
-    room.take(90_000)  # of another connection
-
-    def read(size: int) -> bytes:
-        pipe = Pipe([b"a" * (size // 2)] * 2)
-        return asyncio.run(read_body(pipe.receive, Headers({}), limit=10**6, seconds=5, room=room))
-
-    assert len(read(SMALL)) == SMALL
-    with pytest.raises(Refusal, match="--max-body-memory") as caught:
-        read(SMALL + 10_002)
-    assert (caught.value.status, caught.value.retry_after) == (503, 5)
-    assert len(read(SMALL + 10_000)) == SMALL + 10_000
-    assert room.held == 90_000
 
 
 def test_a_connection_is_kept_where_the_rest_is_worth_reading() -> None:

@@ -12,11 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 import limelight.serving
-from limelight.serving import kept
-from limelight.serving.glossaries import Entries, Glossaries, read_entries
+from limelight.serving import stored
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
-from limelight.serving.memories import Memories, Sent, stored
+from limelight.serving.stored import Glossaries, Memories, Sent, StoredMemory, read_entries
 from tests.serving.helpers import Answered, carrying, running, table, translator, wait_until
 from tests.serving.test_documents import fetched, send
 
@@ -37,7 +36,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock, true = Clock(), time.time
     monkeypatch.setattr(time, "time", lambda: true() + clock.shift)
-    monkeypatch.setattr(kept, "datetime", SimpleNamespace(now=clock.now, fromisoformat=datetime.fromisoformat))
+    monkeypatch.setattr(stored, "datetime", SimpleNamespace(now=clock.now, fromisoformat=datetime.fromisoformat))
     return clock
 
 
@@ -88,10 +87,12 @@ def test_a_document_is_kept_as_long(clock: Clock, shift: float) -> None:
 def test_the_newest_is_the_newest_also_where_the_clock_was_set_back(clock: Clock, tmp_path: Path) -> None:
     async def main() -> None:
         memories, glossaries = Memories(Limits(), tmp_path / "memories"), Glossaries(tmp_path / "glossaries")
-        entries = read_entries(Entries("en", "de", "lamp\tLampe"))
+        entries = read_entries("en", "de", "lamp\tLampe", "\t")
         for number, shift in enumerate((0.0, -HOUR, HOUR, -HOUR)):
             clock.shift = shift
-            await memories.add("", stored(str(number), "en", "de"), Sent(pairs=[("a", "b")]))
+            await memories.add(
+                StoredMemory(owner="", name=str(number), source="en", target="de"), Sent(pairs=[("a", "b")])
+            )
             await glossaries.add("", str(number), [entries])
 
     asyncio.run(main())
@@ -101,7 +102,7 @@ def test_the_newest_is_the_newest_also_where_the_clock_was_set_back(clock: Clock
 
 
 WALL = {"time.time", "datetime.now", "datetime.utcnow", "datetime.today"}
-SHOWN = {"kept.py", "keys.py", "logs.py", "openai.py"}
+SHOWN = {"stored.py", "keys.py", "logs.py", "openai.py"}
 """They store or show the time, and compute nothing with it but the order of what is stored."""
 
 

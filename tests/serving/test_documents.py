@@ -5,12 +5,13 @@ import gc
 import http.client
 import io
 import json
+import multiprocessing
 import os
 import threading
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,25 +22,24 @@ import pytest
 import uvicorn
 
 from limelight import child
-from limelight.child import Child
+from limelight.child import Child, Handler
+from limelight.documents import document
 from limelight.documents.translate import Work, translate_document
 from limelight.formats.registry import Options
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
 from limelight.serving.dialects import documents as dialect
-from limelight.serving.documents import CHUNK, SUFFIXES, OpenDocument, Order, chunks
+from limelight.serving.documents import CHUNK, SUFFIXES, OpenDocument, Order, Segment, chunks
 from limelight.serving.documents import translate_document as send_document
 from limelight.serving.keys import Key, Keys
 from limelight.serving.limits import Limits
-from limelight.serving.links import ThreadLink
+from limelight.serving.links import Task
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.segments import Segment
 from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
-from limelight.serving.tasks import Task
 from limelight.serving.uploads import Uploads
-from tests.forked import SUBPROCESS, Forked
-from tests.serving.helpers import Answered, Running, at_work, carrying, running, wait_until
+from tests import forked
+from tests.serving.helpers import ROOT, Answered, Running, ThreadLink, at_work, carrying, running, wait_until
 
 ONE = carrying()
 XLIFF = '<xliff version="1.2"><file source-language="en" target-language="de"><body>%s</body></file></xliff>'
@@ -138,34 +138,28 @@ def fetched(service: Running, handle: dict[str, str]) -> bytes:
     return service.post(f"{path}/result", key).value
 
 
-def children() -> list[str]:
+def children() -> list[Any]:
     """Processes that read documents."""
-    found: list[str] = []
-    for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
-            found += path.read_text().split()
-    return [pid for pid in found if b"limelight.documents.document" in command_line(pid)]
+    return [each for each in multiprocessing.active_children() if each.name == "limelight.child:answer_calls"]
 
 
-def command_line(pid: str) -> bytes:
-    """Nothing for a process that has ended meanwhile."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
+def roomy() -> Handler:
+    """The handler of a process that was forked from one with more in it than the bound on its memory."""
+    document.MEMORY <<= 6
+    return document.reader()
+
+
+def other() -> Handler:
+    """The handler of a process that reads a document by `READER` of its environment."""
+    exec(os.environ["READER"], {"document": document, "os": os})
+    return document.reader()
 
 
 @pytest.fixture
 def forked_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processes that read documents start at once; they have imported more than the bound on their memory."""
-    start = "import sys; from limelight import child; from limelight.documents import document; document.MEMORY <<= 6"
-
-    def forked(command: list[str], **options: Any) -> Forked:
-        interpreter, _, module, factory = command
-        assert module == child.__name__
-        return Forked([interpreter, "-c", f"{start}; child.main(sys.argv[1])", factory], **options)
-
-    monkeypatch.setattr(child, "subprocess", SimpleNamespace(**{**vars(SUBPROCESS), "Popen": forked}))
+    """The processes that read documents start at once."""
+    monkeypatch.setattr(child, "PROCESSES", forked.PROCESSES)
+    monkeypatch.setattr(documents, "reader", roomy)
 
 
 @pytest.mark.usefixtures("forked_readers")
@@ -324,16 +318,12 @@ def test_the_status_says_that_the_process_of_a_document_was_killed(monkeypatch: 
 
 
 @contextmanager
-def reading(monkeypatch: pytest.MonkeyPatch, code: str, before: str = "") -> Iterator[None]:
+def reading(monkeypatch: pytest.MonkeyPatch, code: str, before: str = "pass") -> Iterator[None]:
     """The process that reads a document runs this instead."""
-    begin = f"import os, sys; from limelight import child; from limelight.documents import document; {before or 'pass'}"
-    script = f"{begin}; document.MEMORY <<= 6\ndef read(*_):\n  {code}\ndocument._read = read\nchild.main(sys.argv[1])"
-
-    def forked(command: list[str], **options: Any) -> Forked:
-        return Forked([command[0], "-c", script, command[3]], **options)
-
     with monkeypatch.context() as patch:
-        patch.setattr(child, "subprocess", SimpleNamespace(**{**vars(SUBPROCESS), "Popen": forked}))
+        patch.setenv("READER", f"import sys\n{before}\ndef read(*_):\n  {code}\ndocument._read = read")
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        patch.setattr(documents, "reader", other)
         yield
 
 
@@ -441,13 +431,13 @@ def test_a_document_that_is_cancelled_leaves_its_place(begun: bool, monkeypatch:
         if begun:
             held.setattr(ThreadLink, "send", lambda self, task: tasks.append(task))
         else:
-            held.setattr(pool, "_emptiest", lambda *_: None)
+            held.setattr(pool, "_dispatch", lambda: None)
         identity = send(service, b"the lamp\n\nit hums\n").value["document_id"]
         body, boundary = multipart(b"the lamp\n", "a.txt", {"source": "en", "target": "de"})
         header = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         with closing(http.client.HTTPConnection("127.0.0.1", service.port)) as leaving:
             leaving.request("POST", "/translate_file", body, header)
-            wait_until(lambda: (pool.waiting, pool.decoding) == ((0, 3) if begun else (3, 0)))
+            wait_until(lambda: (pool.waiting, pool.decoding) == ((0, 2) if begun else (2, 0)))
             assert len(service.service.uploads) == 2
         service.loop.call_soon_threadsafe(service.service.uploads.forget, identity)
         wait_until(lambda: len(service.service.uploads) == pool.waiting == pool.decoding == 0)
@@ -519,12 +509,12 @@ def test_what_takes_too_long_is_not_computed_again_and_a_key_pays_once(
     monkeypatch.setattr(documents, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
     client, busy = Client("me", "me"), Busy()
     with pytest.raises(Refusal, match="later"):
-        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], Order("de")))
-    assert (len(asked), len(slept)) == (tries, tries - 1)
+        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], {}))
+    assert (len(asked), len(slept)) == (tries, tries if tries > 1 else 0)
     with pytest.raises(Refusal, match="700 are left"):
         busy.keys.spend("me", 900)
     with pytest.raises(Refusal, match="may translate 1000 a minute") as caught:
-        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 1001)], Order("de")))
+        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 1001)], {}))
     assert caught.value.status == 413, "it never fits"
 
 

@@ -1,7 +1,6 @@
 """Glossaries of clients: made, changed, used, kept, and nobody else's."""
 
 import asyncio
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +9,10 @@ from urllib.parse import urlencode
 import pytest
 
 from limelight.errors import RunError, UserError
-from limelight.serving import glossaries
-from limelight.serving.glossaries import Dictionary, Entries, Glossaries, read_entries
+from limelight.serving import stored
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.refusal import Refusal
+from limelight.serving.stored import Dictionary, Glossaries, read_entries, read_terms
 from tests.serving.helpers import Answered, Running, carrying, running
 
 TERMS = "lamp\tLeuchte\ndog\tKöter"
@@ -137,7 +136,7 @@ def test_a_translation_needs_the_source_and_a_dictionary(service: Running) -> No
 
 
 def dictionary(text: str = TERMS) -> Dictionary:
-    return read_entries(Entries("en", "de", text))
+    return read_entries("en", "de", text, "\t")
 
 
 def test_they_outlive_the_service(tmp_path: Path) -> None:
@@ -173,7 +172,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.
     async def main() -> None:
         store = Glossaries(tmp_path)
         kept = await store.add("", "kept", [dictionary()])
-        monkeypatch.setattr("limelight.serving.kept.write_whole", full)
+        monkeypatch.setattr("limelight.serving.stored.write_whole", full)
         with pytest.raises(OSError, match="no space"):
             await store.add("", "new", [dictionary()])
         with pytest.raises(OSError, match="no space"):
@@ -194,11 +193,11 @@ def test_changes_at_once_are_all_kept(tmp_path: Path) -> None:
         async def more(number: int) -> None:
             await store.change(
                 "", one.id, lambda each: each.with_dictionary(
-                    read_entries(Entries("en", "de", f"w{number}\tv"), each.dictionary("en", "de")))
+                    read_entries("en", "de", f"w{number}\tv", "\t", each.dictionary("en", "de")))
             )  # fmt: skip
 
         await asyncio.gather(*(more(number) for number in range(20)))
-        assert store.list("")[0].dictionaries[0].count == 21
+        assert len(store.list("")[0].dictionaries[0].terms) == 21
 
     asyncio.run(main())
 
@@ -206,13 +205,13 @@ def test_changes_at_once_are_all_kept(tmp_path: Path) -> None:
 def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         store = Glossaries()
-        monkeypatch.setattr(glossaries, "MAX_OWN", 2)
-        monkeypatch.setattr(glossaries, "MAX_CHARACTERS", 40)
+        monkeypatch.setattr(stored, "MAX_OWN", 2)
+        monkeypatch.setattr(stored, "MAX_CHARACTERS", 40)
         for name in ("a", "b"):
             await store.add("alice", name, [dictionary()])
         with pytest.raises(Refusal, match="at most 2"):
             await store.add("alice", "c", [dictionary()])
-        monkeypatch.setattr(glossaries, "MAX_GLOSSARIES", 3)
+        monkeypatch.setattr(stored, "MAX_GLOSSARIES", 3)
         bobs = await store.add("bob", "c", [dictionary()])
         with pytest.raises(Refusal, match="delete one"):
             await store.add("bob", "d", [dictionary()])
@@ -222,42 +221,28 @@ def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         with pytest.raises(Refusal, match="two from"):
             await store.add("eve", "c", [dictionary(), dictionary()])
-        monkeypatch.setattr(glossaries, "MAX_GLOSSARIES", 9)
-        other = read_entries(Entries("de", "en", "a\tb"))
-        for name, size in (("MAX_OWN_CHARACTERS", bobs.size), ("MAX_ALL_CHARACTERS", 3 * bobs.size)):
-            with monkeypatch.context() as bounded:
-                bounded.setattr(glossaries, name, size)
-                with pytest.raises(Refusal, match=f"of at most {size}"):
-                    await store.add("bob", "d", [other])
-        first = await store.terms("bob", [bobs.id], "EN", "DE")
-        again = await store.terms("bob", [bobs.id], "en", "de-AT")
-        assert first is not None
-        assert again is not None
-        assert first.glossaries[0] is again.glossaries[0]
-        await store.change("bob", bobs.id, lambda each: each.with_dictionary(dictionary("a\tb")))
-        changed = await store.terms("bob", [bobs.id], "en", "de")
-        assert changed is not None
-        assert changed.possible("a") == [("a", "b")]
+        monkeypatch.setattr(stored, "MAX_GLOSSARIES", 9)
+        other = read_entries("de", "en", "a\tb", "\t")
+        with monkeypatch.context() as bounded:
+            bounded.setattr(stored, "MAX_ALL_CHARACTERS", 3 * bobs.size)
+            with pytest.raises(Refusal, match="characters, of at most"):
+                await store.add("bob", "d", [other])
 
     asyncio.run(main())
 
 
-def test_glossaries_are_kept_ready_one_by_one_up_to_so_many_terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each combination of several was kept, gigabytes of them."""
-    monkeypatch.setattr(glossaries, "MAX_PARSED", 25)
-
+def test_an_engine_reads_the_terms_of_a_direction_as_they_are_now() -> None:
     async def main() -> None:
         store = Glossaries()
-        lines = ["\n".join(f"w{letter}{number}\t{letter}" for number in "abcdefghij") for letter in "xyz"]
-        several = [(await store.add("me", "a", [dictionary(each)])).id for each in lines]
-        for order in itertools.permutations(several):
-            found = await store.terms("me", [*order, order[0]], "en", "de")
-            assert found is not None
-            assert len(found.glossaries) == 3
-            assert [term.target for term in found.possible("wxa wya wza")] == [
-                "xyz"[several.index(one)] for one in order
-            ]
-            assert sum(map(len, store._parsed.values())) <= 25
+        one = await store.add("me", "a", [dictionary("lamp\tLeuchte\n!\t?"), read_entries("de", "en", "a\tb", "\t")])
+        [(path, version)] = store.files("me", [one.id, one.id], "EN", "de-AT")
+        assert one.dictionaries[0].entries == "lamp\tLeuchte\n!\t?"
+        assert read_terms(path, "en", "de-AT") == [("lamp", "Leuchte")]
+        await store.change("me", one.id, lambda each: each.with_dictionary(dictionary("a\tc")))
+        assert store.files("me", [one.id], "en", "de") != [(path, version)]
+        assert read_terms(path, "en", "de") == [("a", "c")]
+        await store.delete("me", one.id)
+        assert read_terms(path, "en", "de") == []
 
     asyncio.run(main())
 

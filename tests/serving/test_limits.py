@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import glossaries, uploads
+from limelight.serving import stored, uploads
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
 from limelight.serving.uploads import Uploads
-from tests.serving.helpers import Answered, Running, running, table, translator, wait_until
+from tests.serving.helpers import Answered, Running, running, table, translator
 from tests.serving.test_app import message_of
 
-LIMITS = Limits(characters=20, texts=3, beam=4, n_best=2, body=4000, document=1024, queue=6, client_queue=6)
+LIMITS = Limits(characters=20, texts=3, beam=4, n_best=2, body=4000, document=1024)
 LONG = "dab " * 6
 
 
@@ -104,21 +104,15 @@ def test_characters_of_a_wide_search_count_for_more() -> None:
     ("path", "changed", "remedy"),
     [
         ("/api/v1/translate", {"n_best": 8}, "send less at a time, or a smaller beam_size and n_best, or ask"),
-        ("/api/v1/translate", {"prefix": "cab"}, "or a shorter prefix (it has 3 characters), or a smaller beam_size"),
         ("/translate", {"alternatives": 7}, "send less at a time, or a smaller number of alternatives, or ask"),
         ("/v1/chat/completions", {"n": 8}, "send less at a time, or a smaller n, or ask"),
-        ("/v2/translate", {}, "send less at a time, or ask"),
     ],
 )
 def test_the_remedy_for_what_is_too_expensive_is_in_the_words_of_the_dialect(
     path: str, changed: dict[str, Any], remedy: str
 ) -> None:
-    """Before any work, where many hypotheses count for more, and after the CPU time of an engine."""
-    one, wide = translator(table(1, endless=True), max_length_extra=400), {"n_best", "alternatives", "n"} & {*changed}
-    with running({"one": one}, limits=Limits(characters=20, beam=8, n_best=8, seconds=0.01)) as service:
-        if wide:
-            told(service.post(path, {**sent(path, "a" * 11), **changed}), 413, "8 hypotheses", remedy)
-        told(service.post(path, {**sent(path, "dab"), **changed}), 413, "seconds of CPU time", remedy)
+    with running({"one": translator(table(1))}, limits=Limits(characters=20, beam=8, n_best=8)) as service:
+        told(service.post(path, {**sent(path, "a" * 11), **changed}), 413, "8 hypotheses", remedy)
 
 
 def test_a_prefix_has_at_most_the_tokens_of_a_sentence() -> None:
@@ -129,28 +123,22 @@ def test_a_prefix_has_at_most_the_tokens_of_a_sentence() -> None:
 
 
 def test_the_queue_and_the_deadline() -> None:
-    """The queue of one client and of all, the time in it, and the time in all."""
+    """The time in the queue, and the time in all."""
     model = table(8)
-    limits = Limits(queue=130, client_queue=130, queue_seconds=0.2, texts=200)
-    with running({"one": translator(model)}, limits=limits) as service:
-        pool = service.service.catalog.models[0].pool
+    with running({"one": translator(model)}, limits=Limits(queue_seconds=0.2, deadline=0.6)) as service:
         model.gate.clear()
+        page = sent("/translate", ["a " * 600])
         answers: list[Answered] = []
-        many, one = sent("/translate", ["a"] * 100), sent("/translate", ["a"])
-        first = threading.Thread(target=lambda: answers.append(service.post("/translate", many)))
-        first.start()
-        wait_until(lambda: pool.waiting == 36)  # an engine has the others
-        told(service.post("/translate", many), 503, "36 sentences wait", "these are 100", "at most 130", "--max-queue")
-        told(service.post("/translate", {**one, "q": ["a"] * 9}), 503, "waited for 0.2 s", "--queue-seconds")
+        works = [threading.Thread(target=lambda: answers.append(service.post("/translate", page))) for _ in range(3)]
+        for each in works:
+            each.start()
+        for each in works:
+            each.join()
         model.gate.set()
-        first.join()
-        assert answers[0].status == 200
-    model.gate.clear()
-    with running({"one": translator(model)}, limits=Limits(deadline=0.6)) as service:
-        told(service.post("/translate", one), 504, "longer than 0.6 s", "send less", "--deadline")
-        model.gate.set()
-    with running({"one": translator(model)}, limits=Limits(queue=130, client_queue=50)) as service:
-        told(service.post("/translate", many), 413, "100 sentences", "at most 50", "divide the text", "--max-queue")
+        first, *others = sorted(answers, key=lambda answer: answer.status)
+        told(first, 503, "waited for 0.2 s", "--queue-seconds")
+        for answer in others:
+            told(answer, 504, "longer than 0.6 s", "send less", "--deadline")
 
 
 def test_the_limit_of_a_key() -> None:
@@ -167,12 +155,12 @@ def test_the_limit_of_a_key() -> None:
 
 
 def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glossaries, "MAX_OWN", 0)
+    monkeypatch.setattr(stored, "MAX_OWN", 0)
     monkeypatch.setattr(uploads, "MAX_BYTES", 5)
     with pytest.raises(Refusal, match="more than 5 bytes together: try again later"):
         Uploads().require_room("a", 6)
     with pytest.raises(Refusal, match="0 glossaries of yours already, of at most 0: delete one"):
-        asyncio.run(glossaries.Glossaries().add("a", "b", []))
+        asyncio.run(stored.Glossaries().add("a", "b", []))
     monkeypatch.setattr(uploads, "MAX_DOCUMENTS", 0)
     with pytest.raises(Refusal, match="there are 0 of your documents already, of at most 0: fetch"):
         Uploads().require_room("a", 1)

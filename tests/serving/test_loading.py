@@ -10,12 +10,11 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
+from limelight.serving.engine import Engine, TranslationEngine
 from limelight.serving.limits import Limits
-from limelight.serving.links import Link, ReportCallback, ThreadLink
+from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.pool import NewLink
-from limelight.serving.tasks import Report, Task
-from limelight.serving.worker import Worker
-from tests.serving.helpers import Answered, loader, running, table, translator, wait_until, worker_of
+from tests.serving.helpers import Answered, ThreadLink, engine_of, loader, running, table, translator, wait_until
 
 LISTS = ["/languages", "/frontend/settings", "/v2/languages?type=target", "/v3/languages", "/v1/models",
          "/v2/glossary-language-pairs"]  # fmt: skip
@@ -25,17 +24,17 @@ def behind(gate: threading.Event) -> Callable[[Translator], NewLink]:
     """Engines that load when the gate is open."""
 
     def start(one: Translator) -> NewLink:
-        def make(send: ReportCallback) -> Worker:
+        def make(send: ReportCallback) -> Engine:
             assert gate.wait(60)
-            return worker_of(one, send)
+            return engine_of(one, send)
 
         return lambda heard: ThreadLink(make, heard)
 
     return start
 
 
-def broken(heard: ReportCallback) -> Link:
-    def make(send: ReportCallback) -> Worker:
+def broken(heard: ReportCallback) -> ThreadLink:
+    def make(send: ReportCallback) -> Engine:
         raise UserError("there is no such model")
 
     return ThreadLink(make, heard)
@@ -94,7 +93,7 @@ def test_an_engine_that_hangs_in_a_step_is_replaced_and_its_sentence_answered() 
     waiting = [translator(hanging), translator(good)]
 
     def start(_: Any) -> NewLink:
-        return lambda heard: ThreadLink(partial(worker_of, waiting.pop(0)), heard)
+        return lambda heard: ThreadLink(partial(engine_of, waiting.pop(0)), heard)
 
     expected = translator(table(1)).translate("dab").text
     with running({"one": None}, start=start, limits=Limits(silence=0.4)) as service:
@@ -105,27 +104,27 @@ def test_an_engine_that_hangs_in_a_step_is_replaced_and_its_sentence_answered() 
         wait_until(lambda: service.service.ready)
 
 
-class Detecting(Worker):
+class Detecting(TranslationEngine):
     """It takes its time for each text."""
 
-    def _take(self, task: Task) -> None:
+    def take(self, task: Task) -> None:
         if task.kind == "detect":
-            time.sleep(0.2)
-        super()._take(task)
+            time.sleep(0.2 * len(task.texts))
+        super().take(task)
 
 
-class Writing(Worker):
+class Writing(TranslationEngine):
     """A model that does not translate."""
 
-    def _take(self, task: Task) -> None:
+    def take(self, task: Task) -> None:
         if task.kind in ("detect", "translate"):
-            self._send(Report(task.id, "refused", f"this model does not {task.kind}"))
+            self.send(Report(task.id, "refused", f"this model does not {task.kind}"))
         else:
-            super()._take(task)
+            super().take(task)
 
 
-def other(kind: type[Worker], one: Translator, use: str = "translate") -> NewLink:
-    def make(send: ReportCallback) -> Worker:
+def other(kind: type[TranslationEngine], one: Translator, use: str = "translate") -> NewLink:
+    def make(send: ReportCallback) -> Engine:
         worker = kind(one, send)
         directions = [list(each) for each in one.directions] if use == "translate" else []
         send(Report(0, "loaded", {"use": use, "directions": directions, "decoding": {}}))
@@ -143,7 +142,7 @@ def test_languages_are_detected_by_translators_that_are_there() -> None:
     }
     with running(starts, start=lambda start: start) as service:
         gone = service.service.catalog.models[2].pool
-        gone._new_link = broken
+        gone._new_link = broken  # type: ignore[assignment]
         for link in [engine.link for engine in gone._engines if engine.link]:
             link.close()
         wait_until(lambda: bool(gone.trouble))
@@ -176,7 +175,7 @@ def test_long_requests_of_one_client_are_answered_in_their_order() -> None:
         for number in range(4):
             threads.append(threading.Thread(target=ask, args=[number]))
             threads[-1].start()
-            wait_until(lambda: pool.waiting + pool.decoding == len(texts) * (number + 1))  # noqa: B023
+            wait_until(lambda: pool.waiting + pool.decoding == number + 1)  # noqa: B023
         model.gate.set()
         for thread in threads:
             thread.join(60)

@@ -10,8 +10,8 @@ import pytest
 from limelight.errors import UserError
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
-from limelight.serving.memories import Memories, Sent, stored
 from limelight.serving.refusal import Refusal
+from limelight.serving.stored import Memories, Sent, StoredMemory
 from tests.serving.helpers import Answered, Running, carrying, running, wait_until
 
 LAMP, MINE = "the lamp hums here now", "Hier brummt jetzt die Leuchte."
@@ -187,10 +187,14 @@ def test_a_segment_with_a_character_that_no_file_holds_is_refused(service: Runni
     assert asked(service, "GET").value["memories"] == []
 
 
+def new(owner: str, name: str) -> StoredMemory:
+    return StoredMemory(owner=owner, name=name, source="en", target="de")
+
+
 def test_a_folder_keeps_memories_for_the_next_service(tmp_path: Path) -> None:
     async def add(memories: Memories, owner: str, name: str) -> str:
-        new, _ = await memories.add(owner, stored(name, "en", "de"), Sent(pairs=[("a", "b")]))
-        return new.id
+        added, _ = await memories.add(new(owner, name), Sent(pairs=[("a", "b")]))
+        return added.id
 
     first = Memories(Limits(), tmp_path)
     kept = asyncio.run(add(first, "alice", "one"))
@@ -211,14 +215,14 @@ def test_a_folder_keeps_memories_for_the_next_service(tmp_path: Path) -> None:
 def test_what_is_refused_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     memories = Memories(Limits(memory_segments=1), tmp_path)
     with pytest.raises(Refusal):
-        asyncio.run(memories.add("a", stored("x", "en", "de"), Sent(pairs=[("a", "b"), ("c", "d")])))
+        asyncio.run(memories.add(new("a", "x"), Sent(pairs=[("a", "b"), ("c", "d")])))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_all_clients_together_have_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.serving.memories.ALL", 2)
+    monkeypatch.setattr("limelight.serving.stored.ALL_MEMORIES", 2)
     memories = Memories(Limits(memory_segments=2), tmp_path)
     for owner in ("a", "b"):
-        asyncio.run(memories.add(owner, stored("x", "en", "de"), Sent(pairs=[("a", "b"), ("c", "d")])))
-    with pytest.raises(Refusal, match="of all clients"):
-        asyncio.run(memories.add("c", stored("x", "en", "de"), Sent(pairs=[("a", "b")])))
+        asyncio.run(memories.add(new(owner, "x"), Sent(pairs=[("a", "b"), ("c", "d")])))
+    with pytest.raises(Refusal, match="of all"):
+        asyncio.run(memories.add(new("c", "x"), Sent(pairs=[("a", "b")])))

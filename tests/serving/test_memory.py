@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.serving.load import Loading
+from limelight.serving.links import Loading
 from limelight.storage.layout import DEFAULT, bundled_models
 from tests.serving.helpers import Running, running, wait_until
 

@@ -9,8 +9,6 @@ import pytest
 
 from limelight.pipelines.translator import Translator
 from limelight.serving.dialects.prompts import SEPARATOR
-from limelight.serving.segments import segmented
-from limelight.serving.service import _Progress
 from limelight.text.glossary import is_used
 from tests.serving.helpers import Running, carrying, running, spell, table, translator, wait_until
 
@@ -174,30 +172,6 @@ def test_a_stream_comes_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(map(bool, deltas)) > 2
 
 
-def progress(*reports: tuple[int, str, str, bool], guarded: bool = True) -> list[tuple[Any, ...]]:
-    """What is shown of a text of two sentences."""
-    shown: list[tuple[Any, ...]] = []
-    apart = segmented("Dab. Face!", "en", None, None, "sentences")
-    follow = _Progress([apart], [(0, 0), (0, 1)], lambda _, state: shown.append(state()), guarded=guarded)
-    for report in reports:
-        follow(*report)
-    return shown
-
-
-def test_what_was_sent_is_kept_where_guards_find_something_else() -> None:
-    shown = progress(
-        (1, "b b b", "b b", False), (0, "one two", "one", False), (1, "B.", "B.", True), (0, "one two.", "one", False),
-        (0, "Two!", "Two!", True),
-    )  # fmt: skip
-    assert [settled for _, _, settled in shown] == ["", "one", "one", "one", "one two. B."]
-    assert [certain for _, certain, _ in shown] == ["", "", "", "", "Two! B."]
-    assert shown[-1][0] == "Two! B."
-
-
-def test_without_guards_what_is_settled_is_certain() -> None:
-    assert progress((0, "one two", "one", False), guarded=False) == [("one two ", "one", "one")]
-
-
 def test_earlier_messages_may_have_anything_and_empty_fields_be_null(service: Running) -> None:
     """Chat front ends send images of earlier messages again; clients of typed languages send every field."""
     image = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
@@ -213,7 +187,8 @@ def test_earlier_messages_may_have_anything_and_empty_fields_be_null(service: Ru
 # ---- our own stream
 
 
-def test_own_stream_shows_words_as_they_appear() -> None:
+def test_own_stream_shows_words_as_they_appear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.serving.engine.REST", 0)
     one = translator(table(11, endless=True), beam_size=1)
     with running({"one": one}) as service:
         body = {"text": ["Dab. Face!", "fee"], "guards": False, "stream": True}

@@ -7,17 +7,10 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import segments
-from limelight.serving.load import Loading
-from limelight.serving.segments import segmented, undivided
-from limelight.serving.tasks import Report, Task
-from limelight.serving.worker import Worker
+from limelight.serving.links import Loading, Task
 from limelight.storage.layout import DEFAULT, bundled_models
-from limelight.text.protectors import DEFAULT as PROTECTORS
-from limelight.text.protectors import find_spans
-from limelight.text.sentences import split_sentences
 from tests.serving.helpers import Running, carrying, running
-from tests.serving.test_worker import worked
+from tests.serving.test_engine import worked
 
 TOKENS = ["[X12X]", "[X7X]", "@@PH1@@", "{0}", "{name}", "%s", "%(n)s", "${x}", "<b>", "https://a.org/b?c=d", "i@b.org"]
 SENTENCES = [
@@ -90,38 +83,12 @@ def test_text_without_tokens_is_translated_as_without_protection(bundled: Runnin
     assert own(bundled, text) == own(bundled, text, protect=False)
 
 
-def test_spans_are_looked_for_only_where_a_text_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at = list[str]()
-    monkeypatch.setattr(
-        segments, "find_spans", lambda text, names: (looked_at.append(text), find_spans(text, names))[1]
-    )
-    for text in ("See https://a.org now.", "", "See https://a.org now. It hums."):
-        segmented(text, "en", None, None, "sentences", protect=True)
-    assert looked_at == ["See https://a.org now. It hums."]
-
-
-def test_a_span_is_not_divided() -> None:
-    """Sentences end at line breaks, but not at those of a tag or a comment."""
-    text = 'Open <a\n title="It. Go">this</a>. Wait. <!-- a note\nand another --> Use {{\n x }} here.'
-    spans = find_spans(text, PROTECTORS)
-    found = undivided(split_sentences(text), spans)
-    assert 2 <= len(found.texts) < len(split_sentences(text).texts)
-    assert found.join(found.texts) == text
-    assert all(any(text[span.begin : span.end] in each for each in found.texts) for span in spans)
-
-
-def test_sentences_without_spans_across_them_stay() -> None:
-    text = "  A {x} is here. A dog is there.\n\nSee https://a.org/b. It hums. "
-    assert undivided(split_sentences(text), find_spans(text, PROTECTORS)) == split_sentences(text)
-
-
 def test_what_a_stream_shows_has_spans_and_no_marks() -> None:
-    one, reports = carrying(), list[Report]()
+    one = carrying()
     one.knows_placeholders = True
     asked = {"source_lang": "en", "target_lang": "de"}
-    worked(Worker(one, reports.append), reports, [Task(1, "translate", "the lamp {x} hums %s", asked, stream=True)])
-    *shown, last = reports
-    assert {"{x}", "%s"} <= set(re.findall(r"\{x\}|%s", last.value["text"]))
+    *shown, last = worked(one, [Task(1, "translate", ["the lamp {x} hums %s"], asked, stream=True)])
+    assert {"{x}", "%s"} <= set(re.findall(r"\{x\}|%s", last.value[0]["text"]))
     assert shown, "words are shown before the end"
-    assert {settled for _, settled in (each.value for each in shown)} == {""}
-    assert not any("\U000f0000" <= sign <= "\U000f001f" for each in shown for sign in each.value[0])
+    assert {each.value[3] for each in shown[:-1]} == {""}
+    assert not any("\U000f0000" <= sign <= "\U000f001f" for each in shown for sign in each.value[1])

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from limelight.pipelines.translator import Translator
-from limelight.serving.links import ReportCallback, ThreadLink
-from limelight.serving.tasks import Report
-from limelight.serving.worker import Worker
+from limelight.serving.engine import TranslationEngine
+from limelight.serving.links import Report, ReportCallback
 from limelight.text.detection import learn_detector
-from tests.serving.helpers import Running, running, table, translator
+from tests.serving.helpers import Running, ThreadLink, running, table, translator
 from tests.serving.test_documents import fetched, send
 
 GERMAN, SPANISH = "Ich weiß nicht, wo meine Bücher sind.", "¿Dónde está la estación?"
@@ -20,9 +19,9 @@ SAID = "already in target language"
 def detecting(one: Translator) -> Any:
     detector = learn_detector({"de": ["das ist der Hund und die Katze"] * 60, "en": ["this is the dog and a cat"] * 60})
 
-    def make(send: ReportCallback) -> Worker:
+    def make(send: ReportCallback) -> TranslationEngine:
         send(Report(0, "loaded", {"directions": [["en", "de"], ["de", "en"]]}))
-        return Worker(one, send, detector)
+        return TranslationEngine(one, send, detector)
 
     return lambda heard: ThreadLink(make, heard)
 

@@ -5,14 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from html import unescape
-from typing import Any
 
 import pytest
 
-from limelight.config.directions import Direction
 from limelight.formats.xml import escape_xml, parse_xml
-from limelight.serving.segments import TagHandling, segmented
-from limelight.serving.service import Answer
 from limelight.text.glossary import Glossary, Term
 from tests.serving.helpers import PHRASES, Running, carrying, running, table, translator
 
@@ -135,7 +131,7 @@ def test_what_cannot_be_done_is_refused_by_name(service: Running, changed: dict,
 
 def test_a_model_without_placeholders_says_so(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tags are placed by attention; what the model itself has to carry is refused."""
-    for module in ("limelight.serving.worker", "limelight.pipelines.translator"):
+    for module in ("limelight.serving.engine", "limelight.pipelines.translator"):
         monkeypatch.setattr(f"{module}.knows_marks", lambda _tokenizer: False)
     assert tags(deepl(service, "the <b>lamp</b> hums {x}")) == ["<b>", "</b>"]
     body = {"text": "the <x>lamp</x> hums", "target_lang": "DE", "source_lang": "EN", "tag_handling": "xml"}
@@ -167,7 +163,7 @@ def test_terms_of_a_request_are_used(service: Running) -> None:
     answer = service.post(
         "/api/v1/translate", {"text": "a", "source_lang": "en", "terms": [{"source": ".", "target": "x"}]}
     )
-    assert (answer.status, "terms" in answer.value["error"]["message"]) == (400, True)
+    assert (answer.status, "the term" in answer.value["error"]["message"]) == (400, True)
 
 
 def test_lines_are_kept_where_sentences_go_across_them(service: Running) -> None:
@@ -184,16 +180,3 @@ def test_the_language_is_found_without_the_tags() -> None:
     with running({"en": carrying(), "de": carrying("de", "en")}) as both:
         body = {"text": ["<b>it</b>"], "target_lang": "DE", "tag_handling": "html"}
         assert both.post("/v2/translate", body).value["translations"][0]["detected_source_language"] == "EN"
-
-
-def test_an_alternative_keeps_the_tags_of_a_segment_that_has_none() -> None:
-    """As of one that is in the target language already."""
-    text = "<p>it <b>hums</b></p><p>a <i>lamp</i></p>"
-    parts = segmented(text, "en", TagHandling("html"), None, "sentences")
-    more: dict[str, Any] = {"source": "", "moved": (), "failed": (), "alternatives": []}
-    one, two = ({"text": each, **more} for each in parts.texts)
-    other = {**two, "text": two["text"].replace("lamp", "dog")}
-    found = [one, {**two, "alternatives": [two, other]}]
-    shown = [parts.shown(place, each) for place, each in enumerate(found)]
-    answer = Answer(text, "one", Direction("en", "de"), {}, shown, parts.join, found)
-    assert [answer.alternative(number) for number in (0, 1)] == [text, text.replace("lamp", "dog")]

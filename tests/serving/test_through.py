@@ -6,11 +6,10 @@ import pytest
 
 from limelight.config import Direction
 from limelight.pipelines.translator import Translator
-from limelight.serving.load import Loading
-from limelight.serving.tasks import Report, Task
-from limelight.serving.worker import Worker
+from limelight.serving.engine import description
+from limelight.serving.links import Task
 from tests.serving.helpers import Running, carrying, running
-from tests.serving.test_worker import worked
+from tests.serving.test_engine import worked
 
 TEXT = "the lamp hums here now"
 
@@ -64,26 +63,23 @@ def test_what_shows_one_direction_names_both(service: Running) -> None:
         assert "ask for pt-en or en-de" in answer.value["error"]["message"]
 
 
-def test_a_stream_shows_only_the_second_direction() -> None:
+def test_a_stream_shows_only_the_second_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.serving.engine.REST", 0)
     one = connecting()
-    reports: list[Report] = []
     options = {"source_lang": "pt", "target_lang": "de", "guards": False}
-    worked(Worker(one, reports.append), reports, [Task(1, "translate", TEXT, options, stream=True)])
+    *shown, last = worked(one, [Task(1, "translate", [TEXT], options, stream=True)])
     draft = one.translate(TEXT, source_lang="pt", target_lang="en", lines=True, protect=False, guards=False).text
-    *shown, last = reports
-    texts = [report.value[0] for report in shown]
-    assert texts
-    assert last.value["text"].startswith(texts[-1])
+    texts = [report.value[1] for report in shown]
+    assert texts[-1] == last.value[0]["text"]
     assert draft not in texts
-    alone: list[Report] = []
     options = {"source_lang": "en", "target_lang": "de", "guards": False}
-    worked(Worker(one, alone.append), alone, [Task(1, "translate", draft, options, stream=True)])
-    assert texts == [report.value[0] for report in alone[:-1]]
+    *alone, _ = worked(one, [Task(1, "translate", [draft], options, stream=True)])
+    assert texts == [report.value[1] for report in alone]
 
 
 def test_a_service_without_pivots_does_not_offer_them() -> None:
-    assert Loading("folder", pivot=False).to_dict()["pivot"] is False
     one = connecting()
+    assert description(one, pivot=False)["pivots"] == []
     one.pivots = {}
     with running({"one": one}) as started:
         assert {each["code"]: each["targets"] for each in started.get("/languages").value} == {

@@ -24,15 +24,24 @@ import torch
 from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from limelight.serving import server
-from limelight.serving.links import ProcessLink, ThreadLink
-from limelight.serving.load import Loading
+from limelight.serving.engine import Engine
+from limelight.serving.links import Link, Loading
 from limelight.serving.logs import Log
 from limelight.serving.pool import NewLink
 from limelight.serving.run import Plan, run_service
-from limelight.serving.worker import Worker
-from tests.forked import PROCESSES, SUBPROCESS
+from tests.forked import PROCESSES
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
-from tests.serving.helpers import Running, at_work, loader, running, table, translator, wait_until, worker_of
+from tests.serving.helpers import (
+    Running,
+    ThreadLink,
+    at_work,
+    engine_of,
+    loader,
+    running,
+    table,
+    translator,
+    wait_until,
+)
 from tests.torture.conftest import Measured
 from tests.torture.test_serving import adds_up
 
@@ -97,11 +106,9 @@ class Ended(NamedTuple):
     """Processes of engines that are left."""
 
 
-def ended_under_load(
-    folder: str, expected: dict[str, str], log: Path, *, draining: bool = True, in_process: bool = True
-) -> Ended:
+def ended_under_load(folder: str, expected: dict[str, str], log: Path) -> Ended:
     """A service in a process of its own, SIGTERM after a few answers while eight clients ask."""
-    process = PROCESSES.Process(target=serve_alone, args=(folder, log, draining, in_process))
+    process = PROCESSES.Process(target=serve_alone, args=(folder, log))
     process.start()
     try:
         return watched(process, log, expected)
@@ -159,16 +166,12 @@ def is_there(pid: int) -> bool:
     return True
 
 
-def serve_alone(folder: str, log: Path, draining: bool, in_process: bool) -> None:
+def serve_alone(folder: str, log: Path) -> None:
     """What `limelight serve` runs, with steps that take a while: there is always something on its way."""
     torch.set_num_threads(1)
-    step = Worker._step
-    Worker._step = lambda self: (time.sleep(0.003), step(self))[1]  # type: ignore[method-assign]
-    if not draining:
-        server.drain = at_once
     with log.open("w", encoding="utf-8") as stream:
         loading = {"one": Loading(folder, precision="fp32")}
-        plan = Plan(loading, port=0, in_process=in_process, drain_seconds=FOR_ALL)
+        plan = Plan(loading, port=0, drain_seconds=FOR_ALL)
         asyncio.run(run_service(plan, Log(stream)))
 
 
@@ -199,10 +202,7 @@ def test_told_to_end_it_answers_what_it_has_taken(
 ) -> None:
     # In full, the engines of every tenth have processes of their own, and each ends in time.
     number = 100 if full else 1
-    found = [
-        ended_under_load(folder, expected, tmp_path / f"{place}.log", in_process=place % 10 != 9)
-        for place in range(number)
-    ]
+    found = [ended_under_load(folder, expected, tmp_path / f"{place}.log") for place in range(number)]
     held = sum(each.code == 0 and each.lost == 0 and each.unready and each.free and not each.children for each in found)
     longest = max(each.seconds for each in found)
     note = f"{sum(each.answered for each in found):,} answers; the longest end took {longest:.1f} s"
@@ -215,14 +215,14 @@ def test_told_to_end_it_answers_what_it_has_taken(
 
 
 def of_folder(folder: str) -> NewLink:
-    return partial(ProcessLink, Loading(folder, precision="fp32"))
+    return partial(Link, Loading(folder, precision="fp32"))
 
 
 def test_a_killed_engine_is_replaced_and_others_do_not_notice(
     full: bool, folder: str, expected: dict[str, str], measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of two processes, with requests on both: those of the dead one go to the other."""
-    monkeypatch.setattr("limelight.serving.links.subprocess", SUBPROCESS)
+    monkeypatch.setattr("limelight.child.PROCESSES", PROCESSES)
     number, held = 50 if full else 1, 0
     told, back = [], []
     """Seconds after the kill: of the last answer, and of the moment when all engines are there again."""
@@ -235,8 +235,8 @@ def test_a_killed_engine_is_replaced_and_others_do_not_notice(
             os.kill(pid, signal.SIGSTOP)  # so that it has not answered before it is killed
             answers: list[tuple[int, str]] = []
             with at_work(8, asking(service, answers)):
-                wait_until(lambda: len(victim.jobs) >= 2, FOR_ALL)  # noqa: B023
-                wait_until(lambda: len(answers) + len(victim.jobs) >= 8, FOR_ALL)  # noqa: B023
+                wait_until(lambda: len(victim.requests) >= 2, FOR_ALL)  # noqa: B023
+                wait_until(lambda: len(answers) + len(victim.requests) >= 8, FOR_ALL)  # noqa: B023
                 os.kill(pid, signal.SIGKILL)
                 killed = time.monotonic()
             told.append(time.monotonic() - killed)
@@ -274,9 +274,9 @@ def test_ready_is_said_only_when_all_is_there(measured: Measured) -> None:
     gate, model, told = threading.Event(), translator(table(1)), []
 
     def after_the_gate(one: Any) -> NewLink:
-        def make(send: Any) -> Worker:
+        def make(send: Any) -> Engine:
             gate.wait(FOR_ALL)
-            return worker_of(one, send)
+            return engine_of(one, send)
 
         return partial(ThreadLink, make)
 
@@ -307,7 +307,7 @@ def test_ready_is_said_only_when_all_is_there(measured: Measured) -> None:
 def broken(heard: Any) -> ThreadLink:
     """An engine that cannot be loaded."""
 
-    def make(send: Any) -> Worker:
+    def make(send: Any) -> Engine:
         raise UserError("this folder is damaged")
 
     return ThreadLink(make, heard)

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from limelight.serving.limits import Limits
-from limelight.serving.links import Link, ReportCallback
+from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.pool import Pool
 from limelight.serving.service import Service
-from limelight.serving.tasks import Report, Task
 from tests.serving.helpers import TEXTS, Running, loader, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
@@ -181,7 +180,7 @@ def test_a_reload_under_load_fails_nobody(full: bool, measured: Measured) -> Non
 DEADLINE = 0.3
 
 
-class Elsewhere(Link):
+class Elsewhere:
     """An engine that takes nothing from the process of the service, and comes to no end."""
 
     def __init__(self, heard: ReportCallback) -> None:
@@ -237,7 +236,7 @@ def test_after_the_deadline_nothing_is_worked_on(full: bool, measured: Measured)
 def wrong_sums(*, seconds: float) -> tuple[int, int]:
     """(how often the counts did not add up, how often they were read) under requests of every ending."""
     model = table(1)
-    limits = Limits(characters=50, queue=40, client_queue=30)
+    limits = Limits(characters=50, queue=40)
     with running({"one": translator(model)}, limits=limits) as service:
         model.pause = 0.001
 

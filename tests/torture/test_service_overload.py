@@ -20,10 +20,8 @@ from typing import Any
 import pytest
 
 from limelight.memory import rare_collections
-from limelight.pipelines.scheduler import settings_put_back
 from limelight.serving import server
 from limelight.serving.limits import Limits
-from limelight.serving.links import SWITCH
 from tests.serving.helpers import TEXTS, Running, at_work, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
@@ -84,15 +82,7 @@ def within(seconds: list[float], share: float) -> float:
     return sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))]
 
 
-@contextmanager
-def settings_of_the_command() -> Iterator[None]:
-    """What `limelight serve --in-process` sets for its process."""
-    with rare_collections(), settings_put_back():
-        sys.setswitchinterval(SWITCH)
-        yield
-
-
-@settings_of_the_command()
+@rare_collections()
 def load(service: Running, seconds: float, **how: Any) -> Load:
     """Clients in a process of their own for so long: `clients=N` of them, or at `rate=N` requests a second; `flood.py`
     has further arguments."""
@@ -120,9 +110,9 @@ def load(service: Running, seconds: float, **how: Any) -> Load:
 
 def test_overload_is_refused_and_nothing_is_lost(measured: Measured) -> None:
     model = table(1)
-    with running({"one": translator(model)}, limits=Limits(queue=24, client_queue=16)) as service:
+    with running({"one": translator(model)}, limits=Limits(queue=24)) as service:
         model.pause = 0.02
-        found = load(service, 0.5, clients=24)
+        found = load(service, 0.5, clients=90)
         assert set(found.statuses) == {200, 429}
         assert found.waiting <= 24
         assert adds_up(service)
@@ -133,21 +123,18 @@ def test_overload_is_refused_and_nothing_is_lost(measured: Measured) -> None:
 def test_what_a_refusal_costs(measured: Measured) -> None:
     """The queue is full, and no sentence leaves it meanwhile."""
     model = table(1)
-    limits = Limits(queue=100, client_queue=100, queue_seconds=FOR_ALL, deadline=FOR_ALL)
+    limits = Limits(queue=10, queue_seconds=FOR_ALL, deadline=FOR_ALL)
     with running({"one": translator(model)}, limits=limits) as service:
         pool = service.service.catalog.models[0].pool
         model.gate.clear()
-        texts = {"q": ["dab"] * 100, "source": "en", "target": "de"}
-        with at_work(1, lambda: service.post("/translate", texts)):
-            wait_until(lambda: pool.waiting > 0)
-            more = {**texts, "q": ["dab"] * (100 - pool.waiting)}
-            with at_work(1, lambda: service.post("/translate", more)):
-                wait_until(lambda: pool.waiting == 100)
-                found = load(service, 6.0, clients=16)
-                model.gate.set()
+        page = {"q": "dab " * 300, "source": "en", "target": "de"}
+        with at_work(7, lambda: service.post("/translate", page)):
+            wait_until(lambda: pool.waiting == 5)
+            found = load(service, 6.0, clients=16)
+            model.gate.set()
     note = f"{1000 * found.own / found.sent:.2f} ms of CPU time each, {found.sent / found.took:,.0f} a second"
     measured("S1", "requests refused with Retry-After by a full queue", held=found.right, of=found.sent, note=note)
-    assert set(found.statuses) == {503}
+    assert set(found.statuses) == {429}
 
 
 @pytest.mark.usefixtures("in_full_only")
@@ -155,7 +142,7 @@ def test_three_and_ten_times_what_it_can_do(measured: Measured) -> None:
     """The load that it can do is measured first; three times as much for ten minutes, then ten times for one. The steps
     take time that is no computation, so that they are as fast beside the handling of requests."""
     model = table(1)
-    limits = Limits(queue=QUEUE, client_queue=2 * QUEUE, queue_seconds=QUEUE_SECONDS)
+    limits = Limits(queue=2 * QUEUE, queue_seconds=QUEUE_SECONDS)
     with running({"one": translator(model)}, limits=limits) as service:
         model.pause = 0.05
         alone = within(load(service, 5.0, clients=1).seconds, 0.5)

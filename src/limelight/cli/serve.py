@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
-import os
 import re
 import sys
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +51,6 @@ def serve(
     port: serving_options.Port = 8000,
     engines: serving_options.Engines = 1,
     threads: serving_options.EngineThreads = 1,
-    in_process: serving_options.InProcess = False,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
     no_pivot: options.NoPivot = False,
@@ -89,7 +85,7 @@ def serve(
     }
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
     access = {"host": host, "port": port, "keys": keys, "hosts": tuple(allowed_host or ())}
-    own: dict[str, Any] = {"engines": engines, "in_process": in_process, "quiet": quiet}
+    own: dict[str, Any] = {"engines": engines, "quiet": quiet}
     kept = {"glossaries": glossaries, "memories": memory_folder}
     _run(models, limits, computing, **own, **kept, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
 
@@ -97,26 +93,18 @@ def serve(
 def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
     """Run the service. Raises `UserError` if the packages of the extra `serve` are not installed."""
     try:
-        from limelight.pipelines.scheduler import settings_put_back
         from limelight.serving.limits import Limits
-        from limelight.serving.links import ENGINE, SWITCH
-        from limelight.serving.load import Loading
+        from limelight.serving.links import Loading
         from limelight.serving.logs import Log, log_warnings
         from limelight.serving.run import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
     loadings = {each.name: Loading(each.folder, name=each.name, **computing) for each in models}
-    bounds = Limits(**limits, client_queue=limits["queue"] // 2)
+    bounds = Limits(**limits)
     log = Log(quiet=plan["quiet"])
     log_warnings(log)
-    with rare_collections(), settings_put_back():
-        if plan["in_process"]:
-            sys.setswitchinterval(SWITCH)
+    with rare_collections():
         asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
-    if any(thread.name == ENGINE for thread in threading.enumerate()):
-        with suppress(OSError):
-            sys.stderr.flush()
-        os._exit(0)  # it computes; when Python ends its threads, C++ code in one of them would end in a crash
 
 
 def _named(words: list[str] | None) -> list[ServedModel]:

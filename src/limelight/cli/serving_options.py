@@ -19,9 +19,6 @@ Host = Annotated[str, option("--host", "Address to listen on; 0.0.0.0 is all.", 
 Port = Annotated[int, option("--port", "Port to listen on.", "N", whole_number(0, 65535))]
 Engines = Annotated[int, option("--engines", "Processes that translate, for each model.", "N", whole_number(1, 256))]
 EngineThreads = Annotated[int, option("--threads", "CPU threads of each engine.", "N", whole_number(1))]
-InProcess = Annotated[
-    bool, option("--in-process", "Translate in threads of this process: starts faster, uses one core.")
-]
 KeyFile = Annotated[
     Path | None, option("--keys", "Require a key of this file (see limelight keys).", "FILE", panel=ACCESS)
 ]

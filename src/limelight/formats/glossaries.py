@@ -41,9 +41,9 @@ def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = ""
         raise UserError(f"{path}: {error}") from None
 
 
-def glossary_of(text: str, source_lang: str = "", *, separator: str = "\t", name: str = "glossary") -> Glossary:
-    """The glossary of a table in a string. Raises `UserError` as `read_glossary` does."""
-    return Glossary(_rows(text, separator, "", "", name), source_lang)
+def read_rows(text: str, separator: str = "\t", name: str = "entries") -> list[Term]:
+    """The terms of a table in a string. Raises `UserError` with its `name` and line for an invalid row."""
+    return list(_rows(text, separator, "", "", name))
 
 
 def _table_terms(path: Path, separator: str, source: str, target: str) -> Iterator[Term]:

@@ -77,6 +77,11 @@ class Job(Generic[Found, Result]):
         """Whether there is a result or an error."""
         return self.error is not None or self.result is not None
 
+    @property
+    def found(self) -> dict[int, Found]:
+        """The results of the sentences that have one, by their numbers, in order."""
+        return {number: self._found[number] for number in sorted(self._found)}
+
     def take(self, most: int) -> list[Ask]:
         """At most so many requests that have not been taken yet."""
         with self._lock:
@@ -120,7 +125,7 @@ class Job(Generic[Found, Result]):
                 except StopIteration as end:
                     self._found[number] = end.value
             if self._all_begun and not self._running:
-                self.result = self._join([self._found[number] for number in sorted(self._found)])
+                self.result = self._join(list(self.found.values()))
         except Exception as error:
             self.fail(error)
 

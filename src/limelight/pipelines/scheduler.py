@@ -1,7 +1,7 @@
 """The owner of engines: hands them the requests of jobs, and the jobs what was found.
 
 `run` works on given jobs to their end, the longest requests first, while further jobs are made. A `Scheduler` is for a
-service, whose jobs come and go: each has a budget of CPU time. In both, the next search of a sentence joins the running
+service, whose jobs come and go. In both, the next search of a sentence joins the running
 batch: of a service before all requests that wait, so that its text is complete soon; in `run` after them, so that those
 of several sentences are decoded together.
 
@@ -15,11 +15,9 @@ run, a server.
 
 from __future__ import annotations
 
-import math
 import sys
-import time
-from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,9 +47,6 @@ interrupt one another too often."""
 
 AT_A_TIME = 16
 """Requests of one job that a scheduler's engine has at a time: a text of many sentences does not hold up others."""
-
-REMEMBERED = 1024
-"""Groups of jobs whose CPU time a scheduler knows."""
 
 _OWNER = Lock()
 """Held while torch's number of threads and the switch interval, which belong to the process, are changed."""
@@ -229,10 +224,9 @@ class Step(NamedTuple):
     """A request that has ended."""
 
     outcome: Outcome
+    ask: Ask
     following: int | None
     """The number of the next request of its sentence."""
-    again_draft: bool = False
-    """Whether that is a draft, too."""
 
 
 class Requests:
@@ -250,6 +244,10 @@ class Requests:
         self._asked[number] = job, ask, followed and draft
         return number
 
+    def is_draft(self, number: int) -> bool:
+        """Whether a request is a draft."""
+        return self._asked[number][1].request.is_draft
+
     def cancel(self, number: int) -> None:
         """Take it back."""
         if self._asked.pop(number, None) is not None:
@@ -262,19 +260,15 @@ class Requests:
             if outcome.id not in self._asked:
                 continue
             job, ask, followed = self._asked.pop(outcome.id)
-            following, draft = None, False
+            following = None
             try:
                 if outcome.error is not None:
                     job.fail(outcome.error)
                 elif (asked := job.receive(ask, outcome.hypotheses)) is not None:
-                    following, draft = self.submit(job, asked, first=first, followed=followed), asked.request.is_draft
+                    following = self.submit(job, asked, first=first, followed=followed)
             except Exception as error:
                 job.fail(error)
-            yield Step(outcome, following, draft)
-
-
-class OverBudgetError(Exception):
-    """A job has used its CPU time."""
+            yield Step(outcome, ask, following)
 
 
 @dataclass(eq=False, slots=True)
@@ -283,62 +277,39 @@ class Running:
 
     job: AnyJob
     followed: bool
-    group: int
-    seconds: float
-    """CPU time of its group in all."""
     asked: set[int] = field(default_factory=set)
     """The numbers of its requests that the engine has."""
-    first: int | None = None
-    """The number of its first request."""
-    draft: bool = False
-    """Whether that is a draft: then the request that follows is the first one."""
-    searched: bool = False
-    """Whether that has ended: what is searched again is not shown."""
-
-
-class Change(NamedTuple):
-    """An event of a job."""
-
-    number: int
-    found: Hypothesis | None
-    """The best hypothesis of the first request of a job that is followed; None for a job with a result or an error."""
+    first: dict[int, int] = field(default_factory=dict)
+    """The number of the first request of each sentence, until its end; after drafts, of the request that follows."""
+    drafts: set[int] = field(default_factory=set)
+    """Those that are drafts."""
+    searched: dict[int, Hypothesis] = field(default_factory=dict)
+    """The best hypothesis of the first request of each sentence; what is searched again is not shown."""
 
 
 class Scheduler:
-    """Works on jobs that come and go, in the calling thread.
+    """Works on jobs that come and go, in the calling thread. Jobs are known by their numbers.
 
     Args:
         engine: has no requests of others.
-        clock: CPU seconds of the calling thread.
     """
 
-    def __init__(self, engine: Engine, clock: Callable[[], float] = time.thread_time) -> None:
-        self._engine, self._clock = engine, clock
-        self._requests = Requests(engine)
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._requests = engine, Requests(engine)
         self._running: dict[int, Running] = {}
         self._of: dict[int, int] = {}
         """The number of the job of each request."""
-        self._spent: OrderedDict[int, float] = OrderedDict()
-        """CPU seconds of groups of jobs; those that were charged last come last."""
 
     @property
     def busy(self) -> bool:
         """Whether there is anything left to do."""
         return self._engine.busy
 
-    def submit(
-        self, number: int, job: AnyJob, *, followed: bool = False, group: int = 0, seconds: float = math.inf
-    ) -> list[Change]:
-        """Begin with a job.
-
-        Args:
-            number: of the job, for events.
-            followed: `progress` tells how far its first request has come.
-            group: all jobs of a group together have the CPU time of `seconds`; 0 for none. A job that exceeds it fails
-                with `OverBudgetError`.
-        """
-        running = self._running[number] = Running(job, followed, group, seconds)
-        return self._advanced(number, running)
+    def submit(self, number: int, job: AnyJob, *, followed: bool = False) -> bool:
+        """Begin with a job; returns whether it has ended already. `progress` tells of one that is followed how far its
+        sentences have come."""
+        self._running[number] = Running(job, followed)
+        return self._advance(number)
 
     def cancel(self, number: int) -> None:
         """Leave a job undone; nothing if there is none of this number."""
@@ -347,70 +318,54 @@ class Scheduler:
             del self._of[each]
             self._requests.cancel(each)
 
-    def progress(self, number: int) -> tuple[Hypothesis, tuple[int, ...]] | None:
-        """The best hypothesis of the first request of a job so far, and the tokens that will stay; None if there is
-        none yet, and after that request."""
-        running = self._running.get(number)
-        if running is None or running.first is None or running.draft or running.searched:
-            return None
-        hypothesis = self._engine.partial(running.first)
-        return None if hypothesis is None else (hypothesis, self._engine.certain(running.first))
+    def progress(self, number: int) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
+        """The tokens of the best hypothesis of each sentence of a job that is followed, and those that will stay in
+        its first search."""
+        running = self._running[number]
+        found: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
+        for place, hypothesis in running.searched.items():
+            found[place] = hypothesis.ids, ()
+        for place, request in running.first.items():
+            if request not in running.drafts and (best := self._engine.partial(request)) is not None:
+                found[place] = best.ids, self._engine.certain(request)
+        return found
 
-    def step(self) -> list[Change]:
-        """One step of the engine."""
-        began, changes, ended = self._clock(), list[Change](), dict[int, int]()
-        advanced = dict[int, Running]()
-        for step in self._requests.step(first=True):
-            number = ended[step.outcome.id] = self._of.pop(step.outcome.id)
-            running = advanced[number] = self._running[number]
-            running.asked.remove(step.outcome.id)
-            if step.following is not None:
-                self._of[step.following] = number
-                running.asked.add(step.following)
-            if step.outcome.id == running.first and running.draft:
-                running.first, running.draft = step.following, step.again_draft
-            elif step.outcome.id == running.first:
-                running.searched = True
-                if running.followed and step.outcome.hypotheses:
-                    changes.append(Change(number, step.outcome.hypotheses[0]))
-        groups = {number: running.group for number, running in (*self._running.items(), *advanced.items())}
-        worked = Counter[int]()
-        for request, work in self._engine.worked.items():
-            job = ended.get(request, self._of.get(request, -1))
-            worked[groups.get(job, 0)] += work
-        for number, running in advanced.items():
-            changes += self._advanced(number, running)
-        return changes + self._charge(self._clock() - began, worked)
+    def step(self) -> list[int]:
+        """One step of the engine; returns the numbers of the jobs that have ended."""
+        advanced = dict[int, None]()
+        for outcome, ask, following in self._requests.step(first=True):
+            number = self._of.pop(outcome.id)
+            running = self._running[number]
+            advanced[number] = None
+            running.asked.remove(outcome.id)
+            if following is not None:
+                self._of[following] = number
+                running.asked.add(following)
+            if running.first.get(ask.sentence) == outcome.id:
+                del running.first[ask.sentence]
+                if outcome.id in running.drafts and following is not None:
+                    running.first[ask.sentence] = following
+                    if self._requests.is_draft(following):
+                        running.drafts.add(following)
+                elif outcome.hypotheses:
+                    running.searched[ask.sentence] = outcome.hypotheses[0]
+        return [number for number in advanced if self._advance(number)]
 
-    def _advanced(self, number: int, running: Running) -> list[Change]:
-        """Hand the engine what a job asks for, unless it has ended."""
+    def _advance(self, number: int) -> bool:
+        """Hand the engine what a job asks for; returns whether it has ended."""
+        running = self._running[number]
         job = running.job
         try:
             for ask in job.take(AT_A_TIME - len(running.asked)):
-                followed = running.followed and running.first is None
-                given = self._requests.submit(job, ask, followed=followed)
+                given = self._requests.submit(job, ask, followed=running.followed)
                 self._of[given] = number
                 running.asked.add(given)
-                if running.first is None:
-                    running.first, running.draft = given, ask.request.is_draft
+                if running.followed:
+                    running.first[ask.sentence] = given
+                    if ask.request.is_draft:
+                        running.drafts.add(given)
         except Exception as error:
             job.fail(error)
-        if not job.done:
-            return []
-        self.cancel(number)
-        return [Change(number, None)]
-
-    def _charge(self, seconds: float, worked: Mapping[int, int]) -> list[Change]:
-        """Divide the time of a step among the groups that it was for, by what was `worked` for each; the jobs of a
-        group that has used its time fail. What waited, or has its result, pays for nobody else."""
-        total = max(1, sum(worked.values()))
-        for group in worked.keys() - {0}:
-            self._spent[group] = self._spent.pop(group, 0.0) + seconds * worked[group] / total
-        while len(self._spent) > REMEMBERED:
-            self._spent.popitem(last=False)
-        changes = list[Change]()
-        for number, running in list(self._running.items()):
-            if running.group and self._spent.get(running.group, 0.0) > running.seconds:
-                running.job.fail(OverBudgetError())
-                changes += self._advanced(number, running)
-        return changes
+        if job.done:
+            self.cancel(number)
+        return job.done

@@ -23,7 +23,6 @@ from starlette.types import Message, Receive, Scope, Send
 from limelight.serving.body import ClientLeftError, closes, read_body, read_fields, read_query
 from limelight.serving.call import Call, Dialect, Reply, Route, Upload
 from limelight.serving.logs import outcome_of
-from limelight.serving.pool import KEYED
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Client, Service
 
@@ -168,7 +167,6 @@ class Endpoint:
             limit=limits.document if route.upload else limits.body,
             seconds=limits.body_seconds,
             option=option,
-            room=service.rooms[known],
         )
         return await read_fields(body, request.headers)
 
@@ -245,7 +243,7 @@ def of_key(service: Service, secret: object, dialect: Dialect) -> Client:
     key = service.keys.find(secret)
     if key is None:
         raise Refusal(dialect.denied, "invalid_key", "this key is not known, or no longer")
-    return Client(f"{KEYED}{key.name}", key.name)
+    return Client(f"key {key.name}", key.name)
 
 
 def _refused(dialect: Dialect, refusal: Refusal) -> Reply:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from limelight.serving.limits import Limits
 from limelight.serving.pool import WIDTH
 from limelight.serving.refusal import Refusal, bad_request, beyond, number
-from limelight.serving.segments import Lookup, Split, TagHandling
+
+Split = Literal["sentences", "across lines", "never"]
+"""Where a text is divided: after sentences and lines, only after sentences, or not at all."""
+
+
+class TagHandling(NamedTuple):
+    """How the tags of a text are read: `formats.html.Tags`."""
+
+    kind: str
+    """`xml`, `html` or `markdown`, which has no settings."""
+    ignored: tuple[str, ...] = ()
+    splitting: tuple[str, ...] = ()
+    inline: tuple[str, ...] = ()
+    outline: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +38,17 @@ class Ask:
     """Search options, as `Translator.prepare` takes them."""
     split: Split = "sentences"
     tags: TagHandling | None = None
-    terms: Lookup | None = None
+    terms: Sequence[tuple[str, str]] = ()
+    glossaries: Sequence[tuple[str, int]] = ()
+    """Files of glossaries, see `Glossaries.files`."""
     wide: str = ""
     """What the client calls the fields that make a search wider; empty where its API has none."""
+
+    def engine_options(self) -> dict[str, Any]:
+        """The options of the task."""
+        found = {key: value for key, value in self.options.items() if value is not None}
+        own = {"split": self.split, "tags": self.tags, "terms": self.terms, "glossaries": self.glossaries}
+        return found | {key: value for key, value in own.items() if value}
 
     @property
     def prefix(self) -> int:

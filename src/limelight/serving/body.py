@@ -18,7 +18,6 @@ from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from limelight.serving.call import Upload
-from limelight.serving.limits import Room
 from limelight.serving.refusal import Refusal, bad_request, beyond
 
 MAX_FIELDS = 1000
@@ -49,7 +48,6 @@ async def read_body(
     limit: int,
     seconds: float,
     option: str = "--max-body",
-    room: Room | None = None,
 ) -> bytes:
     """The whole body, decompressed; `option` of the service raises the limit. It is decompressed when all of it has
     arrived, so a client that stops before holds no more memory than it has sent. What is more than `SMALL` bytes needs
@@ -62,8 +60,7 @@ async def read_body(
     if announced.isdecimal() and int(announced) > limit:
         raise _too_large(f"the body has {int(announced):,} bytes", limit, option)
     inflate = _inflater(headers.get("content-encoding", "identity").strip().lower())
-    room = room or Room(limit)
-    parts, size, held = [], 0, 0
+    parts, size = [], 0
     chunks = _chunks(receive)
     try:
         async with asyncio.timeout(seconds):
@@ -73,17 +70,12 @@ async def read_body(
                     if closes(headers):
                         await _discard(chunks)
                     raise _too_large(f"the body has more than {limit:,} bytes", limit, option)
-                if (more := max(0, size - SMALL) - held) > 0:
-                    room.take(more)
-                    held += more
                 parts.append(chunk)
         body = inflate(b"".join(parts), limit)
     except TimeoutError:
         raise Refusal(
             408, "slow_body", f"the body did not arrive within {seconds:g} s: send it without pauses"
         ) from None
-    finally:
-        room.give(held)
     if len(body) > limit:
         raise _too_large(f"the body has more than {limit:,} bytes", limit, option)
     return body

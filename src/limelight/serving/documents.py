@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from limelight.child import KILLED, Child, ChildEndedError, ChildFaultError, ChildKilledError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
 from limelight.formats.registry import DOCX, FORMATS, suffix_of
-from limelight.formats.unit import CODES
 from limelight.serving.catalog import Way
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.segments import Lookup, Segment
 from limelight.serving.service import Client, Service, preferred_form
+from limelight.text.marking import CODES
 
 SUFFIXES = (*FORMATS, DOCX)
 CHUNK = 64
@@ -35,7 +34,13 @@ UNPACKED = 64 << 20
 """Maximum bytes of the content of a packed document."""
 
 
-Result = TypeVar("Result")
+class Segment(NamedTuple):
+    """A part of a document."""
+
+    text: str
+    """With a character for each code, see `formats/unit.py`."""
+    codes: tuple[tuple[str, str], ...] = ()
+    """Role and name of each."""
 
 
 class File(NamedTuple):
@@ -145,14 +150,16 @@ class Order(NamedTuple):
     target: str
     source: str = ""
     """Detected if empty."""
-    terms: Lookup | None = None
+    glossaries: Sequence[tuple[str, int]] = ()
+    """Files of glossaries."""
     formality: str = ""
-    """The form of address, as of `--formality`. That which the target language names, if empty."""
+    """The form of address, as of `--formality`; the one that the target language names, if empty."""
 
     @property
-    def form(self) -> str:
-        """The form of address; empty for any."""
-        return self.formality or preferred_form(self.target)
+    def options(self) -> dict[str, Any]:
+        """Those of its tasks."""
+        options = {"glossaries": self.glossaries, "formality": self.formality or preferred_form(self.target)}
+        return {name: value for name, value in options.items() if value}
 
 
 async def translate_document(service: Service, client: Client, opened: OpenDocument, order: Order) -> bytes:
@@ -161,48 +168,33 @@ async def translate_document(service: Service, client: Client, opened: OpenDocum
         sample = CODES.sub(" ", " ".join(segment.text for segment in opened.segments[:CHUNK]))
         way = await service.way(client, order.source, order.target, sample)
         texts: list[str] = []
-        different = await asyncio.to_thread(
-            lambda: list(dict.fromkeys(opened.segments))
-        )  # what the document says several times is translated once
+        # What the document says several times is translated once.
+        different = await asyncio.to_thread(lambda: list(dict.fromkeys(opened.segments)))
         limit = None if service.keys is None else service.keys.limit(client.key)
         for some in chunks(different, min(CHARACTERS, limit or CHARACTERS)):
-            texts += await _translated(service, client, way, some, order)
+            texts += await _translated(service, client, way, some, order.options | {"first": len(texts) + 1})
         return await opened.written(dict(zip(different, texts, strict=True)))
     finally:
         opened.close()
 
 
-async def _translated(service: Service, client: Client, way: Way, some: Sequence[Segment], order: Order) -> list[str]:
+async def _translated(
+    service: Service, client: Client, way: Way, some: Sequence[Segment], options: dict[str, Any]
+) -> list[str]:
     """Some segments; sent again while there is no room. They count for the key once."""
-    characters = sum(len(segment.text) for segment in some)
-    await _patiently(lambda: _paid(service, client, characters))
-    return await _patiently(lambda: service.segments(client, way, some, order.terms, order.form))
-
-
-async def _paid(service: Service, client: Client, characters: int) -> None:
-    """Count characters for a key. Raises `Refusal`, 413, for more than it may ever translate in a minute."""
-    if service.keys is None:
-        return
-    limit = service.keys.limit(client.key)
-    if limit is not None and characters > limit:
-        message = (
-            f"a part of this document has {characters} characters, and this key may translate {limit} a minute: divide "
-            "it, or ask the operator for a key with more --characters-per-minute"
-        )
-        raise Refusal(413, "quota", message)
-    service.keys.spend(client.key, characters)
-
-
-async def _patiently(ask: Callable[[], Awaitable[Result]]) -> Result:
-    """The outcome of a request; it is repeated if that may help."""
-    for tries in range(TRIES):
+    paid = service.keys is None
+    for _ in range(TRIES):
         try:
-            return await ask()
+            if service.keys is not None and not paid:
+                service.keys.spend(client.key, sum(len(segment.text) for segment in some))
+                paid = True
+            return await service.segments(client, way, some, options)
         except Refusal as refusal:
-            if refusal.code not in PASSING or tries == TRIES - 1:
+            if refusal.code not in PASSING or refusal.status == 413:
                 raise
+            last = refusal
             await asyncio.sleep(refusal.retry_after or 1)
-    raise AssertionError
+    raise last
 
 
 def chunks(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:

@@ -15,10 +15,11 @@ import re
 import secrets
 import stat
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,6 @@ from limelight.serving.refusal import Refusal
 
 FORMAT = 1
 MINUTE = 60.0
-GRAIN = 0.5
-"""Seconds whose requests are forgotten together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,15 @@ class Key:
     created: str
     characters_per_minute: int | None = None
     """None for no limit."""
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """Characters that were counted for a key."""
+
+    forgotten: float
+    """The time at which they no longer count."""
+    characters: int
 
 
 def digest(secret: str) -> str:
@@ -172,8 +180,9 @@ class Keys:
 
     def __init__(self, keys: Sequence[Key], *, clock: Any = time.monotonic) -> None:
         self._clock = clock
-        self._spent: dict[str, deque[tuple[float, int]]] = {}
-        """When characters of each key are forgotten, and how many; the earliest first."""
+        self._spent: dict[str, deque[Entry]] = {}
+        self._used = Counter[str]()
+        """Characters of the entries of each key."""
         self.replace(keys)
 
     def replace(self, keys: Sequence[Key]) -> None:
@@ -193,47 +202,37 @@ class Keys:
         key = self._keys.get(name)
         return None if key is None else key.characters_per_minute
 
-    def spend(self, name: str, characters: int) -> None:
+    def spend(self, name: str, characters: int) -> Entry:
         """Count characters against the key's limit, which holds in any 60 seconds. Raises `Refusal`, 429, above it; 413
         for more than it ever permits at a time."""
-        limit = self.limit(name)
+        limit, now, spent = self.limit(name), self._clock(), self._spent.setdefault(name, deque())
+        entry = Entry(now + MINUTE, characters)
         if limit is None:
-            return
+            return entry
         if characters > limit:
             what = f"these are {characters} characters, and this key may translate {limit} a minute"
             remedy = "send less at a time, or ask the operator for a key with more --characters-per-minute"
             raise Refusal(413, "quota", f"{what}: {remedy}")
-        now, spent = self._clock(), self._spent.setdefault(name, deque())
-        while spent and spent[0][0] <= now:
-            spent.popleft()
-        left = limit - sum(count for _, count in spent)
+        while spent and spent[0].forgotten <= now:
+            self._used[name] -= spent.popleft().characters
+        left = limit - self._used[name]
         if characters > left:
             message = (
                 f"these are {characters} characters, and this key may translate {limit} a minute, of which "
                 f"{max(left, 0)} are left: wait, or ask the operator for a key with more --characters-per-minute"
             )
-            wait = _until_free(spent, characters - left, now)
-            raise Refusal(429, "quota", message, retry_after=max(1, min(61, math.ceil(wait))))
-        forgotten = (now // GRAIN + 1) * GRAIN + MINUTE
-        if spent and spent[-1][0] == forgotten:
-            forgotten, before = spent.pop()
-            characters += before
-        spent.append((forgotten, characters))
+            freed = accumulate(each.characters for each in spent)
+            wait = next(
+                (each.forgotten - now for each, sum in zip(spent, freed, strict=True) if left + sum >= characters),
+                MINUTE,
+            )
+            raise Refusal(429, "quota", message, retry_after=max(1, math.ceil(wait)))
+        spent.append(entry)
+        self._used[name] += characters
+        return entry
 
-    def give_back(self, name: str, characters: int) -> None:
-        """Undo the last count, for work that was not done."""
-        spent = self._spent.get(name)
-        while spent and characters > 0:
-            forgotten, count = spent.pop()
-            if count > characters:
-                spent.append((forgotten, count - characters))
-            characters -= count
-
-
-def _until_free(spent: Iterable[tuple[float, int]], needed: int, now: float) -> float:
-    """Seconds until so many characters are forgotten; a minute where they never are."""
-    for forgotten, count in spent:
-        needed -= count
-        if needed <= 0:
-            return forgotten - now
-    return MINUTE
+    def give_back(self, name: str, entry: Entry) -> None:
+        """Undo a count, for work that was not done."""
+        if entry in self._spent[name]:
+            self._used[name] -= entry.characters
+            entry.characters = 0

@@ -30,51 +30,24 @@ class Limits:
     texts: int = _bound(128, "--max-texts", "Maximum texts of a request.")
     beam: int = _bound(16, "--max-beam", "Maximum beam size of a request.")
     n_best: int = _bound(16, "--max-n-best", "Maximum number of translations of a sentence.")
-    body: int = _bound(MEBIBYTE // 2, "--max-body", "Maximum bytes of a body, after decompression.", 1024)
+    body: int = _bound(MEBIBYTE // 2, "--max-body", "Maximum bytes of a body.", 1024)
     document: int = _bound(4 * MEBIBYTE, "--max-upload", "Maximum bytes of an uploaded document.", 1024)
     documents: int = _bound(8, "--max-documents", "Maximum documents at a time; half of it for one client.", 2)
     """Each is read and written in a process of its own."""
     segments: int = _bound(50_000, "--max-segments", "Maximum segments of an uploaded document.")
-    bodies: int = _bound(128 * MEBIBYTE, "--max-body-memory", "Maximum bytes of all bodies that arrive.", MEBIBYTE)
-    """Beyond the first 64 KiB of each; a quarter of it for those whose key is not known yet."""
     memories: int = _bound(20, "--max-memories", "Maximum translation memories of one client.")
     memory_segments: int = _bound(100_000, "--max-memory-segments", "Maximum segments of one client's memories.")
-    queue: int = _bound(4000, "--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)
-    connections: int = _bound(2000, "--max-connections", "Maximum number of connections.", 8)
+    queue: int = _bound(2000, "--max-queue", "Maximum number of waiting requests; half of it for one client.", 2)
+    connections: int = _bound(500, "--max-connections", "Maximum number of connections.", 8)
     queue_seconds: float = _bound(30.0, "--queue-seconds", "Maximum time of a request in the queue.", 0.01)
-    """Until its first sentence is begun."""
     deadline: float = _bound(120.0, "--deadline", "Maximum time of a request in total.", 0.01)
-    seconds: float = _bound(15.0, "--max-seconds", "Maximum CPU time of an engine for a request.", 0.01)
     silence: float = _bound(
         60.0, "--silence-seconds", "Time after which an engine that does not report is replaced.", 1.0
     )
     write_seconds: float = _bound(
         30.0, "--write-seconds", "Maximum time that a client reads nothing of its answer.", 0.01
     )
-    client_queue: int = 2000
-    """Sentences of one client that wait: the rest of the queue is for others."""
     body_seconds: float = 20.0
     """How long a body may take to arrive."""
     header_seconds: float = 8.0
     """How long the headers of a request may take to arrive."""
-
-
-class Room:
-    """The memory for bodies that are being read, of all connections together."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self.held = most, 0
-
-    def take(self, size: int) -> None:
-        """Reserve so many bytes. Raises `Refusal`, 503, where there are not so many left."""
-        if self.held + size > self._most:
-            from limelight.serving.refusal import Refusal, beyond  # pydantic, which the command line does not wait for
-
-            what = "the bodies that arrive at this moment are too many"
-            message = beyond(f"{what} bytes together", self._most, "--max-body-memory", "try again later")
-            raise Refusal(503, "overloaded", message, retry_after=5)
-        self.held += size
-
-    def give(self, size: int) -> None:
-        """Release them."""
-        self.held -= size

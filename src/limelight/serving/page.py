@@ -25,13 +25,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.errors import UserError
-from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.serving.asks import Ask
 from limelight.serving.call import Call, Content, Reply, Route
 from limelight.serving.dialects.answers import FORMAT, Explained, Layers, LookUps, Matrix, Measures, Patching, Snapshots
 from limelight.serving.dialects.events import Following, Progress, event, following
 from limelight.serving.dialects.own import OWN, Sampling, error
-from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
 
 if TYPE_CHECKING:
@@ -188,6 +186,8 @@ async def layers(service: Service, call: Call) -> Reply:
 
 async def file(service: Service, call: Call) -> Reply:
     """The document as one HTML file that works without a server."""
+    from limelight.inspection.standalone import require_theme, standalone_page  # with torch, which only this needs
+
     asked = call.read(File)
     try:
         require_theme(asked.theme)
@@ -231,7 +231,7 @@ async def snapshots(service: Service, call: Call) -> Reply:
 
 
 async def _snapshots(service: Service, call: Call, model: str) -> dict[str, Any]:
-    found: dict[str, Any] = await service.of_model(call.client, model, Sentence("snapshots", ""))
+    found: dict[str, Any] = await service.of_model(call.client, model, "snapshots")
     return found
 
 
@@ -239,8 +239,9 @@ async def write(service: Service, call: Call) -> Reply:
     """Continue a text, as server-sent events with its document at the end."""
     asked = call.read(Write)
     options = {"max_tokens": asked.max_tokens, "sampling": asked.sampling and asked.sampling.model_dump()}
-    sentence = Sentence("write", asked.text, options, stream=True)
-    begun = await following(service, lambda shown: service.of_model(call.client, asked.model, sentence, shown))
+    begun = await following(
+        service, lambda shown: service.of_model(call.client, asked.model, "write", asked.text, options, shown)
+    )
     return Reply(events=_events(begun), close=begun.close)
 
 
@@ -258,7 +259,7 @@ async def _events(items: Following) -> AsyncIterator[str]:
 async def fill(service: Service, call: Call) -> Reply:
     """The document of a text whose masks are filled in."""
     asked = call.read(Text)
-    document = await service.of_model(call.client, asked.model, Sentence("fill", asked.text))
+    document = await service.of_model(call.client, asked.model, "fill", asked.text)
     return Reply({"format": FORMAT, "document": document})
 
 
@@ -266,7 +267,7 @@ async def text_head(service: Service, call: Call) -> Reply:
     """The weights of one head of a text."""
     asked = call.read(TextHead)
     options = asked.model_dump(include={"kind", "layer", "head"})
-    matrix = await service.of_model(call.client, asked.model, Sentence("text_head", asked.text, options))
+    matrix = await service.of_model(call.client, asked.model, "text_head", asked.text, options)
     return Reply({"format": FORMAT, "matrix": matrix})
 
 

@@ -37,17 +37,6 @@ def overdue(seconds: float) -> Refusal:
     return Refusal(504, "deadline", message, retry_after=1)
 
 
-EXPENSIVE = "too_expensive"
-
-
-def too_expensive(seconds: float, remedy: str = "send less at a time") -> Refusal:
-    """After the CPU time of `--max-seconds`; `remedy` is the client's."""
-    message = (
-        f"this took more than {seconds:g} seconds of CPU time: {remedy}, or ask the operator to raise --max-seconds"
-    )
-    return Refusal(413, EXPENSIVE, message)
-
-
 def number(bound: int | float) -> str:
     """A bound as people write it: `4,194,304`."""
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"

@@ -14,18 +14,16 @@ from typing import Any
 
 from limelight.errors import UserError
 from limelight.serving.app import build_app
-from limelight.serving.catalog import Model
-from limelight.serving.glossaries import Glossaries
+from limelight.serving.catalog import Catalog, Model
 from limelight.serving.keys import Keys, read_keys, watch_keys
 from limelight.serving.limits import Limits
-from limelight.serving.links import ProcessLink, thread_link
-from limelight.serving.load import Loading
+from limelight.serving.links import Link, Loading
 from limelight.serving.logs import Log
-from limelight.serving.memories import Memories
 from limelight.serving.pool import Pool
 from limelight.serving.routes import ROUTES, dialect_of
 from limelight.serving.server import end_engines, listen, serve
-from limelight.serving.service import Service, served
+from limelight.serving.service import Service
+from limelight.serving.stored import Glossaries, Memories
 
 OTHER_FILES = 200
 """Files beside connections and engines: documents that are read, glossaries, libraries."""
@@ -42,8 +40,6 @@ class Plan:
     port: int = 8000
     engines: int = 1
     """Number of engines of each model."""
-    in_process: bool = False
-    """Whether the engines are threads of this process."""
     keys: Path | None = None
     glossaries: Path | None = None
     """A folder for those of clients; they are in memory alone where it is None."""
@@ -94,20 +90,27 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     keys = None if plan.keys is None else Keys(read_keys(plan.keys, required=True))
     glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
     listening = listen(plan.host, plan.port)
-    start = thread_link if plan.in_process else ProcessLink
-    pools = {
-        name: Pool(partial(start, loading), plan.engines, plan.limits, partial(log, model=name))
-        for name, loading in plan.models.items()
-    }
-    catalog = served([Model(name, pool) for name, pool in pools.items()])
-    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
 
+    def pool_of(name: str) -> Pool:
+        return Pool(partial(Link, plan.models[name]), plan.engines, plan.limits, partial(log, model=name))
+
+    catalog = Catalog([Model(name, pool_of(name)) for name in plan.models])
+    for model in catalog.models:
+        model.pool.start()
+    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
     service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
+
+    reloading: set[asyncio.Task[None]] = set()
+
+    async def load_again(model: Model) -> None:
+        if not await model.reload(new := pool_of(model.name)):
+            log("reload_failed", model=model.name, reason=new.trouble)
 
     def reload() -> None:
         log("reload")
-        for name, loading in plan.models.items():
-            pools[name].reload(partial(start, loading))
+        for model in catalog.models:
+            reloading.add(task := asyncio.create_task(load_again(model)))
+            task.add_done_callback(reloading.discard)
         if keys is not None and plan.keys is not None:
             try:
                 keys.replace(read_keys(plan.keys, required=True))

@@ -11,12 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.config.directions import Direction, same_language
-from limelight.serving.asks import Ask
+from limelight.serving.asks import Ask, Split
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.tags import Names, Tagging
-from limelight.serving.glossaries import Terms
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Client, Service
 from limelight.text.languages import language_name
 
@@ -78,10 +76,10 @@ class WithGlossary(BaseModel):
     glossary_id: str | None = Field(None, max_length=100)
     glossary_ids: Names = Field([], max_length=5)
 
-    async def terms_of(self, service: Service, client: Client, source: str, target: str) -> Terms | None:
-        """Their terms; None where none is named. Raises `Refusal` where there are none for the direction."""
+    def files_of(self, service: Service, client: Client, source: str, target: str) -> list[tuple[str, int]]:
+        """Their files. Raises `Refusal` if one has no terms for the direction."""
         named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
-        return await service.glossaries.terms(client.key, named, source, target)
+        return service.glossaries.files(client.key, named, source, target)
 
 
 class Translate(Tagging, WithGlossary):
@@ -130,7 +128,7 @@ async def translate(service: Service, call: Call) -> Reply:
         options={"formality": form},
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
-        terms=await asked.terms_of(service, call.client, asked.source_lang or "", asked.target_lang),
+        glossaries=asked.files_of(service, call.client, asked.source_lang or "", asked.target_lang),
     )
     answers = await translated(service, call.client, ask)
     return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})
@@ -146,7 +144,7 @@ async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]
         return await service.translate(client, ask)
     except Refusal as refusal:
         if refusal.code == "language" and [*ask.texts, ask.source.lower(), ask.target.lower()] == ["test", "en", "de"]:
-            return [Answer("Test", "", Direction("en", "de"), {}, [], "".join)]
+            return [Answer("Test", "", Direction("en", "de"))]
         raise
 
 

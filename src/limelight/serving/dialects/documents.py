@@ -15,7 +15,7 @@ from limelight.serving.dialects.deepl import DEEPL, FORMALITIES, Formality, With
 from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
 from limelight.serving.documents import OpenDocument, Order, open_document, sent_file, translate_document
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Service
+from limelight.serving.service import Service, preferred_form
 
 STATUS_SECONDS = 3.0
 """How long an answer about a document waits for its end: the clients ask again after five seconds."""
@@ -78,9 +78,9 @@ async def upload(service: Service, call: Call) -> Reply:
     """Send a document to be translated."""
     asked = call.read(Document)
     refuse_settings(call)
-    terms = await asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
+    files = asked.files_of(service, call.client, asked.source_lang, asked.target_lang)
     form = FORMALITIES[asked.formality] if asked.formality else None
-    order = Order(asked.target_lang, asked.source_lang, terms, form or "")
+    order = Order(asked.target_lang, asked.source_lang, files, form or "")
     if asked.output_format and PurePosixPath(f"x.{asked.output_format.lower()}").suffix != _suffix(
         call, asked.filename
     ):
@@ -99,7 +99,7 @@ async def _begun(service: Service, call: Call, name: str, order: Order) -> tuple
         raise bad_request("file: there is none; send it as multipart/form-data")
     file = sent_file(name or call.uploads["file"].name, call.uploads["file"].content)
     service.require_open()
-    await require_form(service, order.form, order.source, order.target)
+    await require_form(service, order.formality or preferred_form(order.target), order.source, order.target)
     target = (await service.ways(order.source, order.target))[0].direction.target
     with service.uploads.opening(call.client.id, len(file.data)):
         opened = await open_document(file, order.source, target or order.target, service.limits.segments)

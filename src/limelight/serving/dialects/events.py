@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from limelight.serving.asks import Ask
+from limelight.serving.pool import Partial
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Client, Service, Shown, State
+from limelight.serving.service import Client, Service
 
 FAULT = Refusal(500, "internal", "something went wrong in the service; it is in its log")
 
@@ -20,7 +21,7 @@ class Progress(NamedTuple):
     number: int
     text: str
     certain: str
-    """Number of characters that will not change."""
+    """Its beginning that will not change."""
     settled: str
     """How much of it the search has settled: guards may still change that."""
 
@@ -43,8 +44,8 @@ class Following:
     not at all, makes nothing grow, and a long text is not joined again for each of its tokens.
     """
 
-    def __init__(self, service: Service, begin: Callable[[Shown], Awaitable[Any]]) -> None:
-        self._newest: dict[int, State] = {}
+    def __init__(self, service: Service, begin: Callable[[Partial], Awaitable[Any]]) -> None:
+        self._newest: dict[int, Progress] = {}
         self._answer: Item | None = None
         self._changed = asyncio.Event()
         self._rest = 0.0
@@ -68,7 +69,7 @@ class Following:
         await self._changed.wait()
         if self._newest:
             number = next(iter(self._newest))
-            progress = Progress(number, *self._newest.pop(number)())
+            progress = self._newest.pop(number)
             self._rest = min(MAX_REST, len(progress.text) / CHARACTERS_A_SECOND)
             if not self._newest and self._answer is None:
                 self._changed.clear()
@@ -82,11 +83,11 @@ class Following:
         """The client has left: the work is canceled."""
         self._working.cancel()
 
-    def _shown(self, number: int, state: State) -> None:
-        self._newest[number] = state
+    def _shown(self, *progress: Any) -> None:
+        self._newest[progress[0]] = Progress(*progress)
         self._changed.set()
 
-    async def _work(self, service: Service, begin: Callable[[Shown], Awaitable[Any]]) -> None:
+    async def _work(self, service: Service, begin: Callable[[Partial], Awaitable[Any]]) -> None:
         try:
             self._answer = await begin(self._shown)
         except Refusal as refusal:
@@ -118,7 +119,7 @@ async def follow(service: Service, client: Client, ask: Ask) -> Following:
     return await following(service, lambda shown: service.translate(client, ask, shown))
 
 
-async def following(service: Service, begin: Callable[[Shown], Awaitable[Any]]) -> Following:
+async def following(service: Service, begin: Callable[[Partial], Awaitable[Any]]) -> Following:
     """The same for other work, which is begun with what is to be called as its text grows."""
     found = Following(service, begin)
     await found.begun()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from limelight.serving.call import Call, Content, Reply, Result, Route
 from limelight.serving.dialects.deepl import DEEPL
-from limelight.serving.glossaries import Dictionary, Entries, StoredGlossary, read_entries
 from limelight.serving.refusal import bad_request
 from limelight.serving.service import Service
+from limelight.serving.stored import Dictionary, StoredGlossary, read_entries
 
 Language = Annotated[str, Field(min_length=2, max_length=20)]
 Name = Annotated[str, Field(min_length=1, max_length=1024)]
@@ -34,7 +33,7 @@ class GivenEntries(BaseModel):
         """The glossary as a dictionary. Raises `Refusal` for a direction that no model has, and for an invalid term."""
         service.catalog.ways(self.source_lang, self.target_lang)
         separator = "\t" if self.entries_format == "tsv" else ","
-        return read_entries(Entries(self.source_lang, self.target_lang, self.entries, separator), before)
+        return read_entries(self.source_lang, self.target_lang, self.entries, separator, before)
 
 
 _INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
@@ -158,11 +157,11 @@ def _one(glossary: StoredGlossary) -> dict[str, Any]:
     (only,) = glossary.dictionaries
     languages = {"source_lang": only.source, "target_lang": only.target}
     named = {"glossary_id": glossary.id, "name": glossary.name, "ready": True}
-    return {**named, **languages, "creation_time": glossary.created, "entry_count": only.count}
+    return {**named, **languages, "creation_time": glossary.created, "entry_count": len(only.terms)}
 
 
 def _counted(each: Dictionary) -> dict[str, Any]:
-    return {"source_lang": each.source, "target_lang": each.target, "entry_count": each.count}
+    return {"source_lang": each.source, "target_lang": each.target, "entry_count": len(each.terms)}
 
 
 def _many(glossary: StoredGlossary) -> dict[str, Any]:
@@ -243,7 +242,7 @@ async def change(service: Service, call: Call) -> Reply:
 
     def changed(glossary: StoredGlossary) -> StoredGlossary:
         if asked.name is not None:
-            glossary = replace(glossary, name=asked.name)
+            glossary = glossary.model_copy(update={"name": asked.name})
         for each in asked.dictionaries:
             fitting = [known for known in glossary.dictionaries if known.fits(each.source_lang, each.target_lang)]
             glossary = glossary.with_dictionary(each.read(service, fitting[0] if fitting else None))
@@ -277,7 +276,7 @@ async def delete_dictionary(service: Service, call: Call) -> Reply:
         left = tuple(each for each in glossary.dictionaries if each is not gone)
         if not left:
             raise bad_request("this is the only dictionary of the glossary: delete the glossary")
-        return replace(glossary, dictionaries=left)
+        return glossary.model_copy(update={"dictionaries": left})
 
     await service.glossaries.change(call.client.key, call.path["id"], without)
     return Reply(status=204)

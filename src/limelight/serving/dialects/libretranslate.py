@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.serving.asks import Ask, require_within
+from limelight.serving.asks import Ask, TagHandling, require_within
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.documents import SUFFIXES
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.segments import TagHandling
 from limelight.serving.service import Answer, Service
 from limelight.text.languages import language_name
 
@@ -89,7 +88,7 @@ def _detected(answer: Answer) -> dict[str, Any]:
 
 def _alternatives(answer: Answer, number: int) -> list[str]:
     """Number of different translations."""
-    found = dict.fromkeys(answer.alternative(each) for each in range(number))
+    found = dict.fromkeys(answer.rank(each + 1) for each in range(number))
     return [text for text in found if text != answer.text]
 
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from limelight.serving.call import Call, Reply, Result, Route
 from limelight.serving.dialects.answers import FORMAT, Format
 from limelight.serving.dialects.own import OWN
-from limelight.serving.memories import Sent, StoredMemory, stored
 from limelight.serving.refusal import bad_request
 from limelight.serving.service import Service
+from limelight.serving.stored import Sent, StoredMemory
 
 
 class Segment(BaseModel):
@@ -75,8 +75,12 @@ async def create(service: Service, call: Call) -> Reply:
     sent = Sent(pairs=[(each.source, each.target) for each in asked.segments])
     if "file" in call.uploads:
         sent = Sent(call.uploads["file"].name or "file", call.uploads["file"].content)
-    new, left_out = await service.memories.add(call.client.key, stored(asked.name, *way.direction), sent)
-    return Reply({"format": FORMAT, **_shown(new), "left_out": left_out.count, "reason": left_out.reason}, 201)
+    source, target = way.direction
+    new = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
+    new, left_out = await service.memories.add(new, sent)
+    return Reply(
+        {"format": FORMAT, **_shown(new), "left_out": len(left_out), "reason": left_out[0] if left_out else ""}, 201
+    )
 
 
 async def several(service: Service, call: Call) -> Reply:

@@ -22,9 +22,9 @@ from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.prompts import Prompt, read_prompt
-from limelight.serving.dialects.tags import fitting_terms
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Service
+from limelight.serving.stored import usable
 
 MAX_MESSAGES = 1000
 REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options")
@@ -170,7 +170,7 @@ async def completions(service: Service, call: Call) -> Reply:
         return Reply(events=events, close=following.close)
     answers = await translated(service, call.client, ask)
     best = [answer.text for answer in answers]
-    others = [[answer.alternative(number) for answer in answers] for number in range(asked.n - 1)]
+    others = [[answer.rank(number + 1) for answer in answers] for number in range(asked.n - 1)]
     choices = [
         {"index": index, "message": _said(write(texts)), "finish_reason": "stop", "logprobs": None}
         for index, texts in enumerate([best, *others])
@@ -293,8 +293,8 @@ async def _chunks(
 def _usage(ask: Ask, answers: Sequence[Answer], choices: int = 1) -> dict[str, int]:
     """Characters of the source, whose tokens are not known here, and tokens of all choices."""
     prompt = sum(map(len, ask.texts))
-    found = (answer.rank(number) for answer in answers for number in range(choices))
-    completion = sum(len(sentence["tokens"]) for ranks in found for sentence in ranks)
+    tokens = (answer.found.get("tokens", [0]) for answer in answers)
+    completion = sum(each[: rank + 1][-1] for each in tokens for rank in range(choices))
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
@@ -320,7 +320,7 @@ def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
     if not target and len(prompt.targets) == 1:
         (target,) = prompt.targets
     source = source or prompt.source
-    return Ask(prompt.texts, target, source, name, options, terms=fitting_terms(prompt.terms, source), wide=wide)
+    return Ask(prompt.texts, target, source, name, options, terms=usable(prompt.terms), wide=wide)
 
 
 def _conflict(what: str, model: str) -> Refusal:

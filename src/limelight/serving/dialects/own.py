@@ -17,15 +17,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.serving.asks import Ask
+from limelight.serving.asks import Ask, Split
 from limelight.serving.call import Call, Content, Dialect, Reply, Route
 from limelight.serving.dialects.answers import FORMAT, Attention, Beam, Failure, Live, Models, Ready, Steps, Translated
 from limelight.serving.dialects.deepl import OneOrMore
 from limelight.serving.dialects.events import Following, Growth, Progress, event, follow
-from limelight.serving.dialects.tags import Tagging, glossary_in
+from limelight.serving.dialects.tags import Tagging
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Service
 
 
@@ -110,9 +109,9 @@ class Translate(Tagging):
         tags = self.handling()
         if tags is not None or self.terms:
             self._refuse_plain_options()
-        terms = glossary_in([(each.source, each.target) for each in self.terms], self.source_lang)
+        terms = [(each.source, each.target) for each in self.terms]
         wide = "beam_size and n_best"
-        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split, tags, terms, wide)
+        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split, tags, terms, wide=wide)
 
     def _refuse_plain_options(self) -> None:
         """Raises `Refusal` for what texts with tags or terms cannot have."""
@@ -156,11 +155,11 @@ def shown(answer: Answer) -> dict[str, Any]:
         "model": answer.model,
         "source_lang": answer.direction.source,
         "target_lang": answer.direction.target,
-        "path": answer.path,
-        "confidence": answer.confidence,
+        "path": answer.found.get("path", []),
+        "confidence": answer.found.get("confidence"),
         "warnings": answer.warnings,
         "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
-        "sentences": list(answer.sentences),
+        "sentences": answer.found.get("sentences", []),
     }
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from limelight.errors import UserError
-from limelight.formats.html import Tags
+from limelight.serving.asks import TagHandling
 from limelight.serving.refusal import bad_request
-from limelight.serving.segments import TagHandling
-from limelight.text.glossary import Glossary, Term
 
 
 def as_names(value: Any) -> Any:
@@ -25,25 +21,6 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[
     Annotated[list[Name], Field(max_length=100)], BeforeValidator(as_names, json_schema_input_type=str | list[Name])
 ]
-
-
-def glossary_in(terms: Sequence[tuple[str, str]], source: str) -> Glossary | None:
-    """The terms of a request; None where there are none. Raises `Refusal` for one that is none."""
-    try:
-        return Glossary([Term(*each) for each in terms], source) if terms else None
-    except UserError as error:
-        raise bad_request(f"terms: {error}") from None
-
-
-def fitting_terms(terms: Sequence[tuple[str, str]], source: str) -> Glossary | None:
-    """The same without those that are none: where a program sends all terms that it has."""
-    found: list[Term] = []
-    for each in terms:
-        try:
-            found += Glossary([Term(*each)]).terms
-        except UserError:
-            continue
-    return Glossary(found, source) if found else None
 
 
 class Tagging(BaseModel):
@@ -71,7 +48,6 @@ class Tagging(BaseModel):
             return TagHandling("markdown")
         xml = self.tag_handling == "xml"
         ignored, splitting, inline = (
-            frozenset(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name))
-            for name in names
+            tuple(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name)) for name in names
         )
-        return TagHandling(self.tag_handling, Tags(ignored, splitting, inline, self.outline_detection))
+        return TagHandling(self.tag_handling, ignored, splitting, inline, self.outline_detection)

@@ -1,0 +1,221 @@
+"""An engine: every answer is the one that the text would have got alone."""
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+import torch
+
+from limelight.decoding.sampling import Sampling
+from limelight.pipelines.translator import Translator
+from limelight.serving import engine
+from limelight.serving.engine import TranslationEngine, finite, warm_up, whole_words
+from limelight.serving.links import Report, ReportCallback, Task
+from limelight.text.detection import learn_detector
+from tests.serving.helpers import TEXTS, carrying, spell, table, translator
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"beam_size": 1},
+    {"beam_size": 4, "n_best": 3},
+    {"beam_size": 3, "length_penalty": 0.0},
+    {"sampling": {"temperature": 1.3, "seed": 7}},
+    {"sampling": {"top_k": 3, "seed": 8}, "n_best": 2},
+    {"prefix": "ca", "beam_size": 2},
+]
+
+
+def alone(one: Translator, text: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What the translator says by itself."""
+    options = dict(options)
+    sampling = options.pop("sampling", None)
+    return finite(one.translate(text, sampling=None if sampling is None else Sampling(**sampling), **options))
+
+
+def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:
+    """The reports of an engine that has these tasks."""
+    reports: list[Report] = []
+    inbox: SimpleQueue[Task | None] = SimpleQueue()
+    expected = sum(task.kind != "cancel" for task in tasks) - sum(task.kind == "cancel" for task in tasks)
+    for task in tasks:
+        inbox.put(task)
+
+    def send(report: Report) -> None:
+        reports.append(report)
+        if sum(each.kind != "partial" for each in reports) == expected:
+            inbox.put(None)
+
+    TranslationEngine(one, send, **more).run(inbox)
+    return reports
+
+
+def test_every_answer_is_the_one_it_would_have_got_alone(seed: int) -> None:
+    one = translator(table(seed))
+    draw = random.Random(seed)
+    tasks = [Task(number, "translate", [draw.choice(TEXTS)], draw.choice(SETTINGS)) for number in range(80)]
+    reports = worked(one, tasks)
+    assert {report.kind for report in reports} == {"done"}
+    found = {report.id: report.value for report in reports}
+    for task in tasks:
+        [answer] = found[task.id]
+        expected = alone(one, task.texts[0], dict(task.options))
+        assert answer["sentences"] == [expected]
+        assert [answer["text"], *answer["alternatives"]] == [
+            each["text"] for each in (expected, *expected["alternatives"])
+        ]
+
+
+def test_texts_are_divided_joined_and_ranked_as_the_library_does(seed: int) -> None:
+    one = carrying(seed=seed % 100)
+    texts = ["The lamp hums. Press {key} now.\n\nA dog runs.", "", "  \n", "The dog runs."] * 10
+    options = {"n_best": 2, "beam_size": 2}
+    [report] = worked(one, [Task(1, "translate", texts, options)])
+    for answer, expected in zip(report.value, one.translate(texts, **options), strict=True):
+        assert answer["text"] == expected.text
+        assert answer["alternatives"] == [each.text for each in expected.alternatives]
+        assert answer["warnings"] == list(expected.warnings)
+    assert [each["source"] for each in report.value[0]["sentences"]] == [
+        "The lamp hums.",
+        "Press {key} now.",
+        "A dog runs.",
+    ]
+    assert [answer["sentences"] for answer in report.value[1:3]] == [[], []]
+
+
+def test_a_long_request_is_worked_on_in_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One short request beside a text of hundreds of sentences is done long before it."""
+    one = translator(table(seed))
+    tasks = [Task(1, "translate", [" ".join(["A dab. A cabbage."] * 100)]), Task(2, "translate", ["dab"])]
+    assert [report.id for report in worked(one, tasks)] == [2, 1]
+    tasks = [Task(1, "translate", ["dab"] * 300), Task(2, "translate", ["dab"])]
+    assert [report.id for report in worked(one, tasks)] == [2, 1]
+
+
+def test_loops_are_used_once_they_are_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of loops, an equal table: the model in another form."""
+    pending = [True]
+    monkeypatch.setattr("limelight.pipelines.codec.is_pending", lambda: pending[0])
+    one, loops = translator(table(seed)), table(seed)
+    assert one.awaits_loops
+    worked(one, [Task(1, "translate", ["dab"])])
+    steps = one.model.steps
+    assert steps
+    pending[0] = False
+    monkeypatch.setattr(one, "_precision", "int8")
+    monkeypatch.setattr("limelight.pipelines.codec.prepare_each", lambda model, precision: loops)
+    reports = worked(one, [Task(2, "translate", ["dab"]), Task(3, "translate", ["face"])])
+    assert [report.kind for report in reports] == ["done", "done"]
+    assert loops.steps > 0
+    assert one.model.steps == steps
+    assert not one.awaits_loops
+
+
+def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
+    one = translator(table(seed))
+    wrong = [
+        Task(1, "translate", ["a"], {"beam_size": 10_000}),
+        Task(2, "translate", ["a"], {"target_lang": "xx"}),
+        Task(3, "sing", ["a"]),
+        Task(4, "translate", ["a"], {"surprise": 1}),
+        Task(5, "translate", ["<b>a"], {"tags": ["xml", [], [], [], True]}),
+        Task(6, "explain_text", [" "]),
+    ]
+    good = [Task(10 + number, "translate", [text]) for number, text in enumerate(TEXTS)]
+    found = {report.id: report for report in worked(one, [*wrong, *good])}
+    assert [found[task.id].kind for task in wrong] == ["refused"] * 3 + ["failed", "tags", "refused"]
+    assert "surprise" not in found[4].value
+    for task in good:
+        assert found[task.id].value[0]["sentences"] == [alone(one, task.texts[0], {})]
+
+
+def test_numbers_that_go_wrong_fail_alone() -> None:
+    model = table(1)
+    model.logits[:, :, 3] = float("nan")
+    kinds = [report.kind for report in worked(translator(model), [Task(1, "translate", ["dab"])])]
+    assert kinds in (["failed"], ["done"], ["refused"])
+
+
+def test_a_canceled_task_is_worked_on_no_more() -> None:
+    model = table(1, endless=True)
+    one = translator(model)
+    worked(one, [Task(1, "translate", ["dab"])])
+    alone_steps, model.steps = model.steps, 0
+    tasks = [Task(1, "translate", ["dab"] * 64), Task(2, "translate", ["dab"]), Task(1, "cancel")]
+    assert [report.id for report in worked(one, tasks)] == [2]
+    assert model.steps <= alone_steps + 2
+
+
+def test_text_is_shown_as_it_comes_and_certain_text_stays(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    spell(monkeypatch)
+    monkeypatch.setattr(engine, "REST", 0)
+    one, early = translator(table(seed)), 0
+    for guards in (True, False):
+        *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {"guards": guards}, stream=True)])
+        assert {report.kind for report in shown} == {"partial"}
+        for number, answer in enumerate(last.value):
+            mine = [report.value[1:] for report in shown if report.value[0] == number]
+            assert len(mine) > 2
+            assert mine[-1] == [answer["text"]] * 3 or mine[-1][:2] == [answer["text"]] * 2
+            for (_, before, settled), (_, after, later) in pairwise(mine):
+                assert after.startswith(before)
+                assert later.startswith(settled) or not settled
+                early += 0 < len(settled) < len(answer["text"])
+    assert early
+
+
+def test_control_the_best_hypothesis_of_a_beam_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    spell(monkeypatch)
+    monkeypatch.setattr(engine, "REST", 0)
+    shown = [
+        [
+            report.value[1]
+            for report in worked(translator(table(number)), [Task(1, "translate", ["dab"], {}, True)])[:-1]
+        ]
+        for number in range(20)
+    ]
+    assert any(not after.startswith(before) for texts in shown for before, after in pairwise(texts))
+
+
+def test_words_that_may_grow_are_held_back() -> None:
+    assert [whole_words(text) for text in ("", "a", "a b", "a b ", "你好", "a 你b")] == [
+        "",
+        "",
+        "a",
+        "a b",
+        "你好",
+        "a 你",
+    ]
+
+
+def test_what_guards_search_again_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "REST", 0)
+    spell(monkeypatch)
+    shown = worked(translator(table(1)), [Task(1, "translate", ["DAB CABBAGE"], {}, stream=True)])
+    assert {report.value[3] for report in shown[:-2]} <= {""}
+
+
+def test_languages_are_detected() -> None:
+    detector = learn_detector({"en": ["the dog runs"] * 9, "de": ["der Hund läuft"] * 9})
+    [report] = worked(translator(table(1)), [Task(1, "detect", ["the dog", "der Hund"])], detector=detector)
+    assert [next(iter(each)) for each in report.value] == ["en", "de"]
+    [report] = worked(translator(table(1)), [Task(1, "detect", ["the dog"])])
+    assert report.value == [{"en": 1.0}]
+
+
+@pytest.mark.parametrize("one", [carrying(), translator(table(1))], ids=["with placeholders", "without"])
+def test_an_engine_is_warmed_up_with_every_form_whatever_the_model_can_do(one: Translator) -> None:
+    tasks = [Task(number, "translate", [text], more) for number, (text, more) in enumerate(engine.FORMS, 1)]
+    reports: list[Report] = []
+
+    def make(heard: ReportCallback) -> TranslationEngine:
+        return TranslationEngine(one, lambda report: (reports.append(report), heard(report))[1])
+
+    warm_up(make, tasks)
+    assert {report.id for report in reports if report.kind != "partial"} == {task.id for task in tasks}
+
+
+def test_numbers_that_json_does_not_have_are_none() -> None:
+    assert finite({"a": (1.5, float("inf")), "b": torch.nan, "c": True}) == {"a": [1.5, None], "b": None, "c": True}
