@@ -54,7 +54,7 @@ def echo() -> Handler:
 
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
     child = Child("tests.test_child:echo", silence=WITHIN)
     yield child
     child.close()
@@ -109,17 +109,6 @@ def test_an_ending_is_described() -> None:
     assert how_it_ended(-40) == "ended by signal 40"
 
 
-def test_a_child_whose_answer_is_no_frame_is_killed(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.child.ENDING_SECONDS", 0.1)
-    child.close()
-    code = "import time; print('x' * 100, flush=True); time.sleep(600)"
-    child.process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with pytest.raises(ChildEndedError, match=r"^its answer is damaged$") as raised:
-        child.call({})
-    assert not isinstance(raised.value, ChildKilledError)
-    assert child.process.wait(WITHIN) < 0
-
-
 def test_a_silent_child_is_killed(child: Child) -> None:
     child.call({})
     child.silence = 0.5
@@ -128,7 +117,7 @@ def test_a_silent_child_is_killed(child: Child) -> None:
         child.call({"sleep": 600})
     assert not isinstance(raised.value, ChildKilledError)
     assert time.monotonic() - began < WITHIN
-    assert child.process.wait(WITHIN) < 0
+    assert (child.process.exitcode or 0) < 0
 
 
 def test_a_child_ends_with_its_parent_also_during_work() -> None:

@@ -118,7 +118,7 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert post(f"{url}/api/v1/translate", body)["translations"][0]["text"] == expected
         assert post(f"{url}/v2/translate", {"text": ["the dog"], "target_lang": "lumi"})["translations"]
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        assert len(children) == 2, "an engine, and the resource tracker of Python"
+        assert len(children) in (1, 2), "an engine, and the resource tracker of Python"
         found: list[Any] = []
         many = {"text": [f"the dog sees the cat {number}" for number in range(100)]}
         client = threading.Thread(target=lambda: found.append(post(f"{url}/api/v1/translate", many)))

@@ -17,7 +17,6 @@ from limelight.pipelines.job import Job
 from limelight.pipelines.scheduler import (
     MAX_ENGINES,
     SENTENCES_EACH,
-    OverBudgetError,
     Scheduler,
     Shelf,
     engines_for,
@@ -395,99 +394,3 @@ def test_settings_are_put_back_after_an_error_and_for_new_threads() -> None:
     fresh.start()
     fresh.join()
     assert seen == [before[0]]
-
-
-class Counted(TableModel):
-    """Each row of a step is a second; translations hardly ever end."""
-
-    seconds = 0.0
-
-    def step_some(self, ids, state, active):
-        self.seconds += active.rows
-        return super().step_some(ids, state, active)
-
-
-def counted() -> Counted:
-    model = Counted(random_model(23, 7).logits)
-    model.logits[..., 0] = -60
-    return model
-
-
-def job_of(kind: int, sentences: int = 1, width: int = 2) -> Job:
-    settings = SearchSettings(beam_size=width)
-    return Job((once(Request([kind, 1, 1], 40, settings)) for _ in range(sentences)), list)
-
-
-def ended(one: Scheduler, jobs: dict[int, Job], model: Counted) -> dict[int, float]:
-    """When each job ended."""
-    found: dict[int, float] = {}
-    while one.busy:
-        for change in one.step():
-            assert change.found is None
-            found[change.number] = model.seconds
-    assert found.keys() == jobs.keys()
-    return found
-
-
-def test_a_group_of_jobs_has_its_time_and_no_more(seed: int) -> None:
-    model = counted()
-    one = Scheduler(Engine(model), clock=lambda: model.seconds)
-    jobs = {number: job_of(number, 30) for number in (1, 2)}
-    for number, job in jobs.items():
-        assert one.submit(number, job, group=7, seconds=200) == []
-    assert max(ended(one, jobs, model).values()) <= 200 + 2 * 2 * 16, "one step above it at most"
-    assert all(isinstance(job.error, OverBudgetError) for job in jobs.values())
-    late = job_of(3)
-    one.submit(3, late, group=7, seconds=200)
-    while one.busy:
-        one.step()
-    assert isinstance(late.error, OverBudgetError), "also those that come later"
-
-
-def test_what_is_expensive_costs_others_nothing(seed: int) -> None:
-    model = counted()
-    one = Scheduler(Engine(model), clock=lambda: model.seconds)
-    jobs = {1: job_of(1, 60, width=4), 2: job_of(2), 3: job_of(3, 2)}
-    for number, job in jobs.items():
-        one.submit(number, job, group=number, seconds=400)
-    ended(one, jobs, model)
-    assert isinstance(jobs[1].error, OverBudgetError)
-    assert jobs[2].error is jobs[3].error is None
-    assert len(jobs[3].result or ()) == 2
-
-
-def test_jobs_without_a_group_have_no_bound(seed: int) -> None:
-    model = counted()
-    one = Scheduler(Engine(model), clock=lambda: model.seconds)
-    job = job_of(1, 30)
-    one.submit(1, job, seconds=1)
-    ended(one, {1: job}, model)
-    assert job.error is None
-
-
-def test_what_waits_pays_nothing_for_what_is_decoded(seed: int) -> None:
-    """Two jobs, one after the other: each pays for its own steps alone, also when the other one has ended in them."""
-    model = counted()
-    alone = Scheduler(Engine(model), clock=lambda: model.seconds)
-    alone.submit(1, job_of(1))
-    while alone.busy:
-        alone.step()
-    each, model.seconds = model.seconds, 0.0
-    one = Scheduler(Engine(model, batch_tokens=1), clock=lambda: model.seconds)
-    jobs = {number: job_of(1) for number in (1, 2, 3)}
-    for number, job in jobs.items():
-        one.submit(number, job, group=number, seconds=each + 1)
-    ended(one, jobs, model)
-    assert [job.error for job in jobs.values()] == [None] * 3
-
-
-def test_the_sentences_of_a_group_that_have_ended_have_been_paid_for(seed: int) -> None:
-    model = counted()
-    one = Scheduler(Engine(model, batch_tokens=1), clock=lambda: model.seconds)
-    jobs = {number: job_of(1) for number in range(1, 9)}
-    for number, job in jobs.items():
-        one.submit(number, job, group=7, seconds=200)
-    last = ended(one, jobs, model)
-    assert any(job.error is None for job in jobs.values())
-    assert isinstance(jobs[8].error, OverBudgetError)
-    assert max(last.values()) <= 200 + 2

@@ -110,7 +110,7 @@ def test_nobody_else_sees_or_uses_it(service: Running) -> None:
         ({"entries": "lamp"}, "entries:1"),
         ({"entries": ""}, "no terms"),
         ({"entries": "a\t"}, "entries:1"),
-        ({"entries": "!\tx"}, "no words"),
+        ({"entries": "!\tx"}, "no terms"),
         ({"entries": "a" * 300 + "\tx"}, "200 characters"),
         ({"entries_format": "xls"}, "entries_format"),
         ({"target_lang": "xx"}, "xx"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from limelight.errors import UserError
-from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key, watch_keys
+from limelight.serving.keys import Entry, Key, Keys, add_key, digest, read_keys, revoke_key, watch_keys
 from limelight.serving.refusal import Refusal
 from tests.serving.helpers import Answered, carrying, running, wait_until
 
@@ -191,7 +191,7 @@ def test_what_a_key_has_begun_is_finished_when_it_is_replaced(tmp_path: Path, mo
     }
     with running({"one": carrying()}, keys=keys) as service, monkeypatch.context() as held:
         pool = service.service.catalog.models[0].pool
-        held.setattr(pool, "_emptiest", lambda *_: None)
+        held.setattr(pool, "_dispatch", lambda: None)
 
         def send(name: str, body: Any, kind: str, secret: str = former) -> Answered:
             return service.send("POST", name, body, {"Authorization": f"Bearer {secret}", "Content-Type": kind})
@@ -234,8 +234,8 @@ def test_a_limit_holds_in_any_minute() -> None:
     with pytest.raises(Refusal) as caught:
         keys.spend("k", 1)
     assert caught.value.status == 429
-    assert caught.value.retry_after == 51
-    now[0] = 10.0 + 51
+    assert caught.value.retry_after == 50
+    now[0] = 10.0 + 50
     keys.spend("k", 500)
     with pytest.raises(Refusal) as caught:
         keys.spend("k", 1)
@@ -261,13 +261,24 @@ def test_over_a_minute_a_key_gets_its_limit() -> None:
 
 
 def test_what_was_not_done_is_given_back() -> None:
-    keys = Keys([Key("k", digest("a"), "", 1000)], clock=lambda: 0.0)
+    """And nothing else: in any minute the key has its limit."""
+    now = [0.0]
+    keys = Keys([Key("k", digest("a"), "", 1000)], clock=lambda: now[0])
     keys.spend("k", 600)
+    now[0] = 29.0
     keys.spend("k", 400)
-    keys.give_back("k", 700)
-    keys.spend("k", 700)
+    now[0] = 30.0
+    refused = Entry(90.0, 600)
+    keys.give_back("k", refused)
     with pytest.raises(Refusal):
         keys.spend("k", 1)
+    now[0] = 61.0
+    last = keys.spend("k", 600)
+    keys.give_back("k", last)
+    keys.give_back("k", last)
+    with pytest.raises(Refusal):
+        keys.spend("k", 601)
+    keys.spend("k", 600)
     keys.give_back("k", 10**6)
     keys.spend("k", 1000)
     keys.give_back("unknown", 5)

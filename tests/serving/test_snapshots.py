@@ -168,8 +168,8 @@ def test_models_that_do_not_translate_are_asked_for_no_translation(service: Runn
 
 
 def test_a_classifier_is_not_served(tmp_path: Path) -> None:
-    from limelight.serving.load import load_worker
+    from limelight.serving.engine import load_engine
 
     go(label_run(tmp_path / "labels", max_steps=1), tmp_path / "run")
     with pytest.raises(UserError, match="a classifier is not served"):
-        load_worker(Loading(str(tmp_path / "run"), device="cpu"), lambda _: None)
+        load_engine(Loading(str(tmp_path / "run"), device="cpu"), lambda _: None)
