@@ -1,6 +1,5 @@
 """Child processes that answer calls: frames, errors, silence, and the end of the parent."""
 
-import io
 import os
 import signal
 import subprocess
@@ -12,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from limelight.child import (
-    LENGTHS,
-    MAX_HEADER,
     Child,
     ChildEndedError,
     ChildKilledError,
@@ -21,8 +18,6 @@ from limelight.child import (
     Handler,
     Header,
     how_it_ended,
-    read_frame,
-    write_frame,
 )
 from limelight.errors import RunError, UserError
 
@@ -58,16 +53,6 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     child = Child("tests.test_child:echo", silence=WITHIN)
     yield child
     child.close()
-
-
-def test_a_frame_is_read_as_it_was_written_and_a_cut_one_is_the_end() -> None:
-    file = io.BytesIO()
-    write_frame(file, {"a": "ü\n"}, b"\n\0x")
-    whole = file.getvalue()
-    assert read_frame(io.BytesIO(whole)) == ({"a": "ü\n"}, b"\n\0x")
-    assert [read_frame(io.BytesIO(whole[:size])) for size in range(len(whole))] == [None] * len(whole)
-    with pytest.raises(ValueError, match="not a frame"):
-        read_frame(io.BytesIO(LENGTHS.pack(MAX_HEADER + 1, 0)))
 
 
 def test_calls_are_answered_one_after_the_other_and_prints_are_no_answers(child: Child) -> None:

@@ -12,19 +12,15 @@ import json
 import multiprocessing
 import os
 import signal
-import struct
-import subprocess
 import threading
 import traceback
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from io import BufferedRWPair
 from multiprocessing.connection import Connection
-from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import Any
 
 from limelight.errors import RunError, UserError
 
@@ -194,45 +190,3 @@ def answer_calls(inbox: Inbox, send: Send, factory: str) -> None:
             send({"error": str(error)})
         except Exception as error:
             send({"error": "".join(traceback.format_exception_only(error)).strip(), "fault": True})
-
-
-# --- frames for the workers of a corpus ---
-
-LENGTHS = struct.Struct(">IQ")
-MAX_HEADER = 1 << 24
-
-
-def environment() -> dict[str, str]:
-    """The environment of a child process, in which this package is importable."""
-    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-
-
-def write_frame(sink: IO[bytes] | BufferedRWPair, header: Header, payload: bytes = b"") -> None:
-    """Write a frame and flush."""
-    content = json.dumps(header).encode("ascii")
-    sink.write(LENGTHS.pack(len(content), len(payload)) + content)
-    sink.write(payload)
-    sink.flush()
-
-
-def read_frame(source: IO[bytes] | BufferedRWPair) -> Frame | None:
-    """Read a frame; None at the end of the input, also in the middle of a frame. Raises `ValueError` for invalid
-    data."""
-    lengths = source.read(LENGTHS.size)
-    if len(lengths) < LENGTHS.size:
-        return None
-    header, payload = LENGTHS.unpack(lengths)
-    if header > MAX_HEADER or payload > MAX_MESSAGE:
-        raise ValueError(f"not a frame: {header} and {payload} bytes")
-    content, data = source.read(header), source.read(payload)
-    return (json.loads(content), data) if len(content) == header and len(data) == payload else None
-
-
-def await_end(process: "subprocess.Popen[bytes]") -> str:
-    """How a process ended that answers no longer. One that does not end is killed: it has sent something invalid."""
-    try:
-        return how_it_ended(process.wait(ENDING_SECONDS))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return "its answer is damaged"

@@ -273,5 +273,6 @@ def test_fields_of_the_client_for_node(service: Running) -> None:
     more = urlencode({f"dictionaries[0].{name}": value for name, value in {**one, "entries": "a\tb"}.items()}).encode()
     changed = service.send("PATCH", f"/v3/glossaries/{made.value['glossary_id']}", more, headers)
     assert changed.value["dictionaries"][0]["entry_count"] == 3
+    asked(service, "DELETE", f"/v3/glossaries/{made.value['glossary_id']}")
     none = service.send("POST", "/v3/glossaries", b"name=a&dictionaries[x].y=1", headers)
     assert (none.status, "dictionaries" in none.value["message"]) == (400, True)

@@ -279,6 +279,3 @@ def test_what_was_not_done_is_given_back() -> None:
     with pytest.raises(Refusal):
         keys.spend("k", 601)
     keys.spend("k", 600)
-    keys.give_back("k", 10**6)
-    keys.spend("k", 1000)
-    keys.give_back("unknown", 5)

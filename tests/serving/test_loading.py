@@ -179,4 +179,4 @@ def test_long_requests_of_one_client_are_answered_in_their_order() -> None:
         model.gate.set()
         for thread in threads:
             thread.join(60)
-    assert {*ended[:2]} == {0, 1}
+    assert ended.index(0) < 2 <= ended.index(3)

@@ -233,6 +233,6 @@ class Keys:
 
     def give_back(self, name: str, entry: Entry) -> None:
         """Undo a count, for work that was not done."""
-        if entry in self._spent[name]:
+        if entry in self._spent.get(name, ()):
             self._used[name] -= entry.characters
             entry.characters = 0
