@@ -163,6 +163,7 @@ def test_errors_are_those_that_the_client_reads(service: Running, changed: dict,
 
 def test_a_stream_comes_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     spell(monkeypatch)
+    monkeypatch.setattr("limelight.serving.engine.REST", 0)
     one = translator(table(11, endless=True))
     body = {"model": "one", "messages": [{"role": "user", "content": "dab"}], "stream": True}
     with running({"one": one}) as service:

@@ -63,7 +63,7 @@ class Link:
     """An engine. It begins to load when the link is made, and reports `loaded`."""
 
     def __init__(self, loading: Loading, heard: ReportCallback) -> None:
-        self._channel = Channel("limelight.serving.engine:work", asdict(loading))
+        self._channel = Channel(f"{__package__}.engine:work", asdict(loading))
         self.pid = self._channel.pid
         self._heard, self._reason = heard, ""
         self._outbox: SimpleQueue[Task | None] = SimpleQueue()
