@@ -7,7 +7,7 @@ from docx.document import Document
 
 from limelight.documents.document import open_document
 from limelight.formats.registry import Options
-from limelight.formats.unit import CODES
+from limelight.text.marking import CODES
 from tests.formats.helpers import upper
 
 

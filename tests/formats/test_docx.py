@@ -3,7 +3,8 @@
 import pytest
 
 from limelight.formats.docx import docx_units
-from limelight.formats.unit import CODES, splice
+from limelight.formats.unit import splice
+from limelight.text.marking import CODES
 from tests.formats.helpers import upper
 
 OPEN = '<w:document xmlns:w="x" xmlns:r="r" xmlns:mc="mc">'

@@ -2,7 +2,8 @@
 
 import pytest
 
-from limelight.formats.unit import FIRST_CODE, splice
+from limelight.formats.unit import splice
+from limelight.text.marking import FIRST_CODE
 from tests.formats.helpers import texts, translated, units_of, upper
 
 TEXT = """---

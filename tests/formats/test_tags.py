@@ -8,8 +8,9 @@ import pytest
 
 from limelight.formats.html import Tags, html_units, xml_units
 from limelight.formats.tags import scan_tags
-from limelight.formats.unit import CODES, FormatError, Unit, rewritten
+from limelight.formats.unit import FormatError, Unit, rewritten
 from limelight.formats.xml import parse_xml
+from limelight.text.marking import CODES
 from tests.formats.helpers import upper
 
 

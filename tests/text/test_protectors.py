@@ -3,8 +3,8 @@
 import pytest
 
 from limelight.errors import UserError
-from limelight.formats.unit import FIRST_CODE, Code, code_protector, make_unit
-from limelight.text.marking import TERM_BEGIN, placeholder
+from limelight.formats.unit import Code, code_protector, make_unit
+from limelight.text.marking import FIRST_CODE, TERM_BEGIN, placeholder
 from limelight.text.notations import Protector
 from limelight.text.protectors import DEFAULT, PROTECTORS, elements, find_spans, pattern
 

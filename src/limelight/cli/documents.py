@@ -200,8 +200,8 @@ def translate_documents(
 def _staying(translator: Translator, texts: Sequence[Text], language: str) -> dict[int, Translation]:
     """The texts of a document in the target language that are not clearly in another one, by their places."""
     from limelight.config import Direction
-    from limelight.formats.unit import CODES
     from limelight.pipelines.codec import other_language, unchanged
+    from limelight.text.marking import CODES
 
     there, stays = Direction(language, language), {}
     for place, text in enumerate(texts):

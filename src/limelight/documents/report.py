@@ -113,8 +113,8 @@ class Report:
             lost = "the model lost tags or variables; they were placed by its attention"
             yield f"  in {counted(self.moved, 'segment')} {lost}"
         if self.kept:
-            found = ", ".join(repr(shown(note.source, 20)) for note in self.kept[:WORST])
-            yield f"  {counted(len(self.kept), 'string')} kept as identifiers or notes, such as {found}"
+            examples = ", ".join(repr(shown(note.source, 20)) for note in self.kept[:WORST])
+            yield f"  {counted(len(self.kept), 'string')} kept as identifiers or notes, such as {examples}"
         if self.left:
             were = "was there already, and newer than its source" if len(self.left) == 1 else "were there already"
             yield f"  {counted(len(self.left), 'file')} {were}: not translated again"

@@ -13,10 +13,11 @@ from limelight.documents.report import Kept, Note, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BOTH_SIDES, Options, suffix_of
-from limelight.formats.unit import CODES, Unit
+from limelight.formats.unit import Unit
 from limelight.parts import Parts, parts_of
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
+from limelight.text.marking import CODES
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from limelight.formats.accelerators import Accelerator, divide_label, with_accelerator, without_accelerator
 from limelight.formats.plurals import PluralForms, forms_of_qt
-from limelight.formats.segments import Parts, Segment, Variant
-from limelight.formats.unit import Code, FormatError, Splice, Unit, make_unit, with_codes, with_first
+from limelight.formats.segments import Segment, Variant
+from limelight.formats.unit import Code, FormatError, Parts, Splice, Unit, make_unit, with_codes, with_first
 from limelight.formats.xml import (
     Element,
     Inline,

@@ -53,8 +53,8 @@ def _keys(parts: Parts) -> list[_Key]:
     found: list[_Key] = []
     for part in parts:
         if isinstance(part, Code):
-            found.append((part.name, part.role, seen[part]))
-            seen[part] += 1
+            found.append((part.name, part.role, seen[part.name, part.role]))
+            seen[part.name, part.role] += 1
     return found
 
 

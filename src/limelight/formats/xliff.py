@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import shown
-from limelight.formats.segments import Parts, Segment, Variant
-from limelight.formats.unit import CODES, FormatError, Limits, Splice, Unit, make_unit, with_codes, with_first
+from limelight.formats.segments import Segment, Variant
+from limelight.formats.unit import FormatError, Limits, Parts, Splice, Unit, make_unit, with_codes, with_first
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -24,6 +24,7 @@ from limelight.formats.xml import (
     read_units,
     with_attribute,
 )
+from limelight.text.marking import CODES
 from limelight.text.pair import BadLine
 
 DONE = ("translated", "final", "signed-off", "reviewed")
@@ -119,8 +120,8 @@ def sides_of(unit: XmlUnit) -> Iterator[Sides]:
     sources, targets = _marks(divided), _marks(target)
     if sources.keys() != targets.keys() or not (sources and whole.is_filled):
         yield whole
-    for number in sources if sources.keys() == targets.keys() and whole.is_filled else ():
-        yield whole._replace(source=sources[number], target=targets[number], divided=target)
+    for mid in sources if sources.keys() == targets.keys() and whole.is_filled else ():
+        yield whole._replace(source=sources[mid], target=targets[mid], divided=target)
 
 
 def _marks(side: Element | None) -> dict[str, Element]:
