@@ -34,7 +34,7 @@ KEPT = {"test_disk.py", "test_hostile_folders.py", "test_kills.py", "test_signal
 """...but for these: a kill, a full disk, a signal, a hostile folder."""
 GRIDS = {"decoding", "inference", "models", "properties"}
 """Folders in which the cases of a test are models times settings."""
-SMALL_GRID = 24
+SMALL_GRID = 16
 COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "best_tokens", "int8", "largest_sums", "simd")}
 
 

@@ -66,6 +66,7 @@ def test_what_the_command_line_refuses(limelight: Limelight, marian: Path, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [True, False])
 def test_an_imported_model_begins_a_run(limelight: Limelight, corpus: Path, tmp_path: Path, *, joint: bool) -> None:
     """Its vocabulary can be extended if both sides have the same; else that is refused before any work."""

@@ -206,6 +206,7 @@ def test_a_run_in_fp16_is_resumed_with_its_scale(tmp_path: Path, monkeypatch: py
     assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_run_in_bf16_goes_on_as_if_it_had_not_stopped(name: str, tmp_path: Path) -> None:
     config = tiny_run(tmp_path / "text", MODELS[name], precision="bf16")

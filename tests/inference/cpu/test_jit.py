@@ -48,6 +48,7 @@ def test_without_a_folder_to_keep_it_in_it_is_compiled_all_the_same(monkeypatch:
     assert doubled.signatures  # it is not Python that ran
 
 
+@pytest.mark.slow
 def test_numba_compiles_for_no_more_than_is_permitted() -> None:
     """`LIMELIGHT_CAPABILITIES` holds for the compiled loops, too."""
     code = "import limelight.inference.cpu.jit; from limelight.inference.cpu import simd; import numba; "

@@ -43,7 +43,7 @@ def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModeling, Seq2Seq]
     return LanguageModeling(config, prepared, model), model
 
 
-@pytest.mark.parametrize("stops", [[1, 3, 4], [2, 2, 11]])
+@pytest.mark.parametrize("stops", [[2, 2, 11], pytest.param([1, 3, 4], marks=pytest.mark.slow)])
 def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
     """What a recurrent model carries from block to block comes back, too."""
     config, run = whole
@@ -55,7 +55,13 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     assert last_weights(tmp_path / "run") == last_weights(run)
 
 
-@pytest.mark.parametrize(("moment", "count"), [("micro-batch", 8), ("part of a checkpoint", 7), ("update", 5)])
+@pytest.mark.parametrize(
+    ("moment", "count"),
+    [
+        ("micro-batch", 8),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("part of a checkpoint", 7), ("update", 5))),
+    ],
+)
 def test_killed_and_going_on(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
     config, run = whole
     with interruption(moment, count, kill), pytest.raises(Killed):

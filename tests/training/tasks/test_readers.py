@@ -42,7 +42,7 @@ def test_twice_the_same(whole: Whole, tmp_path: Path) -> None:
     assert last_weights(tmp_path / "again") == last_weights(run)
 
 
-@pytest.mark.parametrize("stops", [[1, 3, 4], [2, 2, 11]])
+@pytest.mark.parametrize("stops", [[2, 2, 11], pytest.param([1, 3, 4], marks=pytest.mark.slow)])
 def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
     config, run = whole
     for stop in stops:
@@ -52,8 +52,19 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     assert last_weights(tmp_path / "run") == last_weights(run)
 
 
-@pytest.mark.parametrize(("moment", "count"), [("update", 1), ("micro-batch", 8), ("part of a checkpoint", 7),
-                                               ("best model", 2), ("snapshot", 3), ("final", 1)])  # fmt: skip
+MOMENTS = [
+    ("part of a checkpoint", 7),
+    ("update", 1),
+    ("micro-batch", 8),
+    ("best model", 2),
+    ("snapshot", 3),
+    ("final", 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("moment", "count"), [MOMENTS[0], *(pytest.param(*each, marks=pytest.mark.slow) for each in MOMENTS[1:])]
+)
 def test_killed_and_going_on(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
     config, run = whole
     with interruption(moment, count, kill), pytest.raises(Killed):
