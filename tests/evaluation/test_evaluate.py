@@ -108,7 +108,7 @@ def test_several_references_replace_the_target(seed):
 def test_settings_reach_the_translator_and_the_provenance(seed):
     parrot = Parrot(["a"] * 4, finished=False)
     evaluation = evaluate(parrot, PAIRS, beam_size=5, origin={"model": "runs/one", "seed": 7})
-    how = {"beam_size": 5, "source_lang": "", "target_lang": "", "lines": True, "guards": False, "protect": False}
+    how = {"beam_size": 5, "source_lang": "", "target_lang": ""}
     assert parrot.asked == [(SOURCES, how)]
     assert evaluation.unfinished == 4
     assert evaluation.provenance == {
@@ -119,6 +119,7 @@ def test_settings_reach_the_translator_and_the_provenance(seed):
         **parrot.config.model_dump(),
         "beam_size": 5,
         "n_best": 1,
+        "guards": False,
         "tokenize": "13a (words between spaces)",
         "versions": evaluation.provenance["versions"],
     }

@@ -12,7 +12,6 @@ from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, l
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
-from limelight.pipelines.options import SEARCH_ONLY
 from limelight.preparation.replay import GENERAL, _find, plan_replay, read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
@@ -269,7 +268,7 @@ def test_an_extended_vocabulary_changes_nothing_until_it_is_trained(tmp_path: Pa
     assert len(sources) > 3, "without new words"
     extended = load_translator(tmp_path / "run/start")
     extended.directions = ()  # its texts get no tag, as the parent knows none
-    asked = {**SEARCH_ONLY, "beam_size": 1}
+    asked = {"beam_size": 1}
     found = [load_translator(folder / "run").translate(sources, **asked), extended.translate(sources, **asked)]
     assert [each.text for each in found[1]] == [each.text for each in found[0]]
     changed = named_weights(after.model)

@@ -25,7 +25,7 @@ from limelight.evaluation.summary import (
     summarize_translation,
     versions,
 )
-from limelight.pipelines.options import SEARCH_ONLY, TextOptions
+from limelight.pipelines.options import TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.text.words import is_mostly_unspaced
@@ -126,7 +126,7 @@ def evaluate(
     `references` gives one or more references per pair instead of its target. `tokenize` is BLEU's, see `corpus_bleu`;
     by default `choose_tokenization` chooses it from the target language `target` and the script of the references.
     `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction` is one of
-    those of a model that has several. `options` are those of `translate`; by default, guards are off (`SEARCH_ONLY`).
+    those of a model that has several. `options` are those of `translate`, with its defaults.
 
     Raises `UserError` if there is nothing to evaluate or the counts differ.
     """
@@ -139,7 +139,7 @@ def evaluate(
     chosen = choose_tokenization(target, first, wanted=tokenize)
     require_scorable(len(sources), references, chosen.name)
     languages = direction or ("", "")
-    asked: TextOptions = {"source_lang": languages[0], "target_lang": languages[1], **SEARCH_ONLY, **options}
+    asked: TextOptions = {"source_lang": languages[0], "target_lang": languages[1], **options}
     settings = translator.options(**asked)
     start = time.perf_counter()
     translations = translator.translate(sources, **asked)
@@ -164,7 +164,7 @@ def evaluate(
             **(origin or {}),
             **files_of(pairs),
             **settings.search.to_dict(),
-            **({"guards": True} if settings.guards else {}),
+            "guards": settings.checks(direction),
             "tokenize": str(chosen),
             "versions": versions(),
         },

@@ -23,7 +23,7 @@ from limelight.files import write_whole
 from limelight.formats import read_pairs
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
-from limelight.pipelines.options import SEARCH_ONLY, TextOptions
+from limelight.pipelines.options import TextOptions
 from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
@@ -234,7 +234,7 @@ def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device
         translator.directions = directions_of(config.data)  # the parent lacks those that are new
     bleu, chrf = [], []
     for direction, pairs in text.items():
-        asked: TextOptions = {**SEARCH_ONLY}
+        asked: TextOptions = {}
         if several:
             asked |= {"source_lang": direction.source, "target_lang": direction.target}
         outputs = translator.translate([pair.source for pair in pairs], **asked)

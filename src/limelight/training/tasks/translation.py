@@ -33,7 +33,7 @@ from limelight.evaluation.metrics import (
 )
 from limelight.formats import read_lines
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence, require_room
-from limelight.pipelines.options import SEARCH_ONLY, TextOptions
+from limelight.pipelines.options import TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
@@ -53,7 +53,9 @@ class ValidSet:
     Args:
         tokenizers: those of this direction, which add the language tag if the model has several directions.
         sentences: number of pairs that are translated; 0 measures only the loss.
+        direction: of the pairs; None if its languages have no names.
         formality: whether the model is told the form of address of each target that has one, as in training.
+        placeholders: whether the model is trained with placeholders.
         tokenize: sacreBLEU's tokenization; if None, chosen by the target `language` or the script of the pairs.
 
     Raises `UserError` for a pair longer than the model permits, and for a tokenization that is not available.
@@ -68,10 +70,13 @@ class ValidSet:
         tokens: int,
         sentences: int,
         language: str = "",
+        direction: Direction | None = None,
         formality: bool = False,
+        placeholders: bool = False,
         tokenize: str | None = None,
     ) -> None:
-        self.tokenizers = tokenizers
+        self.tokenizers, self.placeholders = tokenizers, placeholders
+        self.directions = () if direction is None else (direction,)
         self.forms = partial(_form_of, language=language) if formality else lambda _: ""
         self.chosen = _spread(pairs, sentences)
         self.tokenize, self.measured_by = _bleu_of(pairs, self.chosen, language, tokenize)
@@ -106,15 +111,21 @@ class ValidSet:
     def translate(
         self, model: Seq2Seq, pairs: Sequence[Pair], decoding: DecodingConfig, *, precision: str
     ) -> list[str]:
-        """Greedy translations of the sources of `pairs`."""
+        """Greedy translations of the sources of `pairs`, as `translate` prints them."""
         translator = Translator(
-            model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
+            model,
+            self.tokenizers,
+            decoding,
+            precision=search_precision(precision),
+            threads=torch.get_num_threads(),
+            directions=self.directions,
         )
+        translator.knows_placeholders = self.placeholders
         forms = [self.forms(pair) for pair in pairs]
         found = [""] * len(pairs)
         for form in dict.fromkeys(forms):
             places = [place for place, each in enumerate(forms) if each == form]
-            asked: TextOptions = {**SEARCH_ONLY, "beam_size": 1, "formality": form}
+            asked: TextOptions = {"beam_size": 1, "formality": form}
             outputs = translator.translate([pairs[place].source for place in places], **asked)
             for place, output in zip(places, outputs, strict=True):
                 found[place] = output.text
@@ -253,7 +264,9 @@ def valid_sets(
             tokens=config.batching.tokens,
             sentences=sentences,
             language=direction.target if several else target_language(config.data),
+            direction=direction,
             formality=config.augmentation.formality > 0,
+            placeholders=config.augmentation.placeholders > 0,
             tokenize=config.training.bleu_tokenize,
         )
         for direction, some in pairs.items()
