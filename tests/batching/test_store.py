@@ -89,9 +89,8 @@ def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Pa
 
     def fill() -> None:
         with StoreWriter(folder, vocabulary_size=90) as writer:
-            texts = writer._writers["source_text"]
-            texts._values.close()
-            texts._values = open("/dev/full", "wb")  # noqa: SIM115
+            writer._files["source_text.values"].close()
+            writer._files["source_text.values"] = open("/dev/full", "wb")  # noqa: SIM115
             for _ in range(rows):
                 writer.append(*([part] for part in ONE))
             writer.close("print")
@@ -114,8 +113,8 @@ def test_a_killed_writer_leaves_the_former_store_and_is_swept_away(tmp_path: Pat
     writer = StoreWriter(folder, vocabulary_size=90)  # never closed, as by kill -9
     writer.append(*([part] for part in TWO))
     assert open_store(folder).sources[0].tolist() == ONE[0]
-    for each in writer._writers.values():
-        each.abandon()
+    for file in writer._files.values():
+        file.close()
     write(folder, TWO)
     assert open_store(folder).texts(np.array([0])) == ([TWO[2]], [TWO[3]])
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
@@ -135,7 +134,7 @@ def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path)
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "s", ONE)
     (tmp_path / "s" / "target.values").unlink()
-    with pytest.raises(RunError, match="target cannot be read"):
+    with pytest.raises(RunError, match=r"target\.values cannot be read"):
         open_store(tmp_path / "s")
 
 

@@ -64,8 +64,8 @@ def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Pa
 
     def fill() -> None:
         with TextWriter(folder, vocabulary_size=9) as writer:
-            writer._file.close()
-            writer._file = open("/dev/full", "wb")  # noqa: SIM115
+            writer._files["text.ids"].close()
+            writer._files["text.ids"] = open("/dev/full", "wb")  # noqa: SIM115
             for _ in range(rows):
                 writer.append([7] * 9, ends=True, characters=1, utf8_bytes=1)
             writer.close("print")

@@ -303,7 +303,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("limelight.batching.store.close_whole", full)
+    monkeypatch.setattr("limelight.batching.store.write_whole", full)
     with pytest.raises(RunError, match="text-train: cannot be written: No space left on device"):
         prepared(configured(tmp_path), tmp_path / "run")
     assert list((tmp_path / "run" / "data").iterdir()) == []

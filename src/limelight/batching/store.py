@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 
@@ -26,62 +25,22 @@ REMEDY = "delete the folder; it is created again from the corpus"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
+def open_column(folder: Path, name: str, dtype: str) -> np.ndarray:
+    """Map a file of a store. Raises `RunError` if it is missing, or ends in the middle of a number."""
+    path = folder / name
+    try:
+        # an empty file cannot be mapped
+        return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
+
+
 def open_ragged(folder: Path, name: str, dtype: str) -> Ragged:
     """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
-    try:
-        offsets = map_file(folder / f"{name}.offsets", "<i8")
-        values = map_file(folder / f"{name}.values", dtype)
-    except (OSError, ValueError) as error:  # missing, or a truncated number at the end
-        raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
+    offsets, values = open_column(folder, f"{name}.offsets", "<i8"), open_column(folder, f"{name}.values", dtype)
     if not len(offsets) or offsets[-1] != len(values):
         raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
     return Ragged(values, offsets, folder / name)
-
-
-class RaggedWriter:
-    """Appends rows; the files are valid only after `close`."""
-
-    def __init__(self, folder: Path, name: str, dtype: str) -> None:
-        self.dtype = dtype
-        self._values: BinaryIO = open(folder / f"{name}.values", "wb")  # noqa: SIM115 - closed by close()
-        self._offsets: BinaryIO = open(folder / f"{name}.offsets", "wb")  # noqa: SIM115
-        self._end = 0
-        self._offsets.write(np.int64(0).tobytes())
-
-    def append(self, rows: Sequence[Sequence[int] | bytes]) -> None:
-        """Append rows of numbers, or of bytes."""
-        parts = [
-            np.frombuffer(row, dtype=self.dtype) if isinstance(row, bytes) else np.asarray(row, dtype=self.dtype)
-            for row in rows
-        ]
-        ends = self._end + np.cumsum([len(part) for part in parts], dtype=np.int64)
-        if len(parts):
-            self._values.write(np.concatenate(parts).tobytes())
-            self._offsets.write(ends.astype("<i8").tobytes())
-            self._end = int(ends[-1])
-
-    def close(self) -> None:
-        """Sync the files to disk and close them."""
-        close_whole(self._values)
-        close_whole(self._offsets)
-
-    def abandon(self) -> None:
-        """Close the files without syncing; errors are ignored."""
-        abandon(self._values)
-        abandon(self._offsets)
-
-
-def close_whole(file: BinaryIO) -> None:
-    """Sync a file to disk and close it."""
-    file.flush()
-    os.fsync(file.fileno())
-    file.close()
-
-
-def abandon(file: BinaryIO) -> None:
-    """Close a file without syncing, even if flushing fails."""
-    with suppress(OSError):
-        file.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,47 +76,58 @@ class TokenStore:
         )
 
 
-Writer = TypeVar("Writer", bound="FolderWriter")
-
-
-class FolderWriter(ABC):
-    """Writes a folder of flat files atomically: to a temporary folder that is renamed when it is complete.
+class FolderWriter:
+    """Writes a folder of flat arrays atomically: to a temporary folder that is renamed when it is complete.
 
     Use it in a `with` block, which removes the temporary folder if `finish` was not called. Write errors raise
     `RunError` with the folder and the cause.
     """
 
-    def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
+    def __init__(self, folder: Path, *, vocabulary_size: int = 1) -> None:
         self.folder = folder
         self.dtype = "<u2" if vocabulary_size <= 65_536 else "<i4"
         self._partial = folder.with_name(folder.name + PARTIAL)
+        self._files: dict[str, BinaryIO] = {}
+        self._ends: dict[str, int] = {}
         with self.writing():
             remove(self._partial)
             self._partial.mkdir(parents=True)
-            self._open(self._partial)
 
-    @abstractmethod
-    def _open(self, partial: Path) -> None:
-        """Open the files for writing."""
-
-    @abstractmethod
-    def _close(self) -> None:
-        """Sync the files to disk and close them."""
-
-    @abstractmethod
-    def _abandon(self) -> None:
-        """Close the files without syncing."""
-
-    def __enter__(self: Writer) -> Writer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._abandon()
+        for file in self._files.values():
+            with suppress(OSError):
+                file.close()
         shutil.rmtree(self._partial, ignore_errors=True)
 
     def writing(self) -> AbstractContextManager[None]:
         """A context that converts failures to write into `RunError`."""
         return writing(self.folder, _AFTERWARDS)
+
+    def add(self, name: str, values: Sequence[int] | np.ndarray, dtype: str = "") -> np.ndarray:
+        """Append numbers to a file, which is created; returns them as they are stored."""
+        stored = np.asarray(values, dtype=dtype or self.dtype)
+        with self.writing():
+            if name not in self._files:
+                self._files[name] = open(self._partial / name, "wb")  # noqa: SIM115 - closed at the end
+            self._files[name].write(stored.tobytes())
+        return stored
+
+    def add_rows(self, name: str, rows: Sequence[Sequence[int] | bytes], dtype: str = "") -> None:
+        """Append rows of numbers, or of bytes, to `name.values` and `name.offsets`."""
+        dtype = dtype or self.dtype
+        if name not in self._ends:
+            self._ends[name] = 0
+            self.add(f"{name}.offsets", [0], "<i8")
+        parts = [
+            np.frombuffer(row, dtype=dtype) if isinstance(row, bytes) else np.asarray(row, dtype=dtype) for row in rows
+        ]
+        ends = self._ends[name] + np.cumsum([len(part) for part in parts], dtype=np.int64)
+        self.add(f"{name}.values", np.concatenate([np.empty(0, dtype=dtype), *parts]), dtype)
+        self.add(f"{name}.offsets", ends, "<i8")
+        self._ends[name] = int(ends[-1]) if len(ends) else self._ends[name]
 
     def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
         """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
@@ -166,7 +136,10 @@ class FolderWriter(ABC):
             "version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint, "files": list(files), **figures
         }  # fmt: skip
         with self.writing():
-            self._close()
+            for file in self._files.values():
+                file.flush()
+                os.fsync(file.fileno())
+                file.close()
             write_whole(self._partial / DESCRIPTION, json.dumps(description))
             remove(self.folder)
             os.rename(self._partial, self.folder)
@@ -176,20 +149,10 @@ class FolderWriter(ABC):
 class StoreWriter(FolderWriter):
     """Writes a `TokenStore`."""
 
-    def _open(self, partial: Path) -> None:
-        kinds = {"source": self.dtype, "target": self.dtype, "source_text": "u1", "target_text": "u1"}
-        self._writers = {name: RaggedWriter(partial, name, dtype) for name, dtype in kinds.items()}
+    def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
+        super().__init__(folder, vocabulary_size=vocabulary_size)
         self._rows, self._marked = 0, list[int]()
-
-    def _close(self) -> None:
-        if self._marked:
-            write_whole(self._partial / MARKED, np.array(self._marked, dtype="<i8").tobytes())
-        for writer in self._writers.values():
-            writer.close()
-
-    def _abandon(self) -> None:
-        for writer in self._writers.values():
-            writer.abandon()
+        self.append([], [], [], [])
 
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
                source_texts: Sequence[str], target_texts: Sequence[str],
@@ -197,14 +160,15 @@ class StoreWriter(FolderWriter):
         """Append pairs; all lists have the same length. `marked` tells whose texts contain marks; none by default."""
         self._marked += [self._rows + place for place, is_marked in enumerate(marked) if is_marked]
         self._rows += len(sources)
-        with self.writing():
-            self._writers["source"].append(sources)
-            self._writers["target"].append(targets)
-            self._writers["source_text"].append([text.encode() for text in source_texts])
-            self._writers["target_text"].append([text.encode() for text in target_texts])
+        self.add_rows("source", sources)
+        self.add_rows("target", targets)
+        self.add_rows("source_text", [text.encode() for text in source_texts], "u1")
+        self.add_rows("target_text", [text.encode() for text in target_texts], "u1")
 
     def close(self, fingerprint: str, files: Sequence[str] = ()) -> TokenStore:
         """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
+        if self._marked:
+            self.add(MARKED, self._marked, "<i8")
         self.finish(fingerprint, files, marked=len(self._marked))
         return open_store(self.folder)
 
@@ -225,11 +189,7 @@ def open_store(folder: Path) -> TokenStore:
 
 def open_marked(folder: Path) -> np.ndarray:
     """The numbers of the marked rows of a store. Raises `RunError` if they cannot be read."""
-    path = folder / MARKED
-    try:
-        return map_file(path, "<i8") if path.exists() else np.empty(0, dtype="<i8")
-    except (OSError, ValueError) as error:
-        raise RunError(f"{path}: cannot be read ({error}); {REMEDY}") from None
+    return open_column(folder, MARKED, "<i8") if (folder / MARKED).exists() else np.empty(0, dtype="<i8")
 
 
 def described(folder: Path, *figures: str) -> dict[str, Any]:
@@ -255,13 +215,6 @@ def _describe(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return description if isinstance(description, dict) else {}
-
-
-def map_file(path: Path, dtype: str) -> np.ndarray:
-    """A file as a read-only array. An empty file, which cannot be mapped, gives an empty array."""
-    if path.stat().st_size == 0:
-        return np.empty(0, dtype=dtype)
-    return np.memmap(path, dtype=dtype, mode="r")
 
 
 _IDS = "text.ids"
@@ -290,31 +243,15 @@ class TextWriter(FolderWriter):
     """Writes a `TextStore`."""
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
-        self._figures = dict.fromkeys(_FIGURES, 0)
         super().__init__(folder, vocabulary_size=vocabulary_size)
-
-    def _open(self, partial: Path) -> None:
-        self._file: BinaryIO = open(partial / _IDS, "wb")  # noqa: SIM115 - closed by _close()
-        self._write([END])
-
-    def _close(self) -> None:
-        close_whole(self._file)
-
-    def _abandon(self) -> None:
-        abandon(self._file)
+        self._figures = dict.fromkeys(_FIGURES, 0) | {"pieces": len(self.add(_IDS, [END]))}
 
     def append(self, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
         """Append tokens of a document with the size of their text; `ends` marks the end of the document."""
-        with self.writing():
-            unknown = self._write([*ids, END] if ends else ids)
-        for name, more in zip(_FIGURES[1:], (ends, characters, utf8_bytes, unknown), strict=True):
+        row = self.add(_IDS, [*ids, END] if ends else ids)
+        unknown = int((row == UNKNOWN).sum())
+        for name, more in zip(_FIGURES, (len(row), ends, characters, utf8_bytes, unknown), strict=True):
             self._figures[name] += more
-
-    def _write(self, ids: Sequence[int]) -> int:
-        row = np.asarray(ids, dtype=self.dtype)
-        self._file.write(row.tobytes())
-        self._figures["pieces"] += len(row)
-        return int((row == UNKNOWN).sum())
 
     @property
     def documents(self) -> int:
@@ -331,10 +268,7 @@ def open_text_store(folder: Path) -> TextStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
     description = described(folder, *_FIGURES)
     pieces, *figures = (description[name] for name in _FIGURES)
-    try:
-        ids = map_file(folder / _IDS, description["dtype"])
-    except (OSError, ValueError) as error:  # missing, or a truncated number at the end
-        raise RunError(f"{folder}: {_IDS} cannot be read ({error}); {REMEDY}") from None
+    ids = open_column(folder, _IDS, description["dtype"])
     if len(ids) != pieces:
         raise RunError(f"{folder}: {_IDS} is incomplete; {REMEDY}")
     return TextStore(ids, *figures)
@@ -385,25 +319,13 @@ class AlignmentStore:
 class AlignmentWriter(FolderWriter):
     """Writes an `AlignmentStore`."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, vocabulary_size=1)
-
-    def _open(self, partial: Path) -> None:
-        self._links = RaggedWriter(partial, _LINKS, _DTYPE)
-
-    def _close(self) -> None:
-        self._links.close()
-
-    def _abandon(self) -> None:
-        self._links.abandon()
-
     def append(self, rows: Sequence[Sequence[Link]]) -> None:
         """Append the links of pairs."""
-        with self.writing():
-            self._links.append([_numbers(row) for row in rows])
+        self.add_rows(_LINKS, [_numbers(row) for row in rows], _DTYPE)
 
     def close(self, fingerprint: str, sides: tuple[SideForms, SideForms]) -> AlignmentStore:
         """Finish and open the store. `fingerprint` identifies what it was made from."""
+        self.append([])
         with self.writing():
             content = json.dumps([each._asdict() for each in sides], ensure_ascii=False)
             write_whole(self._partial / _FORMS, content)
