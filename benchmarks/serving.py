@@ -5,8 +5,8 @@
 
 Services, each in processes of its own: `limelight` (`limelight serve`); `one at a time` (the same model, a text after
 another); `ctranslate2` (the exported model behind the smallest application, with its own choice of `compute_type`). A
-service that cannot be had, as argostranslate where it is not installed, is reported and not replaced. Requests have
-three sizes: a sentence, a paragraph of four, a page of sixteen. Answers are compared with what the model says alone,
+service that cannot be had is reported. Requests have three sizes: a sentence, a paragraph of four, a page of sixteen.
+Answers are compared with what the model says alone,
 and CTranslate2's, whose numbers are its own, with what it said first.
 """
 
@@ -28,11 +28,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.common import describe_machine
+from benchmarks.common import report, table
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
-NAMES = ("limelight", "one at a time", "ctranslate2", "argostranslate")
+NAMES = ("limelight", "one at a time", "ctranslate2")
 SHORT = [
     "A dog runs across the yard.",
     "Two children play in the snow.",
@@ -239,13 +238,6 @@ def with_ctranslate2(model: str, target: str, workers: int) -> Any:
     return translate
 
 
-def require_argostranslate() -> None:
-    """Raises where there is none; with it, too: it takes packages of its own making, and not our folder."""
-    import argostranslate  # type: ignore[import-not-found, unused-ignore]
-
-    raise RuntimeError(f"{argostranslate.__name__} takes no folder of CTranslate2 as it is, so this is not measured")
-
-
 # ---- the whole
 
 
@@ -270,23 +262,18 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         port = options.port + number
         command = command_of(name, options.model, options.target, port, options.engines)
         try:
-            if name == "argostranslate":
-                require_argostranslate()
             with started(command, port):
                 expected = expected_of(name, options.model, options.target, port)
                 for load, clients in product(LOADS, options.clients):
                     work = measure(load, name, port, options.target, expected, clients=clients, seconds=options.seconds)
                     rows.append(asyncio.run(work))
-                    print(row_of(rows[-1]), flush=True)
+                    print(cells(rows[-1]), flush=True)
                 beside[name] = asyncio.run(beside_long_ones(port, options.target, options.seconds))
         except Exception as error:
             missing[name] = f"{type(error).__name__}: {error}"
             print(f"{name}: missing ({missing[name]})", flush=True)
     return {
-        "benchmark": "serving",
-        "machine": describe_machine(),
         "load_average": load_average,
-        "model": Path(options.model).name,
         "engines": options.engines,
         "rows": [row._asdict() for row in rows],
         "beside_long_ones": beside,
@@ -294,27 +281,20 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def row_of(load: Load) -> str:
-    return (
-        f"| {load.load} | {load.service} | {load.clients} | {load.per_second:,.1f} "
-        f"| {1000 * load.p50:,.0f} | {1000 * load.p99:,.0f} "
-        f"| {load.requests:,} | {load.wrong:,} |"
-    )
+def cells(load: Load) -> list[object]:
+    times = (round(1000 * load.p50), round(1000 * load.p99))
+    return [load.load, load.service, load.clients, load.per_second, *times, load.requests, load.wrong]
 
 
 def table_of(found: dict[str, Any]) -> str:
-    head = [
-        "| request | service | clients | requests a second | p50, ms | p99, ms | requests | wrong |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    lines = [*head, *(row_of(Load(**row)) for row in found["rows"]), ""]
+    head = ["request", "service", "clients", "requests a second", "p50, ms", "p99, ms", "requests", "wrong"]
+    lines = [table(head, [cells(Load(**row)) for row in found["rows"]]), ""]
     for name, (alone, beside) in found["beside_long_ones"].items():
         lines.append(
             f"{name}: p99 of short requests {1000 * alone:,.0f} ms alone, {1000 * beside:,.0f} ms beside long ones "
-            f"({beside / alone:.1f} x).\n"
+            f"({beside / alone:.1f} x)."
         )
-    lines += [f"{name}: missing. {reason}\n" for name, reason in found["missing"].items()]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"{name}: missing. {reason}" for name, reason in found["missing"].items())])
 
 
 def main() -> None:
@@ -334,10 +314,7 @@ def main() -> None:
         uvicorn.run(app, port=options.port, log_level="warning")
         return
     found = measure_all(options)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "serving.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "serving.md").write_text(table_of(found), encoding="utf-8")
-    print(table_of(found))
+    report("serving", f"serving --model {Path(options.model).name}", table_of(found), **found)
 
 
 if __name__ == "__main__":
