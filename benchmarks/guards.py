@@ -15,7 +15,7 @@ made on.
 import random
 import statistics
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -27,9 +27,7 @@ from benchmarks.common import RESULTS, report, run, table
 from limelight.config import Direction
 from limelight.formats import read_pairs
 from limelight.pipelines import guards
-from limelight.pipelines.codec import Sentence
 from limelight.pipelines.load import load_translator
-from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import DEFAULT
 
@@ -43,7 +41,7 @@ ROUNDS = 5
 TIMED = 300
 """Captions that are timed."""
 
-UNSEEN = ("placeholder lost", "unknown script", "uncovered", "term lost", "doubtful")
+UNSEEN = ("placeholder lost", "unknown script")
 """Faults that no reference can have, or that are found with a model."""
 
 
@@ -99,7 +97,7 @@ def main(
     there = [each for each in _corpora(data, translator.directions, dev=dev) if each.pairs]
     corpora = [_cut(each, most) for each in there if not only or each.name.split()[0] in only]
     found = _translated(translator, corpora, beam)
-    faulty = Counter(fault for _, _, each in found for names in each.values() for fault in names)
+    faulty = Counter(fault for _, _, each in found for names in each for fault in names)
     changes = [change for corpus, both, each in found for change in _changes(corpus, both, each)]
     for change in random.Random(1).sample(changes, min(show, len(changes))):
         print(*change, sep="\n  ")
@@ -183,49 +181,24 @@ def _cut(corpus: Corpus, most: int | None) -> Corpus:
 
 def _translated(
     translator: Translator, corpora: Sequence[Corpus], beam: int | None
-) -> list[tuple[Corpus, tuple[list[str], list[str]], dict[int, tuple[str, ...]]]]:
-    """For each corpus the translations without guards and with them, and the faults of the first translations by the
-    place of their text."""
+) -> list[tuple[Corpus, tuple[list[str], list[str]], list[tuple[str, ...]]]]:
+    """For each corpus the translations without guards and with them, and the faults of the former."""
     found = []
     for corpus in corpora:
         sources = [source for source, _ in corpus.pairs]
         options: dict[str, Any] = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
         options |= {"beam_size": beam} if beam else {}
-        with _Recorded() as faults:
-            after = [each.text for each in translator.translate(sources, **options)]
-        before, places = list(after), sorted(faults)  # what has no fault is not changed
-        plain = translator.translate([sources[place] for place in places], guards=False, **options)
-        for place, each in zip(places, plain, strict=True):
-            before[place] = each.text
-        found.append((corpus, (before, after), faults))
+        before, after = (translator.translate(sources, guards=on, **options) for on in (False, True))
+        faults = [
+            tuple({*guards.faults(source, plain.text, corpus.direction), *guarded.warnings})
+            for source, plain, guarded in zip(sources, before, after, strict=True)
+        ]
+        found.append((corpus, ([each.text for each in before], [each.text for each in after]), faults))
         print(corpus.name, "-".join(corpus.direction), len(sources), flush=True)
     return found
 
 
-class _Recorded:
-    """While open, records the faults of the first translation of each sentence, by the place of its text."""
-
-    def __enter__(self) -> dict[int, tuple[str, ...]]:
-        self.checked, seen = guards.checked, set[tuple[int, ...]]()
-        faults: dict[int, tuple[str, ...]] = defaultdict(tuple)
-
-        def recorded(sentence: Sentence, translation: Translation) -> guards.Attempt:
-            attempt, place = self.checked(sentence, translation), sentence.request.substream
-            if place not in seen:
-                seen.add(place)
-                if attempt.faults:
-                    of_text = (*faults[place[0] - 1], *attempt.faults)
-                    faults[place[0] - 1] = tuple(dict.fromkeys(of_text))
-            return attempt
-
-        guards.checked = recorded
-        return faults
-
-    def __exit__(self, *_: object) -> None:
-        guards.checked = self.checked
-
-
-def _changes(corpus: Corpus, both: tuple[list[str], list[str]], faults: dict[int, tuple[str, ...]]) -> Iterator[Change]:
+def _changes(corpus: Corpus, both: tuple[list[str], list[str]], faults: list[tuple[str, ...]]) -> Iterator[Change]:
     for place, ((source, reference), before, after) in enumerate(zip(corpus.pairs, *both, strict=True)):
         if before != after:
             gain = _chrf(after, reference) - _chrf(before, reference)
