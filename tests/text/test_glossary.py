@@ -8,7 +8,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats.glossaries import read_glossary, read_rows
-from limelight.text.glossary import Glossary, Term, is_used
+from limelight.text.glossary import Glossary, Term, find_terms, is_used, unused_terms, whole_term
 
 GLOSSARY = Glossary(
     [Term("bank", "Ufer"), Term("river bank", "Flussufer"),
@@ -180,3 +180,21 @@ def test_possible_terms_are_those_whose_words_are_all_there() -> None:
 def test_a_quotation_mark_that_is_not_closed_is_the_users_mistake() -> None:
     with pytest.raises(UserError, match="is a quotation mark not closed"):
         read_rows('"' + "a" * 140_000, separator=",")
+
+
+def test_a_term_is_used_in_its_forms_as_often_as_the_source_has_it() -> None:
+    glossary = Glossary(
+        [Term("cancel", "Abbruch"), Term("car", "Wagen"), Term("driver's licence", "Fahrerlaubnis")], "en"
+    )
+    assert not is_used("Abbruch", "Bitte abbrechen")
+    assert is_used("Abbruch", "die Abbruchtaste")
+    terms = find_terms("My car is faster than your car.", glossary)
+    assert len(unused_terms(terms, "Mein Wagen ist schneller als dein Auto.")) == 1
+    assert unused_terms(terms, "Mein Wagen ist schneller als deine Wagens.") == ()
+    assert [match.term.target for match in glossary.find("a driver’s licence")] == ["Fahrerlaubnis"]
+
+
+def test_a_text_that_is_a_term_is_its_target() -> None:
+    glossary = Glossary([Term("cancel", "abbrechen|Abbruch")], "en")
+    assert whole_term("Cancel", find_terms("Cancel", glossary)) == "Abbrechen"
+    assert whole_term("Cancel it", find_terms("Cancel it", glossary)) == ""

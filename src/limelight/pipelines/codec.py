@@ -40,7 +40,7 @@ from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, without_marks
 from limelight.text.notations import Protector
 from limelight.text.protectors import numbers, signs
-from limelight.text.sentences import MAX_TOKENS
+from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
 from limelight.tokens.tokenizer import byte_of
@@ -245,7 +245,7 @@ class Codec:
             source = self.tokenizers_of(direction, tags).source
             places = [number for number, kind in enumerate(kinds) if kind == (direction, marked, tags)]
             texts = [parts[place].text for place in places]
-            texts = [each if each.isascii() else each.translate(INVISIBLE) for each in texts]
+            texts = [each if each.isascii() else NO_BREAK.sub(" ", each.translate(INVISIBLE)) for each in texts]
             rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
             for place, row in zip(places, rows, strict=True):
                 sources[place] = row
@@ -431,8 +431,8 @@ def other_language(
 
 def unchanged(text: str, language: str, direction: Direction | None) -> Translation | None:
     """The translation of a text that is in the target language already: the text itself. None for any other one."""
-    _, target = names_of(direction)
-    if not language or normal_code(language) != normal_code(target):
+    source, target = map(normal_code, names_of(direction))
+    if not language or normal_code(language) != target or source == target:
         return None
     return Translation(
         text, 0.0, (), 0.0, text, finished=True, warnings=(IN_TARGET_LANGUAGE,), source_lang=target, target_lang=target

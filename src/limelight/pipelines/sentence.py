@@ -22,10 +22,11 @@ from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
 from limelight.pipelines.translation import Translation, Word, joined, token_weights
 from limelight.text.checks import is_capitals, is_title
-from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
+from limelight.text.glossary import Match, phrases_of, unused_terms, whole_term, without_added_sentences
 from limelight.text.marking import ANNOTATION, MARK, mark_number
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.protect import Span
+from limelight.text.sentences import NO_BREAK
 
 OF_MARKS = ("placeholder lost", "phrase missing")
 """Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
@@ -165,7 +166,8 @@ def joined_sentences(plan: Plan, found: Sequence[Found], source_lang_confidence:
         text = "" if plan.plain is not None else plan.join([None for _ in found])[0]
         return Translation(text, 0.0, (), 0.0, plan.text, finished=True, source_lang_confidence=source_lang_confidence)
     only = sentences[0]
-    if plan.plain is not None and plan.plain.gaps == ("", "") and not only.ranks[0].repaired.failed:
+    is_whole = plan.plain is not None and plan.plain.gaps == ("", "") and not NO_BREAK.search(plan.text)
+    if is_whole and not only.ranks[0].repaired.failed:
         best, *others = (rank.translation for rank in only.ranks)
         if others or best.source != plan.text:
             best = replace(best, source=plan.text, alternatives=tuple(others))
@@ -210,27 +212,27 @@ def matches_of(options: Options, text: str, direction: Direction | None) -> tupl
 def reused(source: str, match: MemoryMatch, direction: Direction | None) -> Translation:
     """The translation of a text by a segment with the same source, with the white space at the ends of the text."""
     begin, end = source[: len(source) - len(source.lstrip())], source[len(source.rstrip()) :]
-    languages = names_of(direction)
-    return Translation(
-        text=f"{begin}{match.target.strip()}{end}",
-        score=0.0,
-        tokens=(),
-        log_probability=0.0,
-        source=source,
-        finished=True,
-        source_lang=languages[0],
-        target_lang=languages[1],
-        matches=(match,),
-    )
+    return replace(_known(source, f"{begin}{match.target.strip()}{end}", direction), matches=(match,))
 
 
-def reused_sentence(options: Options, source: MarkedSentence, direction: Direction | None) -> Found | None:
-    """The result for a sentence without spans that is a segment of the memory; None for others."""
-    memory = _memory(options, direction)
-    match = memory.exact(source.text) if memory is not None and not source.numbers else None
-    if match is None:
+def _known(source: str, text: str, direction: Direction | None) -> Translation:
+    """A translation without a search."""
+    own, target = names_of(direction)
+    return Translation(text, 0.0, (), 0.0, source, finished=True, source_lang=own, target_lang=target)
+
+
+def known_sentence(options: Options, source: MarkedSentence, direction: Direction | None) -> Found | None:
+    """The result for a sentence without spans that is a segment of the memory, or a term; None for others."""
+    if source.numbers:
         return None
-    found = reused(source.text, match, direction)
+    memory = _memory(options, direction)
+    match = memory.exact(source.text) if memory is not None else None
+    if match is not None:
+        found = reused(source.text, match, direction)
+    elif term := whole_term(source.sent, source.terms):
+        found = _known(source.text, term, direction)
+    else:
+        return None
     return Found(source, (Rank(Repaired(found.text, is_whole=True), found),))
 
 

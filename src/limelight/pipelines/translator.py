@@ -50,9 +50,9 @@ from limelight.pipelines.scheduler import MAX_ENGINES, SENTENCES_EACH, run
 from limelight.pipelines.sentence import (
     Found,
     joined_sentences,
+    known_sentence,
     matches_of,
     reused,
-    reused_sentence,
     similar_target,
     translated,
 )
@@ -264,7 +264,7 @@ class Translator(Codec):
         """The steps of a sentence; of one that is not translated or is in the memory, none."""
         if source is None:
             return Found(MarkedSentence(""))
-        if not text.prefix and (known := reused_sentence(options, source, direction)) is not None:
+        if not text.prefix and (known := known_sentence(options, source, direction)) is not None:
             return known
         sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)

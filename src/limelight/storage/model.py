@@ -47,7 +47,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
         raise UserError(f"{folder / CONFIG}: {error}") from None
     require_fit(shapes, weights, where=str(folder / WEIGHTS))
     with torch.random.fork_rng(devices=[]):  # the initial weights are discarded: keep the caller's random state
-        model = build_model(config.model, tokenizers, labels)
+        model = build_model(config.model, tokenizers, labels).float()  # whatever torch's default type is
     put_weights(model, weights, where=str(folder / WEIGHTS))
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
 

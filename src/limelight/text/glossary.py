@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from limelight.errors import UserError, shown
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.sentences import split_sentences
-from limelight.text.words import word_spans
+from limelight.text.words import count_common, word_spans
 
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
@@ -48,8 +48,11 @@ _OTHERS = {
     "ver vers, vit vite",
 }
 """Pairs of words that are hardly ever forms of one, although they differ by an ending."""
-MAX_STEM_LOSS = 3
-"""Maximum number of letters at the end of a target word that an inflected form may lack."""
+_EVERY_ENDING = frozenset({*_ANY, *(ending for several in _ENDINGS.values() for ending in several), "t", "st", "et"})
+MIN_TARGET_STEM = 4
+"""Minimum letters that the forms of a target word have in common."""
+_TYPOGRAPHIC = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
+"""Apostrophes and hyphens of typesetting, which are equal to those of the keyboard."""
 
 
 class Term(NamedTuple):
@@ -101,7 +104,8 @@ class Glossary:
         self._tree = _Node()
         self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
         for term in self.terms:
-            words = [term.source[begin:end] for begin, end in word_spans(term.source)]
+            plain = term.source.translate(_TYPOGRAPHIC)
+            words = [plain[begin:end] for begin, end in word_spans(plain)]
             if not words or not term.target.strip():
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
@@ -120,6 +124,7 @@ class Glossary:
     def find(self, text: str) -> list[Match]:
         """The terms in a text; if several begin at a word, the longest. Only whole words match, in base form or with
         an ending of the language; words that are in capitals in a term have to be in capitals in the text."""
+        text = text.translate(_TYPOGRAPHIC)
         words = word_spans(text)
         found, place = list[Match](), 0
         while place < len(words):
@@ -138,6 +143,7 @@ class Glossary:
 
         The time depends on the words of the text and the terms that are found, not on the size of the glossary.
         """
+        text = text.translate(_TYPOGRAPHIC)
         words = {text[begin:end] for begin, end in word_spans(text)}
         stems = {stem for word in words for stem in self._stems(word)}
         kept = islice(self._tree.found(stems), 20 + len(text) // 4)
@@ -194,23 +200,33 @@ def _adjoin(text: str, words: Sequence[tuple[int, int]], place: int, count: int)
     return all(not gap.strip(" -\u00a0") for gap in gaps)
 
 
-def find_used(target: str, text: str) -> str | None:
-    """The words of a text that are a form of a target term: with another ending, in another case, or at the end of a
-    compound; None if there are none. In `target`, `|` separates forms that the glossary lists."""
-    there = word_spans(text)
-    for form in target.split("|"):
-        wanted = [form[begin:end].casefold() for begin, end in word_spans(form)]
-        for place in range(len(there) - len(wanted) + 1 if wanted else 0):
-            spans = there[place : place + len(wanted)]
-            found = (text[begin:end].casefold() for begin, end in spans)
-            if all(map(_is_form, wanted, found)):
-                return text[spans[0][0] : spans[-1][1]]
-    return None
+def find_used(target: str, text: str) -> list[str]:
+    """The words of a text that are a form of a target term, at each place: with another ending, in another case, or at
+    the end of a compound. In `target`, `|` separates forms that the glossary lists."""
+    plain = text.translate(_TYPOGRAPHIC)
+    there = word_spans(plain)
+    found, place = list[str](), 0
+    forms = [
+        [form[begin:end].casefold() for begin, end in word_spans(form)]
+        for form in target.translate(_TYPOGRAPHIC).split("|")
+    ]
+    while place < len(there):
+        spans = next((spans for wanted in forms if (spans := _form_at(wanted, plain, there[place:]))), [])
+        found += [text[spans[0][0] : spans[-1][1]]] if spans else []
+        place += len(spans) or 1
+    return found
+
+
+def _form_at(wanted: Sequence[str], text: str, there: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """The first words of some, if they are these in any form."""
+    spans = there[: len(wanted)]
+    found = (text[begin:end].casefold() for begin, end in spans)
+    return spans if wanted and len(spans) == len(wanted) and all(map(_is_form, wanted, found)) else []
 
 
 def is_used(target: str, text: str) -> bool:
     """Whether a text has a target term in any form (see `find_used`)."""
-    return find_used(target, text) is not None
+    return bool(find_used(target, text))
 
 
 def forms_of(target: str, language: str) -> list[str]:
@@ -236,9 +252,22 @@ def with_terms(text: str, terms: Sequence[Match]) -> str:
 
 
 def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
-    """The terms that a translation does not use."""
-    text = without_marks(translation)
-    return tuple(match for match in terms if not is_used(match.term.target, text))
+    """The terms that a translation uses less often than its source has them."""
+    text, left = without_marks(translation), list[Match]()
+    for target, matches in groupby(sorted(terms, key=lambda each: each.term.target), key=lambda each: each.term.target):
+        left += list(matches)[len(find_used(target, text)) :]
+    return tuple(sorted(left))
+
+
+def whole_term(text: str, terms: Sequence[Match]) -> str:
+    """The target of the term that a text is, in its base form; empty for any other text."""
+    if len(terms) != 1 or text[terms[0].begin : terms[0].end] != text:
+        return ""
+    term = terms[0].term
+    if text.translate(_TYPOGRAPHIC).casefold() != term.source.translate(_TYPOGRAPHIC).casefold():
+        return ""
+    target = term.target.split("|")[0]
+    return target[0].upper() + target[1:] if text[0].isupper() and term.source[0].islower() else target
 
 
 def without_added_sentences(translation: str, source: str, direction: tuple[str, str]) -> str:
@@ -253,16 +282,20 @@ def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[
     text = without_marks(translation)
     phrases = list[tuple[str, ...]]()
     for target in dict.fromkeys(match.term.target for match in terms):
-        used = find_used(target, text)
-        phrases.append(tuple(dict.fromkeys([*([used] if used else []), *forms_of(target, language)])))
+        phrases.append(tuple(dict.fromkeys([*find_used(target, text)[:1], *forms_of(target, language)])))
     return phrases
 
 
 def _is_form(word: str, found: str) -> bool:
-    stem = word[: max(4, len(word) - MAX_STEM_LOSS)] if len(word) > 4 else word
-    plain, plain_found = _folded(stem), _folded(found)
-    return (plain_found.startswith(plain) and len(found) <= len(word) + MAX_STEM_LOSS) or (
-        len(word) > 4 and _folded(word) in plain_found
+    """Whether a word is another one with another ending, or a compound that ends or begins with it."""
+    plain, there = _folded(word), _folded(found)
+    if plain == there or (len(plain) > MIN_TARGET_STEM and (there.startswith(plain) or there.endswith(plain))):
+        return True
+    stem = count_common(plain, there)
+    return (
+        stem >= min(MIN_TARGET_STEM, max(3, len(plain)))
+        and plain[stem:] in _EVERY_ENDING
+        and there[stem:] in _EVERY_ENDING
     )
 
 

@@ -19,7 +19,7 @@ from limelight.text.marking import CODES, MARK, PLACEHOLDER, mark_number, placeh
 from limelight.text.notations import Protector
 from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
 from limelight.text.protectors import find_spans
-from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_short
+from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_no_breaks, with_short
 
 ENDS = ".!?…。！？"
 TAIL = re.compile(rf"(?<=\w)((?:\s*[(\[]{PLACEHOLDER.pattern}[)\]]|\s?:\s{PLACEHOLDER.pattern})+)([{ENDS}]*)\Z")
@@ -98,9 +98,9 @@ class Plan(NamedTuple):
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
         `sentences`; None leaves the sentence unchanged."""
         if self.plain is not None:
-            return self.plain.join([text or "" for text in texts]), []
+            return with_no_breaks(self.text, self.plain.join([text or "" for text in texts])), []
         failed = list[str]()
-        return _rebuilt(self.parts, iter(texts), failed), failed
+        return with_no_breaks(self.text, _rebuilt(self.parts, iter(texts), failed)), failed
 
 
 def plan_text(

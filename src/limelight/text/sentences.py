@@ -178,6 +178,19 @@ def _after(pattern: re.Pattern[str], text: str) -> int:
     return found.end() if found else 0
 
 
+NO_BREAK = re.compile(r"(?<=[^\s(\u2018\u201c\u2039\u00ab])[\u00a0\u202f\u2007](?=\w)")
+"""A no-break space before a word, which is a space for a model."""
+_NO_BREAK_BETWEEN = re.compile(r"(\S+)([\u00a0\u202f\u2007])(?=(\S+))")
+
+
+def with_no_breaks(source: str, output: str) -> str:
+    """A translation with the no-break spaces of its source between the same words."""
+    for match in _NO_BREAK_BETWEEN.finditer(source):
+        words = rf"(?<!\w){re.escape(match[1])} {re.escape(match[3])}(?!\w)"
+        output = re.sub(words, f"{match[1]}{match[2]}{match[3]}", output, count=1)
+    return output
+
+
 Fits = Callable[[str], bool]
 """Whether a text is short enough for a sentence."""
 
