@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
+from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
 from limelight.training.optimization.update import Compiled, sample_batch, update
@@ -152,7 +154,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
     def step(batch: Batch) -> None:
         computing = model if half is None else half.refreshed()
         update(
-            compiled or computing, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
+            compiled or computing, [batch], optimizer, loss=partial(batch_loss, label_smoothing=0.1), clip_norm=1.0,
             interruptible=nullcontext(),
         )  # fmt: skip
 

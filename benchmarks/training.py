@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -34,6 +35,7 @@ from limelight.models.families import build_model
 from limelight.preparation.pairs import prepare
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HalfCopy, autocast, choose_precision
 from limelight.training.optimization.update import update
@@ -186,7 +188,11 @@ def updates_of(model: Any, precision: Any) -> Callable[[Batch], Any]:
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
     half = HalfCopy(model) if choose_precision(precision, CPU) == "bf16" else None
-    options: dict[str, Any] = {"label_smoothing": 0.1, "clip_norm": 1.0, "interruptible": nullcontext()}
+    options: dict[str, Any] = {
+        "loss": partial(batch_loss, label_smoothing=0.1),
+        "clip_norm": 1.0,
+        "interruptible": nullcontext(),
+    }
     return lambda batch: update(model if half is None else half.refreshed(), [batch], optimizer, **options).read()
 
 

@@ -10,11 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from limelight.attention import register_score
+    from limelight.evaluation.metrics import register_metric
     from limelight.pipelines.classifier import Classification, Classifier
     from limelight.pipelines.generator import Generated, TextGenerator
     from limelight.pipelines.load import load, load_classifier, load_generator, load_mask_filler, load_translator
     from limelight.pipelines.mask_filler import Filled, MaskFiller
     from limelight.pipelines.translator import Translation, Translator
+    from limelight.training.loggers import register_logger
+    from limelight.training.optimization.loss import register_loss
+    from limelight.training.tasks.task import register_task
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,26 +37,36 @@ __all__ = [
     "load_generator",
     "load_mask_filler",
     "load_translator",
+    "register_logger",
+    "register_loss",
+    "register_metric",
+    "register_score",
+    "register_task",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import names that need torch lazily, so that `limelight --help` is fast."""
     places = {
-        "Classification": "classifier",
-        "Classifier": "classifier",
-        "Filled": "mask_filler",
-        "Generated": "generator",
-        "MaskFiller": "mask_filler",
-        "TextGenerator": "generator",
-        "Translation": "translator",
-        "Translator": "translator",
-        "load": "load",
-        "load_classifier": "load",
-        "load_generator": "load",
-        "load_mask_filler": "load",
-        "load_translator": "load",
+        "Classification": "pipelines.classifier",
+        "Classifier": "pipelines.classifier",
+        "Filled": "pipelines.mask_filler",
+        "Generated": "pipelines.generator",
+        "MaskFiller": "pipelines.mask_filler",
+        "TextGenerator": "pipelines.generator",
+        "Translation": "pipelines.translator",
+        "Translator": "pipelines.translator",
+        "load": "pipelines.load",
+        "load_classifier": "pipelines.load",
+        "load_generator": "pipelines.load",
+        "load_mask_filler": "pipelines.load",
+        "load_translator": "pipelines.load",
+        "register_logger": "training.loggers",
+        "register_loss": "training.optimization.loss",
+        "register_metric": "evaluation.metrics",
+        "register_score": "attention",
+        "register_task": "training.tasks.task",
     }
     if name not in places:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")
-    return getattr(import_module(f"limelight.pipelines.{places[name]}"), name)
+    return getattr(import_module(f"limelight.{places[name]}"), name)

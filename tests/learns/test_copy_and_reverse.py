@@ -7,12 +7,14 @@ Accuracy counts whole sequences, decoded greedily, end included. A model may sto
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.models.interface import Seq2Seq
+from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.update import update
 from tests.decoding.decode import greedy_search
@@ -71,7 +73,14 @@ def teach(model: Seq2Seq, task: Task, longest: int, *, updates: int, rate: float
         set_rate(optimizer, rate * min(1.0, step / 100) * min(1.0, 2 * (1 - step / (updates + 1))))
         sources = draw(ROWS, longest)
         batch = batch_of(model, sources, [task(source) for source in sources])
-        update(model, [batch], optimizer, label_smoothing=0.0, clip_norm=1.0, interruptible=nullcontext())
+        update(
+            model,
+            [batch],
+            optimizer,
+            loss=partial(batch_loss, label_smoothing=0.0),
+            clip_norm=1.0,
+            interruptible=nullcontext(),
+        )
         if step % 100 == 0 and accuracy(model, task, longest) == 1.0:
             return step
     return updates

@@ -31,14 +31,14 @@ class Injection:
 
     def __init__(self, faults: Mapping[int, str], patch: pytest.MonkeyPatch) -> None:
         self.faults, self.done, self.changed, self.not_finite = faults, 0, 0, 0
-        self._update, self._loss = updating.update, updating.batch_loss
+        self._update = updating.update
         patch.setattr(loop, "update", self.update)
-        patch.setattr(updating, "batch_loss", self.loss)
 
     def update(self, model: Seq2Seq, batches: Any, optimizer: torch.optim.Optimizer, **options: Any) -> Unread:
         self.done += 1
         where, value = FAULTS.get(self.faults.get(self.done, ""), ("", 0.0))
-        self._added = value if where == "loss" else None
+        loss = options["loss"]
+        options["loss"] = lambda *given: loss(*given) + value if where == "loss" else loss(*given)
         before = state(model, optimizer)
         parameter = random.Random(self.done).choice(list(model.parameters()))
         hook = parameter.register_hook(lambda gradient: gradient + value) if where == "gradient" else None
@@ -52,10 +52,6 @@ class Injection:
                       or any(not torch.equal(before[name], after[name]) for name in before)):  # fmt: skip
             self.changed += 1
         return result
-
-    def loss(self, *arguments: Any, **options: Any) -> torch.Tensor:
-        loss = self._loss(*arguments, **options)
-        return loss if self._added is None else loss + self._added
 
 
 def state(model: Seq2Seq, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

@@ -26,8 +26,8 @@ PHASES = {
         "preparation.pairs.read_valid": 1,
         "training.tasks.translation.validation_batches": 1,
     },
-    "first step": {"training.loop.update": 1, "training.optimization.update.batch_loss": 1},
-    "step": {"training.optimization.update.batch_loss": 24},
+    "first step": {"training.loop.update": 1, "training.optimization.loss.linear_cross_entropy": 1},
+    "step": {"training.optimization.loss.linear_cross_entropy": 24},
     "validation": {"training.tasks.translation.mean_loss": 3},
     "save": {
         "training.checkpoints.checkpoint.sha256": 16,
@@ -38,7 +38,7 @@ PHASES = {
 }
 """Where each phase is met: functions of `limelight`, and up to which of their calls, all in the first half."""
 BUSY = {
-    "a step": Moment("limelight.training.optimization.update.batch_loss", 9, IN_COMPILED_CODE),
+    "a step": Moment("limelight.training.optimization.loss.linear_cross_entropy", 9, IN_COMPILED_CODE),
     "the vocabulary": Moment("limelight.preparation.pairs.train_tokenizer", 1, IN_COMPILED_CODE),
     "validation": Moment("limelight.training.tasks.translation.mean_loss", 2, IN_COMPILED_CODE),
     "a save": Moment("limelight.training.checkpoints.checkpoint.sha256", 6, IN_COMPILED_CODE),

@@ -1,6 +1,7 @@
 """A bf16 copy computes; the fp32 weights learn."""
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -34,7 +35,7 @@ CONFIGS: dict[str, ModelConfig] = {
 
 
 def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.optim.Optimizer) -> float:
-    settings = {"label_smoothing": 0.1, "clip_norm": 1.0, "interruptible": nullcontext()}
+    settings = {"loss": partial(batch_loss, label_smoothing=0.1), "clip_norm": 1.0, "interruptible": nullcontext()}
     return update(computing, batches, optimizer, **settings).read().loss_sum
 
 

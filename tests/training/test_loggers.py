@@ -32,7 +32,9 @@ def test_without_tensorboard_there_is_no_logger_unless_it_was_asked_for(
     assert open_loggers(None, tmp_path, 0) == []
     with pytest.raises(UserError, match=r"training.loggers=tensorboard: .*pip install"):
         open_loggers(["tensorboard"], tmp_path, 0)
-    with pytest.raises(UserError, match="there is no 'x'; there are tensorboard, wandb, trackio, and those of plugins"):
+    with pytest.raises(
+        UserError, match="unknown logger 'x'; choose from tensorboard, wandb, trackio, or name its --plugin"
+    ):
         open_loggers(["x"], tmp_path, 0)
 
 
@@ -52,10 +54,8 @@ def test_a_tracker_gets_the_figures_of_the_log(name: str, tmp_path: Path, monkey
 
 
 def test_a_plugin_adds_a_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.training.loggers.LOGGERS", dict(LOGGERS))
+    monkeypatch.setattr(LOGGERS, "parts", dict(LOGGERS.parts))
     made = Mock()
     register_logger("mine")(made)
-    with pytest.raises(ValueError, match="there is a logger 'mine' already"):
-        register_logger("mine")(Mock())
     assert open_loggers(["mine"], tmp_path, 3) == [made.return_value]
     made.assert_called_once_with(tmp_path, 3)

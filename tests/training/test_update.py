@@ -3,6 +3,7 @@
 import math
 import traceback
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from limelight.batching.batch import Batch
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimization import loss as cross_entropy
-from limelight.training.optimization import update as module
+from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HalfCopy
 from limelight.training.optimization.update import UpdateResult, update
@@ -34,7 +35,7 @@ def batches(model: Seq2Seq, *sizes: int) -> list:
 
 
 def run(model: Seq2Seq, micro: list, optimizer: torch.optim.Optimizer, **changed: object) -> UpdateResult:
-    settings = {"label_smoothing": 0.1, "clip_norm": 0.0, "interruptible": nullcontext()}
+    settings = {"loss": partial(batch_loss, label_smoothing=0.1), "clip_norm": 0.0, "interruptible": nullcontext()}
     return update(model, micro, optimizer, **{**settings, **changed}).read()
 
 
@@ -61,7 +62,7 @@ def test_the_gradient_is_that_of_the_mean_loss_per_piece(model: Seq2Seq) -> None
     run(model, micro, torch.optim.SGD(model.parameters(), lr=0.0, fused=True))
     found = gradients(model)
     model.zero_grad()
-    total = sum(module.batch_loss(model, batch, label_smoothing=0.1) for batch in micro)
+    total = sum(batch_loss(model, batch, label_smoothing=0.1) for batch in micro)
     (total / 20).backward()
     for one, other in zip(found, gradients(model), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
@@ -99,11 +100,11 @@ def test_numbers_that_are_not_finite_change_nothing(
     moments = {key: {name: value.clone() for name, value in state.items()} for key, state in optimizer.state.items()}
 
     if where == "loss":
-        loss = module.batch_loss
-        monkeypatch.setattr(module, "batch_loss", lambda *a, **k: loss(*a, **k) * 0 + bad)
+        changed = {"loss": lambda *given: batch_loss(*given, label_smoothing=0.1) * 0 + bad}
     else:
+        changed = {}
         next(model.parameters()).register_hook(lambda gradient: gradient + bad)
-    result = run(model, batches(model, 2), optimizer, clip_norm=1.0)
+    result = run(model, batches(model, 2), optimizer, clip_norm=1.0, **changed)
     assert not result.applied
     assert all(torch.equal(one, other) for one, other in zip(weights, model.parameters(), strict=True))
     for key, state in optimizer.state.items():
@@ -111,15 +112,12 @@ def test_numbers_that_are_not_finite_change_nothing(
 
 
 @pytest.mark.parametrize(("clip_norm", "applied"), [(0.0, False), (1.0, True)])
-def test_a_finite_gradient_whose_square_is_not_finite(
-    clip_norm: float, applied: bool, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finite_gradient_whose_square_is_not_finite(clip_norm: float, applied: bool, model: Seq2Seq) -> None:
     """Of a single number torch gives the norm without squaring it; clipped, it is as good as any other."""
     model.single = nn.Parameter(torch.ones(1))
     optimizer = make_optimizer(model, **ADAM)
     set_rate(optimizer, 0.01)
-    monkeypatch.setattr(module, "batch_loss", lambda *_, **__: (model.single * 1e30).sum())
-    result = run(model, batches(model, 2), optimizer, clip_norm=clip_norm)
+    result = run(model, batches(model, 2), optimizer, clip_norm=clip_norm, loss=lambda *_: (model.single * 1e30).sum())
     assert math.isfinite(result.gradient_norm)
     assert result.applied == applied
     assert (model.single.item() != 1) == applied
@@ -233,6 +231,6 @@ def test_an_update_waits_for_the_device_once(model: Seq2Seq, count: int, monkeyp
 
 def test_positions_select_what_a_mask_selects(model: Seq2Seq) -> None:
     batch = random_batch(model, [5, 2, 4], [3, 1, 6])
-    features, targets = cross_entropy._without_padding(model(batch), batch)
+    features, targets = cross_entropy.without_padding(model(batch), batch)
     assert torch.equal(features, model(batch)[batch.target_valid])
     assert torch.equal(targets, batch.target_out[batch.target_valid])

@@ -215,6 +215,10 @@ class TrainingConfig(Section):
     decay_steps: int | None = Field(None, ge=1)
     """Updates after which `cosine` and `wsd` reach their lowest rate. Default: the bound of the run, in updates or in
     minutes."""
+    task: str = Field("", examples=["name of a plugin"])
+    """A task that a plugin registers; by default the model and the text determine it."""
+    loss: str = Field("cross_entropy", examples=["cross_entropy"])
+    """What is minimized: `cross_entropy`, or a loss that a plugin registers."""
     optimizer: Literal["adam", "muon"] = "adam"
     """Muon takes orthogonal steps for the matrices between layers: fewer updates, each a seventh longer on a CPU."""
     beta1: float = Field(0.9, ge=0, lt=1)
@@ -253,7 +257,9 @@ class TrainingConfig(Section):
     bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200"] | None = None
     """sacreBLEU's tokenization; by default it follows from the target language, or from the script of the validation
     text if the language is not named."""
-    best_by: Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"] = "bleu"
+    metrics: tuple[str, ...] = Field((), examples=["names of plugins"])
+    """Further figures of translations in validation, which a plugin registers."""
+    best_by: str = Field("bleu", examples=["bleu", "chrf", "loss", "accuracy", "macro_f1"])
     """The validation figure that selects the best model; the loss if the model has no such figure. While BLEU is below
     1, `bleu` compares chrF."""
     patience: int | None = Field(None, ge=1)

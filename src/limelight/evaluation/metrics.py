@@ -21,6 +21,7 @@ from sacrebleu.utils import SACREBLEU_DIR
 
 from limelight.config import Corpus, DataConfig
 from limelight.errors import UserError
+from limelight.registry import Registry
 from limelight.text.words import count_scripts
 
 _NAMES = {
@@ -254,3 +255,8 @@ def alignment_error_rate(links: Iterable[Iterable[Link]], gold: Iterable[GoldAli
     if not count:
         raise ValueError("there are no links")
     return 1 - right / count
+
+
+METRICS: Registry[Callable[[Sequence[str], Sequence[str]], float]] = Registry("metric", {})
+"""Further figures of translations, for `training.metrics`: `(outputs, references) -> float`, higher is better."""
+register_metric = METRICS.register

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from limelight.errors import UserError
+from limelight.registry import Registry
 
 
 class Logger(Protocol):
@@ -51,34 +52,24 @@ class Tracker:
         self._run.finish()
 
 
-LOGGERS: dict[str, Callable[[Path, int], Logger]] = {
-    "tensorboard": TensorBoard,
-    "wandb": lambda folder, step: Tracker("wandb", folder, step),
-    "trackio": lambda folder, step: Tracker("trackio", folder, step),
-}
-
-
-def register_logger(name: str) -> Callable[[Callable[[Path, int], Logger]], Callable[[Path, int], Logger]]:
-    """A decorator that adds a logger for `training.loggers`."""
-
-    def register(make: Callable[[Path, int], Logger]) -> Callable[[Path, int], Logger]:
-        if LOGGERS.setdefault(name, make) is not make:
-            raise ValueError(f"there is a logger {name!r} already")
-        return make
-
-    return register
+LOGGERS: Registry[Callable[[Path, int], Logger]] = Registry(
+    "logger",
+    {
+        "tensorboard": TensorBoard,
+        "wandb": lambda folder, step: Tracker("wandb", folder, step),
+        "trackio": lambda folder, step: Tracker("trackio", folder, step),
+    },
+)
+register_logger = LOGGERS.register
 
 
 def open_loggers(names: Sequence[str] | None, folder: Path, step: int) -> list[Logger]:
     """Loggers by name; by default TensorBoard if it is installed. Raises `UserError` for one that is not available."""
     found = []
     for name in ("tensorboard",) if names is None else names:
-        if name not in LOGGERS:
-            raise UserError(
-                f"training.loggers: there is no {name!r}; there are {', '.join(LOGGERS)}, and those of plugins"
-            )
+        make = LOGGERS.find(name)
         try:
-            found.append(LOGGERS[name](folder, step))
+            found.append(make(folder, step))
         except ImportError as error:
             if names is not None:
                 raise UserError(f"training.loggers={name}: {error}; pip install 'limelight[track]'") from None

@@ -165,7 +165,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
         share.batches(run.device, seed=training.seed, step=progress.step),
         run.optimizer,
         tokens=share.tokens,
-        label_smoothing=training.label_smoothing,
+        loss=run.task.loss,
         clip_norm=training.clip_norm,
         interruptible=run.interruptible(),
         loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,

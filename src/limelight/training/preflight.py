@@ -20,10 +20,12 @@ from limelight.config import (
     Corpus,
     RunConfig,
     TokensConfig,
+    TrainingConfig,
     check_directions,
     known_languages,
 )
 from limelight.errors import UserError
+from limelight.evaluation.metrics import METRICS
 from limelight.formats import read_pairs
 from limelight.formats.opening import open_text, require_lasting
 from limelight.models.families import build_model, choose_device
@@ -39,6 +41,7 @@ from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokeni
 from limelight.tokens.marked import MARK_PIECES, decode_marked, require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
+from limelight.training.optimization.loss import LOSSES
 from limelight.training.optimization.optimizer import (
     UpdateTimer,
     last_second,
@@ -51,7 +54,7 @@ from limelight.training.optimization.update import require_compilable, update
 from limelight.training.parent import resolve_directions
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
 from limelight.training.tasks.language import require_block
-from limelight.training.tasks.task import require_positions
+from limelight.training.tasks.task import TASKS, require_positions
 from limelight.training.tasks.translation import stream_of
 
 PROBED = 5
@@ -92,7 +95,8 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
         weight_decay=training.weight_decay,
     )
     set_rate(optimizer, 1e-5)
-    with closing(build_task(config, prepared, model).stream.batches(Position())) as batches:
+    task = build_task(config, prepared, model)
+    with closing(task.stream.batches(Position())) as batches:
         for _ in range(PROBED):
             drawn = [next(batches)[0].to(device) for _ in range(training.accumulate)]
             began = time.monotonic()
@@ -100,7 +104,7 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
                 model if half is None else half.refreshed(),
                 drawn,
                 optimizer,
-                label_smoothing=training.label_smoothing,
+                loss=task.loss,
                 clip_norm=training.clip_norm,
                 interruptible=nullcontext(),
             ).read()
@@ -130,7 +134,21 @@ def check_run(config: RunConfig, folder: Path) -> None:
     if config.data.train:
         tokenizers.source.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
         tokenizers.target.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
+    _check_parts(config.training)
     _check_model(config, tokenizers)
+
+
+FIGURES = ("bleu", "chrf", "loss", "accuracy", "macro_f1")
+
+
+def _check_parts(training: TrainingConfig) -> None:
+    LOSSES.find(training.loss)
+    if training.task:
+        TASKS.find(training.task)
+    for name in training.metrics:
+        METRICS.find(name)
+    if training.best_by not in (*FIGURES, *training.metrics):
+        raise UserError(f"training.best_by={training.best_by}: choose from {', '.join(FIGURES)}, and training.metrics")
 
 
 def require_one_kind(config: RunConfig) -> None:

@@ -160,7 +160,7 @@ def _in_words(seen: Validation) -> str:
 
 
 def _figures_in_words(figures: Mapping[str, float]) -> str:
-    words = (f"{NAMES[name]} {value:5.2f}" for name, value in figures.items() if name != "loss")
+    words = (f"{NAMES.get(name, name)} {value:5.2f}" for name, value in figures.items() if name != "loss")
     return "  ".join([f"loss {figures['loss']:.4f}", *words])
 
 

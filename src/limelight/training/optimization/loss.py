@@ -10,7 +10,7 @@ gradients are not (Mikolov et al. 2010; Zaremba et al. 2014, section 4): the sta
 on all preceding text, its gradients only on the current block.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -20,6 +20,7 @@ from torch.nn import functional
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.models.recurrent.cells import Carried
+from limelight.registry import Registry
 from limelight.shapes import Float, Int
 
 ROWS = 1024
@@ -163,12 +164,20 @@ def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float
 
     Padding is removed before the final linear layer, which is expensive with a large vocabulary.
     """
-    features, targets = _without_padding(model(batch), batch)
+    features, targets = without_padding(model(batch), batch)
     weight, bias = model.output_weights()
     return linear_cross_entropy(features, weight, bias, targets, label_smoothing=label_smoothing)
 
 
-def _without_padding(
+LossFunction = Callable[[Learner, Batch], Float[Tensor, ""]]
+"""The loss of a batch, summed over its real target tokens; the caller divides by all tokens of an update."""
+
+LOSSES: Registry[Callable[..., Float[Tensor, ""]]] = Registry("loss", {"cross_entropy": batch_loss})
+"""Losses by name, called as `batch_loss` is."""
+register_loss = LOSSES.register
+
+
+def without_padding(
     features: Float[Tensor, "batch target features"], batch: Batch
 ) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " rows"]]:
     """Features and targets of real tokens. By index: with a mask the host would wait for a GPU to count them."""

@@ -22,7 +22,7 @@ from limelight.models.transformer import SSRUDecoder, Transformer
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.shapes import Float
 from limelight.training.gradient_sum import GradientSum
-from limelight.training.optimization.loss import Learner, batch_loss
+from limelight.training.optimization.loss import Learner, LossFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def update(
     batches: Iterable[Batch],
     optimizer: torch.optim.Optimizer,
     *,
-    label_smoothing: float,
+    loss: LossFunction,
     clip_norm: float,
     interruptible: AbstractContextManager[object],
     tokens: int | None = None,
@@ -92,9 +92,9 @@ def update(
     losses = []
     with interruptible:
         for batch in batches:
-            loss = batch_loss(model, batch, label_smoothing=label_smoothing)
-            (loss / tokens * loss_scale).backward()
-            losses.append(loss.detach())
+            summed = loss(model, batch)
+            (summed / tokens * loss_scale).backward()
+            losses.append(summed.detach())
     total = _sum(losses)
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if sums is not None:

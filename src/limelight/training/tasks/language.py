@@ -37,7 +37,7 @@ class LanguageModeling(Task):
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
         require_block(config, longest_sequence(model))
-        self.block = config.batching.block
+        self.config, self.block = config, config.batching.block
         self.text = prepared.valid
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
         self.tokens = max(config.batching.tokens, LOOKED_AT)
@@ -151,7 +151,7 @@ class Labels(Task):
     def __init__(self, config: RunConfig, prepared: PreparedLabels, model: Classifier) -> None:
         longest = longest_sequence(model)
         require_positions(config, longest)
-        self.labels, self.pairs = prepared.labels, prepared.valid
+        self.config, self.labels, self.pairs = config, prepared.labels, prepared.valid
         self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
         self.stream = LabelStream(
             [View(store, corpus.weight) for corpus, store in zip(config.data.train, prepared.stores, strict=True)],

@@ -3,13 +3,14 @@
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
 import torch
+from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.batching.stream import Stream
@@ -21,10 +22,12 @@ from limelight.preparation.extend import extend_parent
 from limelight.preparation.hold_out import Say, make_hold_out
 from limelight.preparation.pairs import cleaned, first_look, silently
 from limelight.preparation.replay import make_replay
+from limelight.registry import Registry
+from limelight.shapes import Float
 from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers
 from limelight.training.distributed import ALL_MINE, Sharing
-from limelight.training.optimization.loss import Learner, batch_loss
+from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
 
 LEAST_BLEU = 1.0
 """BLEU below this is noise: hardly any 4-gram matches."""
@@ -62,9 +65,11 @@ class Validation:
 class Task(ABC):
     """The interface between the training loop and the objective of a model.
 
-    In every task a batch has targets and their mask (`target_out`, `target_valid`), the model computes features for
-    these positions, and the loss is the same cross-entropy.
+    In every task a batch has targets and their mask (`target_out`, `target_valid`), and the model computes features for
+    these positions. `register_task` adds a task for `training.task`, made as those of `limelight.training.tasks` are.
     """
+
+    config: RunConfig
 
     amount: str
     """The amount of training text, in words: `29,000 pairs`."""
@@ -72,6 +77,11 @@ class Task(ABC):
     """How the figures of a validation are measured, in words; may be empty."""
 
     stream: Stream
+
+    def loss(self, model: Learner, batch: Batch) -> Float[Tensor, ""]:
+        """What training minimizes, summed over the real target tokens of a batch: by default `training.loss`."""
+        training = self.config.training
+        return LOSSES.find(training.loss)(model, batch, label_smoothing=training.label_smoothing)
 
     @property
     @abstractmethod
@@ -151,7 +161,13 @@ def fresh_model(config: RunConfig, data: Tokenized) -> Model:
     return build_model(config.model, data.tokenizers, getattr(data, "labels", ()))
 
 
+TASKS: Registry[Callable[..., Task]] = Registry("task", {})
+"""Tasks for `training.task`; by default the family of the model and the kind of text determine it."""
+register_task = TASKS.register
+
+
 def build_task(config: RunConfig, data: Tokenized, model: Model) -> Task:
     """The task of a run. Raises `UserError` if the text does not fit the model."""
-    task = resolve(family_of(config.model).uses[config.learns].task)
+    name = config.training.task
+    task = TASKS.find(name) if name else resolve(family_of(config.model).uses[config.learns].task)
     return cast(Task, task(config, data, model))

@@ -24,7 +24,9 @@ from limelight.config import (
     has_tags,
     trained_directions,
 )
+from limelight.errors import UserError
 from limelight.evaluation.metrics import (
+    METRICS,
     choose_tokenization,
     corpus_bleu,
     corpus_chrf,
@@ -56,6 +58,7 @@ class ValidSet:
         direction: of the pairs; None if its languages have no names.
         formality: whether the model is told the form of address of each target that has one, as in training.
         placeholders: whether the model is trained with placeholders.
+        metrics: further metrics by name, see `METRICS`.
         tokenize: sacreBLEU's tokenization; if None, chosen by the target `language` or the script of the pairs.
 
     Raises `UserError` for a pair longer than the model permits, and for a tokenization that is not available.
@@ -74,9 +77,11 @@ class ValidSet:
         formality: bool = False,
         placeholders: bool = False,
         tokenize: str | None = None,
+        metrics: Sequence[str] = (),
     ) -> None:
         self.tokenizers, self.placeholders = tokenizers, placeholders
         self.directions = () if direction is None else (direction,)
+        self.metrics = metrics
         self.forms = partial(_form_of, language=language) if formality else lambda _: ""
         self.chosen = _spread(pairs, sentences)
         self.tokenize, self.measured_by = _bleu_of(pairs, self.chosen, language, tokenize)
@@ -104,6 +109,7 @@ class ValidSet:
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
             "chrf": corpus_chrf(outputs, references).score,
         }
+        figures |= {name: METRICS.find(name)(outputs, references) for name in self.metrics}
         middle = len(outputs) // 2
         shown = sources[middle], references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
@@ -268,6 +274,7 @@ def valid_sets(
             formality=config.augmentation.formality > 0,
             placeholders=config.augmentation.placeholders > 0,
             tokenize=config.training.bleu_tokenize,
+            metrics=config.training.metrics,
         )
         for direction, some in pairs.items()
     }
