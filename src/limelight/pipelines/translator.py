@@ -58,6 +58,7 @@ from limelight.pipelines.sentence import (
 )
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Roles, Shortlist
+from limelight.text.escapes import escaped, unescaped
 from limelight.text.glossary import with_terms
 from limelight.text.languages import language_name, normal_code
 from limelight.text.marking import MARK, has_marks, placeholder
@@ -227,8 +228,9 @@ class Translator(Codec):
             raise UserError(
                 f"prefix {text.number} has {size}, and at most {MAX_TOKENS} tokens are accepted: give a shorter one"
             )
+        content, quotes = unescaped(text.text) if protectors else (text.text, "")
         plan = plan_text(
-            text.text,
+            content,
             protectors,
             names_of(direction)[0] or "en",
             None if text.prefix else options.glossary,
@@ -240,6 +242,9 @@ class Translator(Codec):
 
         def join(found: Sequence[Found]) -> Translation:
             whole = joined_sentences(plan, found, sure)
+            if quotes:
+                others = tuple(replace(each, text=escaped(each.text, quotes)) for each in whole.alternatives)
+                whole = replace(whole, text=escaped(whole.text, quotes), source=text.text, alternatives=others)
             if matches:
                 whole = replace(whole, matches=tuple(dict.fromkeys((*matches, *whole.matches))))
             return replace(whole, warnings=(f"{SOURCE_LANGUAGE}: {other}", *whole.warnings)) if other else whole
