@@ -42,14 +42,14 @@ def test_no_file_is_no_detector(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("notes", "message"),
     [
-        ({"languages": "[]"}, "at least two languages"),
-        ({"languages": "{"}, "not a language detector"),
-        ({"languages": json.dumps([1, 2])}, "at least two languages"),
+        ({"languages": "[]"}, "languages: List should have at least 2"),
+        ({"languages": "{"}, "languages: Invalid JSON"),
+        ({"languages": json.dumps([1, 2])}, "languages.0: Input should be a valid string"),
         ({"languages": json.dumps(["en", "de", "fr"])}, "expected one tensor of uint8"),
-        ({"temperature": "nan"}, "temperature of a detector must be above 0, not nan"),
-        ({"temperature": "0"}, "temperature of a detector must be above 0"),
-        ({"temperature": "warm"}, "not a language detector"),
-        ({"other": "nan"}, "log-probability of other languages must be at most 0, not nan"),
+        ({"temperature": "nan"}, "temperature: Input should be"),
+        ({"temperature": "0"}, "temperature: Input should be greater than 0"),
+        ({"temperature": "warm"}, "temperature: Input should be a valid number"),
+        ({"other": "nan"}, "other: Input should be less than or equal to 0"),
     ],
 )
 def test_damaged_notes_are_refused(tmp_path: Path, notes: dict[str, str], message: str) -> None:
@@ -67,5 +67,5 @@ def test_another_tensor_is_refused(tmp_path: Path, scores: torch.Tensor) -> None
 
 def test_the_notes_have_to_be_there(tmp_path: Path) -> None:
     save_weights(tmp_path / "a.safetensors", {"scores": torch.zeros(2, BUCKETS, dtype=torch.uint8)}, {})
-    with pytest.raises(UserError, match="not a language detector"):
+    with pytest.raises(UserError, match="languages: Field required"):
         read_detector(tmp_path / "a.safetensors")

@@ -7,6 +7,7 @@ Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of lit
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -170,7 +171,7 @@ def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
     layers = sum(NAMES[kind].format(layer) in roles.of for layer in range(len(roles.of)))
     return [
         [
-            each._asdict() | {"text": f"{TEXTS[each.role]} {each.value:.2f} ± {each.deviation:.2f}"}
+            asdict(each) | {"text": f"{TEXTS[each.role]} {each.value:.2f} ± {each.deviation:.2f}"}
             for each in roles.of[NAMES[kind].format(layer)]
         ]
         for layer in range(layers)

@@ -5,14 +5,17 @@ aligned, and the roles of all heads.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import BaseModel, ConfigDict, Field, Json, StrictBool, StrictInt, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from limelight.errors import UserError, shown
 from limelight.files import write_whole
@@ -20,6 +23,57 @@ from limelight.storage.weights import read_weights, save_weights
 from limelight.text.detection import BUCKETS, LanguageDetector
 from limelight.tokens import END, UNKNOWN, Tokenizers
 from limelight.untrusted import read_plain
+
+MAX_BYTES = 1_000_000
+MAX_WEIGHT = 1e6
+Weight = Annotated[float, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class _File(BaseModel):
+    """A table as JSON, with notes on how it was made."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    format: Literal[1] = 1
+    notes: dict[str, Any] = {}
+
+
+Table = TypeVar("Table", bound=_File)
+
+
+def _write(path: Path, table: _File) -> None:
+    write_whole(path, table.model_dump_json(indent=1) + "\n")
+
+
+def _read(path: Path, kind: type[Table]) -> Table | None:
+    """The table in a file; None if there is no file. Raises `UserError` with the path if it is damaged or has another
+    format."""
+    if not path.exists():
+        return None
+    try:
+        return kind.model_validate_json(read_plain(path, MAX_BYTES))
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: Exception) -> UserError:
+    """The error for a file that is not the table of its name, with the first fault."""
+    fault = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return UserError(f"{path}: not the {path.name} of this model: {shown(fault)}")
+
+
+class _Detector(BaseModel):
+    """The notes of a language detector."""
+
+    languages: Json[Annotated[list[str], Field(min_length=2)]]
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    alphabet: str
+    other: Annotated[float, Field(le=0)] = -math.inf
+    """Files of earlier versions do not have it."""
 
 
 def save_detector(path: Path, detector: LanguageDetector) -> None:
@@ -39,64 +93,36 @@ def read_detector(path: Path) -> LanguageDetector | None:
         return None
     tensors, notes = read_weights(path, "detector of languages")
     try:
-        languages = json.loads(notes["languages"])
-        temperature = float(notes["temperature"])
-        alphabet = frozenset(notes["alphabet"])
-        other = float(notes.get("other", -math.inf))  # files of earlier versions do not have it
-    except (KeyError, ValueError) as error:
-        raise UserError(f"{path}: not a language detector: {error}") from None
-    if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages) or len(languages) < 2:
-        raise UserError(f"{path}: a detector knows at least two languages, this one {languages!r:.80}")
+        values = _Detector.model_validate(notes)
+    except ValidationError as error:
+        raise _refused(path, error) from None
     scores = tensors.get("scores", torch.empty(0))
-    if scores.dtype != torch.uint8 or tuple(scores.shape) != (len(languages), BUCKETS) or len(tensors) != 1:
+    if scores.dtype != torch.uint8 or tuple(scores.shape) != (len(values.languages), BUCKETS) or len(tensors) != 1:
         raise UserError(
             f"{path}: not a language detector: it holds {scores.dtype} of shape {tuple(scores.shape)}, "
-            f"expected one tensor of uint8 of shape {(len(languages), BUCKETS)}"
+            f"expected one tensor of uint8 of shape {(len(values.languages), BUCKETS)}"
         )
-    if not math.isfinite(temperature) or temperature <= 0:
-        raise UserError(f"{path}: the temperature of a detector must be above 0, not {temperature}")
-    if math.isnan(other) or other > 0:
-        raise UserError(f"{path}: the log-probability of other languages must be at most 0, not {other}")
-    return LanguageDetector(tuple(languages), np.asarray(scores.numpy()), temperature, alphabet, other)
-
-
-FORMAT = 1
-MAX_BYTES = 1_000_000
-MAX_WEIGHT = 1e6
-
-Table = TypeVar("Table")
-
-
-def _write(path: Path, values: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
-    """Write a table as JSON, with notes on how it was made."""
-    whole = {"format": FORMAT, **values, "notes": dict(notes)}
-    write_whole(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-
-
-def _read(path: Path, parse: Callable[[Any], Table]) -> Table | None:
-    """What `parse` makes of the JSON in a file; None if there is no file. Raises `UserError` with the path if it is
-    damaged or has another format."""
-    if not path.exists():
-        return None
-    try:
-        values = json.loads(read_plain(path, MAX_BYTES).decode("utf-8"))
-        if values["format"] != FORMAT:
-            raise ValueError(f"format {shown(str(values['format']))}, and this version reads {FORMAT}")
-        return parse(values)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path}: not the {path.name} of this model: {shown(str(error))}") from None
+    alphabet = frozenset(values.alphabet)
+    numbers = np.asarray(scores.numpy())
+    return LanguageDetector(tuple(values.languages), numbers, values.temperature, alphabet, values.other)
 
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
     """Logistic regression: `1 / (1 + exp(-(weights . features + bias)))`."""
 
-    weights: tuple[float, ...]
-    bias: float
-    least: tuple[float, ...] = ()
+    weights: tuple[Weight, ...]
+    bias: Weight
+    least: tuple[Weight, ...] = ()
     """Range of each feature in the training text, from `least` to `greatest`. Features are clamped to it, as weights do
     not extrapolate. Empty in files of earlier versions."""
-    greatest: tuple[float, ...] = ()
+    greatest: tuple[Weight, ...] = ()
+
+    @model_validator(mode="after")
+    def _require_ranges(self) -> Self:
+        if len(self.least) != len(self.greatest) or len(self.least) not in (0, len(self.weights)):
+            raise ValueError(f"{len(self.least)} and {len(self.greatest)} bounds, expected {len(self.weights)}")
+        return self
 
     def probabilities(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """The probability for each row of features, from 0 to 1. Raises `ValueError` for a wrong number of features."""
@@ -122,17 +148,25 @@ class Confidence:
     word: Mapping[str, Logistic]
     """The same for words; empty if words cannot be matched with tokens, as in Chinese."""
 
+    @model_validator(mode="after")
+    def _require_all_directions(self) -> Self:
+        if "" not in self.sentence or (self.word and "" not in self.word):
+            raise ValueError("the entry for all directions is missing")
+        return self
+
     def of(self, direction: str) -> tuple[Logistic, Logistic | None]:
         """The entries of a direction for sentences and, if there is one, for words."""
         return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
 
 
+class _Confidence(_File):
+    sentence: dict[str, Logistic]
+    word: dict[str, Logistic]
+
+
 def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]) -> None:
-    """Write confidence with notes on its training text. Raises `RunError` with path and cause if that fails, and
-    `ValueError` for weights that `read_confidence` would refuse."""
-    for table in (confidence.sentence, confidence.word):
-        _check(table)
-    _write(path, asdict(confidence), notes)
+    """Write confidence with notes on its training text. Raises `RunError` with path and cause if that fails."""
+    _write(path, _Confidence(**asdict(confidence), notes=dict(notes)))
 
 
 def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | None:
@@ -140,42 +174,17 @@ def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | Non
 
     Raises `UserError` with the path if it is damaged, has another format, or other features.
     """
-
-    def parse(values: Any) -> Confidence:
-        of_sentence, of_word = _table(values["sentence"], sentence), _table(values["word"], word)
-        if "" not in of_sentence or (of_word and "" not in of_word):
-            raise ValueError("the entry for all directions is missing")
-        return Confidence(of_sentence, of_word)
-
-    return _read(path, parse)
-
-
-def _table(values: Any, features: int) -> dict[str, Logistic]:
-    """The entries by direction. Raises `ValueError` for anything but finite numbers, with `features` weights each."""
-    table = {
-        str(name): Logistic(
-            tuple(map(float, row["weights"])),
-            float(row["bias"]),
-            tuple(map(float, row.get("least", ()))),
-            tuple(map(float, row.get("greatest", ()))),
-        )
-        for name, row in values.items()
-    }
-    for name, each in table.items():
-        if len(each.weights) != features:
-            raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}")
-    _check(table)
-    return table
-
-
-def _check(table: Mapping[str, Logistic]) -> None:
-    """Raises `ValueError` for numbers that are not finite or too large, and for a wrong number of ranges."""
-    for name, each in table.items():
-        numbers = (*each.weights, each.bias, *each.least, *each.greatest)
-        if not all(abs(number) <= MAX_WEIGHT for number in numbers):
-            raise ValueError(f"{name!r} has a weight that is not a number from -{MAX_WEIGHT:g} to {MAX_WEIGHT:g}")
-        if len(each.least) != len(each.greatest) or len(each.least) not in (0, len(each.weights)):
-            raise ValueError(f"{name!r} has {len(each.least)} ranges, expected {len(each.weights)}")
+    table = _read(path, _Confidence)
+    if table is None:
+        return None
+    for rows, features in ((table.sentence, sentence), (table.word, word)):
+        for name, each in rows.items():
+            if len(each.weights) != features:
+                raise _refused(path, ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}"))
+    try:
+        return Confidence(table.sentence, table.word)
+    except ValidationError as error:
+        raise _refused(path, error) from None
 
 
 Ids = npt.NDArray[np.integer]
@@ -191,7 +200,7 @@ _AXES = {"candidates": 2, "always": 1}
 """Tensors of the file and their number of axes."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_dataclass(frozen=True, slots=True)
 class Shortlist:
     """Candidate target tokens for each source token.
 
@@ -270,10 +279,21 @@ Places = Mapping[str, Sequence[int | None]]
 a new one."""
 
 
+class _Heads(_File):
+    class Row(BaseModel):
+        """A head."""
+
+        layer: StrictInt
+        head: StrictInt
+        reads: StrictBool
+
+    heads: Annotated[list[Row], Field(min_length=1)]
+
+
 def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
     """Write the heads, with notes on how they were chosen. Raises `RunError` with path and cause if that fails."""
-    rows = [{"layer": layer, "head": head, "reads": reads} for layer, head, reads in heads]
-    _write(path, {"heads": rows}, notes)
+    rows = [_Heads.Row(layer=layer, head=head, reads=reads) for layer, head, reads in heads]
+    _write(path, _Heads(heads=rows, notes=dict(notes)))
 
 
 def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
@@ -282,14 +302,11 @@ def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
     Raises `UserError` with the name of the file if it is damaged, has another format, or names heads that a model with
     this number of decoder `layers` and `heads` does not have.
     """
-
-    def parse(values: Any) -> list[Head]:
-        named = [(_number(row["layer"], layers), _number(row["head"], heads), row["reads"]) for row in values["heads"]]
-        if not named or not all(isinstance(reads, bool) for *_, reads in named):
-            raise ValueError("it names no heads")
-        return named
-
-    return _read(path, parse) or []
+    table = _read(path, _Heads)
+    for row in table.heads if table else ():
+        if not (0 <= row.layer < layers and 0 <= row.head < heads):
+            raise _refused(path, ValueError(f"layer {row.layer} has no head {row.head}"))
+    return [(row.layer, row.head, row.reads) for row in table.heads] if table else []
 
 
 def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
@@ -303,13 +320,14 @@ def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
     return found
 
 
-class Role(NamedTuple):
+@dataclass(frozen=True)
+class Role:
     """What a head does over a corpus (`inspection.head_roles`)."""
 
     role: str
-    value: float
+    value: Share
     """The mean over the sentences, from 0 to 1."""
-    deviation: float
+    deviation: Share
     """The standard deviation between them."""
 
 
@@ -322,15 +340,18 @@ class Roles(NamedTuple):
     """By the name of their attention (`decoder.0.cross`), one for each head."""
 
 
+class _Roles(_File):
+    sentences: Annotated[StrictInt, Field(ge=0)]
+    attentions: dict[str, list[Role]]
+
+
 def save_roles(path: Path, roles: Roles, notes: Mapping[str, Any]) -> None:
     """Write roles, with notes on how they were measured. Raises `RunError` with path and cause if that fails."""
     attentions = {
-        name: [
-            {"role": each.role, "value": round(each.value, 4), "deviation": round(each.deviation, 4)} for each in some
-        ]
+        name: [Role(each.role, round(each.value, 4), round(each.deviation, 4)) for each in some]
         for name, some in roles.of.items()
     }
-    _write(path, {"sentences": roles.sentences, "attentions": attentions}, notes)
+    _write(path, _Roles(sentences=roles.sentences, attentions=attentions, notes=dict(notes)))
 
 
 def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) -> Roles | None:
@@ -339,25 +360,12 @@ def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) ->
     Raises `UserError` with the name of the file if it is damaged, has another format, names a role that is not `known`,
     or has other heads than those of `counts`, the number of heads of each attention.
     """
-
-    def parse(values: Any) -> Roles:
-        given = values["attentions"]
-        if {name: len(some) for name, some in given.items()} != dict(counts):
-            raise ValueError("it has other heads than the model")
-        found = {name: [_role(row, known) for row in some] for name, some in given.items()}
-        return Roles(_number(values["sentences"], 2**53), found)
-
-    return _read(path, parse)
-
-
-def _role(row: Mapping[str, Any], known: Collection[str]) -> Role:
-    found = Role(str(row["role"]), float(row["value"]), float(row["deviation"]))
-    if found.role not in known or not all(0 <= number <= 1 for number in found[1:]):
-        raise ValueError(f"{found} is not a role with numbers from 0 to 1")
-    return found
-
-
-def _number(value: Any, count: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
-        raise ValueError(f"{value!r} is not from 0 to {count - 1}")
-    return value
+    table = _read(path, _Roles)
+    if table is None:
+        return None
+    if {name: len(some) for name, some in table.attentions.items()} != dict(counts):
+        raise _refused(path, ValueError("it has other heads than the model"))
+    unknown = [each.role for some in table.attentions.values() for each in some if each.role not in known]
+    if unknown:
+        raise _refused(path, ValueError(f"unknown role {unknown[0]}"))
+    return Roles(table.sentences, table.attentions)
