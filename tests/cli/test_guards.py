@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from limelight.cli.app import run
+from limelight.evaluation import confidence
 from limelight.pipelines import guards
 from limelight.storage.tables import Confidence, Logistic, save_confidence, save_detector
 from limelight.text.detection import learn_detector
@@ -61,7 +62,9 @@ def two_ways(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     valid.write_text("\n".join(lines[:120]) + "\n", encoding="utf-8")
     command = ["train", "--train", f"en-xx={corpus / 'train.tsv'}", "--valid", f"en-xx={valid}", "--recipe", "tiny"]
     more = ["--set", "data.both_directions=true", "--max-steps", "4", "--out", str(folder), "--quiet"]
-    assert run([*command, *settings(), *more]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confidence, "MIN_OF_KIND", 0)
+        assert run([*command, *settings(), *more]) == 0
     sides = [line.split("\t") for line in lines]
     detector = learn_detector({"en": [one for one, _ in sides], "xx": [other for _, other in sides]})
     save_detector(folder / "best" / "languages.safetensors", detector)
@@ -101,8 +104,9 @@ def test_without_a_detector_the_direction_has_to_be_said(
 
 @pytest.mark.slow
 def test_confidence_is_learned_for_a_model_that_is_there(
-    limelight: Limelight, two_ways: Path, corpus: Path, tmp_path: Path
+    limelight: Limelight, two_ways: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(confidence, "MIN_OF_KIND", 0)
     own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
     (own / "confidence.json").unlink()
     ended = limelight(

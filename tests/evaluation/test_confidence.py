@@ -147,3 +147,10 @@ def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
     errors = calibration_errors(confidence, found)
     assert set(errors) == {"a-b", "b-a", "a-c", "all"}
     assert errors["a-b"][0] < 0.05 < errors["a-c"][0]
+
+
+@pytest.mark.parametrize("good", [0, 3, 198, 200])
+def test_of_one_kind_of_translations_no_confidence_is_learned(good: int) -> None:
+    examples = Examples([[float(number)] for number in range(200)], [number < good for number in range(200)], [], [])
+    with pytest.raises(UserError, match=f"{good} of 200 translations are good.*calibrate on other text"):
+        fit_examples({"en-de": examples})

@@ -82,3 +82,10 @@ def test_bad_lines_are_left_to_who_reads_all_of_it(tmp_path: Path) -> None:
 
 def test_only_the_beginning_is_read(tmp_path: Path) -> None:
     assert told(tmp_path, [f"{EN}\t{FR}"] * 1000 + ["12\t34\t56"] * 5000) == []
+
+
+@pytest.mark.parametrize("text", ["\u2581The \u2581cle ver \u2581dog", "The cle@@ ver dog"])
+def test_text_that_is_divided_into_pieces_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "memory.tsv"
+    path.write_text(f"{text}\t{text}\n" * 3, encoding="utf-8")
+    assert any("is divided into pieces of words already" in line for line in doubts([path], "en", "de", languages=False))

@@ -54,7 +54,7 @@ def test_nothing_is_lost_of_any_text(text: str) -> None:
         ("他来了。我走了。", "zh", ["他来了。", "我走了。"]),
         ("Im 19. Jahrhundert war hier Wald. Er ist fort.", "de", ["Im 19. Jahrhundert war hier Wald.", "Er ist fort."]),
         ("Nach dem 2. Weltkrieg, im 5. Stock.", "de", ["Nach dem 2. Weltkrieg, im 5. Stock."]),
-        ("Er war der 16. Präsident und ihr 3. Mann.", "de", ["Er war der 16. Präsident und ihr 3. Mann."]),
+        ("Er war der 16. Präsident und ihr 3. Platz.", "de", ["Er war der 16. Präsident und ihr 3. Platz."]),
         ("Im XIX. und im 20. Jahrhundert.", "de", ["Im XIX. und im 20. Jahrhundert."]),
         ("Das Treffen ist um 5. Danach gehen wir.", "de", ["Das Treffen ist um 5.", "Danach gehen wir."]),
         ("Heute ist der 5. Dann ist es Montag.", "de", ["Heute ist der 5.", "Dann ist es Montag."]),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from limelight.config import RunConfig
+from limelight.evaluation import confidence as fitted
 from limelight.pipelines.load import load_translator
 from limelight.training import confidence
 from limelight.training.run import train
@@ -22,8 +23,9 @@ def run_with(folder: Path, valid: str) -> RunConfig:
     return config.model_copy(update={"data": config.data.model_copy(update=data)})
 
 
-def test_a_run_whose_translations_have_no_words_ends_well(tmp_path: Path) -> None:
+def test_a_run_whose_translations_have_no_words_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After two updates into Chinese (before: a traceback at the end of the run)."""
+    monkeypatch.setattr(fitted, "MIN_OF_KIND", 0)
     path = tmp_path / "valid.tsv"
     draw = np.random.default_rng(2)
     lines = []
@@ -52,7 +54,8 @@ def test_a_failed_fit_is_a_line_and_not_a_failed_run(
     assert not (tmp_path / "run/best/confidence.json").exists()
 
 
-def test_a_damaged_file_does_not_stop_a_model_from_loading(tmp_path: Path) -> None:
+def test_a_damaged_file_does_not_stop_a_model_from_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitted, "MIN_OF_KIND", 0)
     config = run_with(tmp_path / "text", write_pairs(tmp_path / "valid.tsv", 130, first=500))
     go(config, tmp_path / "run")
     path = tmp_path / "run/best/confidence.json"

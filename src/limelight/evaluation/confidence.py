@@ -38,6 +38,8 @@ MIN_SPREAD = 1e-3
 """Lower bound of the standard deviation by which features are divided. The probability of a long sentence is 1e-9 with
 a deviation of 1e-11, and would get a weight of 1e9."""
 BINS = 10
+MIN_OF_KIND = 5
+"""Minimum number of good and of other translations: of one kind alone, nothing can be learned."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -61,12 +63,27 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
         raise UserError(
             f"{counted(count, 'pair')}: at least {MIN_PAIRS} are needed to learn confidence; give more text"
         )
-    chosen = {name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION}
-    chosen[""] = _together(examples.values())
+    every = _together(examples.values())
+    if not _has_both(every.good):
+        good = sum(every.good)
+        raise UserError(
+            f"{good:,} of {counted(count, 'translation')} are good: a confidence needs at least {MIN_OF_KIND} good "
+            "and as many other ones; calibrate on other text"
+        )
+    chosen = {
+        name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION and _has_both(each.good)
+    }
+    chosen[""] = every
+    words = {name: each for name, each in chosen.items() if len(each.words) >= MIN_WORDS and _has_both(each.right)}
     return Confidence(
         {name: fit_logistic(each.sentences, each.good) for name, each in chosen.items()},
-        {name: fit_logistic(each.words, each.right) for name, each in chosen.items() if len(each.words) >= MIN_WORDS},
+        {name: fit_logistic(each.words, each.right) for name, each in words.items()},
     )
+
+
+def _has_both(outcomes: Sequence[bool]) -> bool:
+    """Whether there are enough outcomes of both kinds."""
+    return MIN_OF_KIND <= sum(outcomes) <= len(outcomes) - MIN_OF_KIND
 
 
 Errors = tuple[float, float | None]

@@ -43,7 +43,7 @@ from limelight.text.protectors import numbers, signs
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
-from limelight.tokens.tokenizer import byte_of
+from limelight.tokens.tokenizer import SPACE, byte_of
 
 SURE = 0.98
 """Minimum probability, among the languages of a model, with which a detected language is said to be another than the
@@ -342,7 +342,9 @@ class Codec:
         target's."""
         if character not in self._held:
             both = self.tokenizers if not character.isalnum() else self.tokenizers[:1]
-            self._held[character] = all(self._spelled.isdisjoint(each.encode(character)) for each in both)
+            self._held[character] = character != SPACE and all(
+                self._spelled.isdisjoint(each.encode(character)) for each in both
+            )
         return self._held[character]
 
     def carriers(self, direction: Direction | None) -> tuple[Protector, ...]:

@@ -52,6 +52,7 @@ def doubts(
         pairs = pairs[1:]
     yield from _of_quotes(pairs, name)
     yield from _of_words(pairs, name)
+    yield from _of_segments(pairs, name)
     if languages:
         yield from of_languages(pairs, name, source, target)
 
@@ -102,6 +103,17 @@ def _of_words(pairs: Sequence[Pair], name: str) -> Iterator[str]:
         wordless = [text for text in texts if not any(map(str.isalpha, text))]
         if len(texts) > 2 and len(wordless) >= WORDLESS * len(texts):
             yield f"{name}: the {side} side has no words (`{_short(wordless[0])}`); is it another column?"
+
+
+def _of_segments(pairs: Sequence[Pair], name: str) -> Iterator[str]:
+    """A line if most texts are divided into pieces of words already."""
+    texts = [text for pair in pairs for text in (pair.source, pair.target)]
+    for mark, remedy in (("\u2581", "tr -d ' ' | tr '\u2581' ' '"), ("@@ ", "sed 's/@@ //g'")):
+        if sum(mark in text for text in texts) > len(texts) / 2:
+            yield (
+                f"{name}: is divided into pieces of words already (`{_short(texts[0])}`), which the run divides again; "
+                f"give the text itself, for example the output of `{remedy}`"
+            )
 
 
 def of_languages(pairs: Sequence[Pair], name: str, source: str, target: str) -> Iterator[str]:

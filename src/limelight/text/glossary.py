@@ -16,7 +16,7 @@ from typing import NamedTuple
 from limelight.errors import UserError, shown
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.sentences import split_sentences
-from limelight.text.words import count_common, word_spans
+from limelight.text.words import count_common, read_table, word_spans
 
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
@@ -40,14 +40,6 @@ _WITH_ER = re.compile(
     r"(?:bild|brett|ei|feld|geist|geld|gesicht|gespenst|glied|kind|kleid|leib|licht|lied|nest|rind|schild|ski|weib)\Z"
 )
 """German nouns with a plural in -er and without an umlaut. Of others -er makes another word: `Bau` and `Bauer`."""
-_OTHERS = {
-    "de": "ei eis",
-    "en": "custom customs, good goods, her hers, mean means, new news, sometime sometimes, their theirs",
-    "fr": "bu bus, cour cours, eu eux, fil fils, foi fois, mai mais, mi mis, moi mois, ni nie, parc parce, peu peux, "
-    "port porte, port portes, pu pue, ri ris, sort sorte, sort sortes, sou sous, su sus, suit suite, ta tas, "
-    "ver vers, vit vite",
-}
-"""Pairs of words that are hardly ever forms of one, although they differ by an ending."""
 _EVERY_ENDING = frozenset({*_ANY, *(ending for several in _ENDINGS.values() for ending in several), "t", "st", "et"})
 MIN_TARGET_STEM = 4
 """Minimum letters that the forms of a target word have in common."""
@@ -100,7 +92,9 @@ class Glossary:
         self._places = {term: place for place, term in enumerate(self.terms)}
         self._language = re.split("[-_]", source_lang.lower())[0]
         self._endings = _ENDINGS.get(self._language, _ANY)
-        self._others = frozenset(_OTHERS.get(self._language, "").split(", "))
+        others = dict(read_table("other_words.txt")).get(self._language, "")
+        self._others = frozenset(each.strip() for each in others.split(","))
+        """Pairs of words that are hardly ever forms of one, although they differ by an ending."""
         self._tree = _Node()
         self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
         for term in self.terms:

@@ -13,6 +13,8 @@ from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from unicodedata import name, normalize
 
+from limelight.text.words import read_table
+
 NAMES = {
     "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton",
     "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek",
@@ -59,65 +61,6 @@ DOMINANT = 0.8
 PRESENT, TIMES = 0.1, 3.0
 """A sample is in another language if function words of only that language are at least this share of its words, and at
 least so many times as frequent as function words of only the declared language."""
-
-_SCRIPTS = """
-latin: af ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it lb lt lv mt nl no pl pt ro sk sl sq sv sw tl tr vi
-latin: sr bs az uz kk tt ms
-cyrillic: be bg ky mk ru uk sr bs az uz kk tt tg mn
-mongolian: mn
-arabic: ar fa ps ur ms tg pa
-devanagari: hi mr ne sa
-bengali: bn as
-gurmukhi: pa
-han: zh ja
-bopomofo: zh
-kana: ja
-hangul: ko
-greek: el
-hebrew: he yi
-armenian: hy
-georgian: ka
-thai: th
-lao: lo
-khmer: km
-myanmar: my
-tibetan: bo
-ethiopic: am
-gujarati: gu
-tamil: ta
-telugu: te
-kannada: kn
-malayalam: ml
-sinhala: si
-oriya: or
-"""
-"""The scripts, each with the languages that use it; other languages are not checked."""
-
-_FUNCTION_WORDS = """
-cs: a se v na je že s z do to o k i jako ale za by si jsem po jsou od které který pro tak jeho ve už jen byl být mě
-da: og i at det er en til på som for af de med den ikke jeg har et vi han du var kan der om fra men så hvad mig min
-de: der die und das ist in zu den nicht ein eine sich mit es auf ich er sie wir dem des im für von als auch hat wie
-en: the of and to in is a that it was he for on are with as his they at be this have from or had by not but what
-es: de la que el en y a los se del las un por con no una su para es al lo como más o pero sus le ha me si muy sin
-fi: ja on ei se että hän oli mutta ovat kun niin kuin mitä ole joka minä tämä olen vain jos sen hänen en nyt myös
-fr: de la le et les des en un du une que est dans qui par pour au sur pas plus il ne se ce je vous nous elle avec son
-hu: a az és hogy nem is egy van ez meg csak de volt már mint még azt ki én ha el te mi itt nagyon kell lesz vagy
-id: yang dan di ini itu dengan untuk tidak dari dalam akan pada juga saya ke karena ada mereka kami bisa adalah kita
-it: di e il la che è in un per non una sono del si della da le con i come al mi ma lo ha più nel se gli anche ho
-nl: de het een van en in is dat op te zijn voor met die niet aan er om ook als dan maar bij uit nog naar ik je hij
-no: og i det er på som en til at for av ikke med den de jeg har et vi han du var kan om fra men så hva meg seg
-pl: i w na z się nie że do to jest o jak ale po co tak od za już jego przez tylko czy był dla jej ma są przy mnie
-pt: de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua
-ro: și de în la a cu nu o un pe că este din se care sunt pentru mai ce să au fost dar o îi am lui său ca sau
-sk: a sa v na je že s z do to o k aj ako ale za by si som po sú od ktoré ktorý pre tak jeho vo už len bol byť ma
-sv: och i att det som en på är av för med den till inte har de om ett han var jag så kan vi från men du hon sig
-tr: ve bir bu da de için ne o çok ile mi gibi ama var daha ben en kadar sonra değil ki her şey olarak sen biz onun
-vi: và của là có không được trong cho một những này với người đã các đó tôi để khi như cũng về ra anh ở nhưng
-bg: и на да се в не е за от с че са по като но си аз той което този или ще беше съм му това бе тя
-ru: и в не на я что он с как это а то все она так его но да ты к у же вы за бы по мы от из о когда
-uk: і в не на я що він з як це та але до за вона його ти ми від про у й бо так для або коли був чи
-"""
-"""The most frequent function words of common languages."""
 
 _NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
 """Groups of similar languages, which are not distinguished from one another."""
@@ -244,8 +187,7 @@ def normal_code(language: str) -> str:
 @cache
 def function_words() -> dict[str, dict[str, None]]:
     """The most frequent function words of common languages, in order."""
-    rows = (line.split(": ") for line in _FUNCTION_WORDS.strip().splitlines())
-    return {code: dict.fromkeys(words.split()) for code, words in rows}
+    return {code: dict.fromkeys(words.split()) for code, words in read_table("function_words.txt")}
 
 
 def scripts_of(code: str) -> set[str]:
@@ -256,8 +198,7 @@ def scripts_of(code: str) -> set[str]:
 @cache
 def _scripts() -> dict[str, set[str]]:
     scripts: dict[str, set[str]] = {}
-    for line in _SCRIPTS.strip().splitlines():
-        script, codes = line.split(": ")
+    for script, codes in read_table("scripts.txt"):
         for code in codes.split():
             scripts.setdefault(code, set()).add(script)
     return scripts

@@ -12,12 +12,11 @@ import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 from unicodedata import numeric
 
 from limelight.text.languages import normal_code
-from limelight.text.words import UNSPACED
+from limelight.text.words import UNSPACED, read_table
 
 Reading = Fraction | tuple[int, ...] | str
 """What a number may mean: a value, the parts of a time or date, or the text itself for a code."""
@@ -125,11 +124,11 @@ class Dates(NamedTuple):
 
 @cache
 def _dates() -> dict[str, Dates]:
-    """The dates of each language in `data/dates.tsv`: its code, its forms, of which the first one is written, and the
+    """The dates of each language in `data/dates.txt`: its code, its forms, of which the first one is written, and the
     months."""
     found = dict[str, Dates]()
-    for line in (Path(__file__).parent / "data" / "dates.tsv").read_text("utf-8").splitlines():
-        code, forms, months = line.split("\t")
+    for code, values in read_table("dates.txt"):
+        forms, months = values.strip().split(": ")
         names, several = tuple(months.split()), forms.split("|")
         found[code] = Dates(names, several[0], tuple(_expression(each, names) for each in several))
     return found

@@ -14,8 +14,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
+
+from limelight.text.words import read_table
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.|[A-Za-z]\)|#{1,6})\s+)*")
@@ -32,30 +35,6 @@ _TITLE = {"fr": re.compile(r"(?:^|[\s(«])(?:MM?|Mmes?|Mlles?|Mgr|Me)\.\s+$")}
 _ORDINAL_LANGUAGES = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
 """Languages that write ordinals with a full stop, as in `3. Mai`."""
 _ORDINAL = re.compile(r"(?<![\d.,:])(?:\d{1,2}|[IVX]{1,6})\.\s*$")
-_NUMBERED = re.compile(
-    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Jahrzehnt|"
-    r"Jahrtausend|Jahrestag|Jahr|Lebensjahr|Schuljahr|Semester|Quartal|Woche|Advent|Geburtstag|Hochzeitstag|Weltkrieg|"
-    r"Stock|Stockwerk|Etage|Obergeschoss|Klasse|Platz|Rang|Runde|Spieltag|Liga|Halbzeit|Minute|Stunde|Kapitel|Absatz|"
-    r"Abschnitt|Auflage|Ausgabe|Akt|Szene|Strophe|Symphonie|Sinfonie|Parameter|Argument|Bezirk|Präsident|Präsidentin)"
-    r"(?:e?s|en|n)?\b|(?:Jan|Jän|Feb|Mär|Apr|Jun|Jul|Aug|Sept?|Okt|Nov|Dez)(?:\.|\s+\d)"
-)
-"""German nouns that follow an ordinal. Other languages write theirs in lower case."""
-_DETERMINER = re.compile(
-    r"\b(?:de[rnms]|die|das|im|ins|am|ans|vom|zum|zur|beim|aufs|fürs|durchs|eine?[nmrs]?|(?:dies|jed|jen)e[nmrs]?|"
-    r"(?:mein|dein|sein|ihr|unser|euer|eur|kein)(?:e[nmrs]?)?)\s+\S+\s*$",
-    re.IGNORECASE,
-)
-"""A German determiner before the last word: `der 16.`"""
-_BEGINS = """
-der die das den dem des ein eine einer einem einen ich du er sie es wir ihr mich mir dich dir ihm ihn ihnen
-uns euch man mein meine dein deine sein seine ihre unser unsere dieser diese dieses dies jeder jede alle viele
-kein keine und oder aber denn doch sondern wenn als weil da dass ob bevor nachdem obwohl damit so dann danach
-davor dort hier daher darum deshalb deswegen trotzdem außerdem jetzt nun heute morgen gestern später bald oft
-manchmal immer nie wer was wo wann warum wie wohin woher wieso welche welcher welches in im an am auf aus bei
-beim mit nach von vom zu zum zur für über unter vor um bis seit ohne gegen durch ist sind war waren hat haben
-hatte wird werden kann kannst können muss müssen soll bitte ja nein nicht auch nur noch schon
-"""
-"""German words that begin a sentence, and do not follow an ordinal."""
 WINDOW = 2000
 """Characters of a line that sentencex sees at a time. It takes quadratic time for a line without spaces (a second for
 50,000 characters of Chinese), and other threads wait meanwhile."""
@@ -131,11 +110,17 @@ def _continues(begun: str, part: str, language: str) -> bool:
     if language not in _ORDINAL_LANGUAGES.split() or not _ORDINAL.search(begun[-10:]):
         return False
     word = _WORD.match(part)
-    if word is None or word[0][0].islower():
-        return word is not None
-    return language == "de" and bool(
-        _NUMBERED.match(part) or (word[0].lower() not in _BEGINS.split() and _DETERMINER.search(begun[-40:]))
-    )
+    nouns = _numbered().get(language, ())
+    return word is not None and (word[0][0].islower() or any(word[0].removesuffix(end) in nouns for end in _NOUN_ENDS))
+
+
+_NOUN_ENDS = ("", "s", "es", "n", "en")
+
+
+@cache
+def _numbered() -> dict[str, tuple[str, ...]]:
+    """Nouns that follow an ordinal in a language that capitalizes them: `19. Jahrhundert`."""
+    return {code: tuple(nouns.split()) for code, nouns in read_table("ordinals.txt")}
 
 
 def _parts(line: str, language: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from itertools import takewhile
+from pathlib import Path
 
 _HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
@@ -26,6 +27,12 @@ _PATTERNS = {
     "hangul": re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]"),
     "unspaced": _UNSPACED,
 }
+
+
+def read_table(name: str) -> list[tuple[str, str]]:
+    """The rows `key: values` of a file of words in `text/data`."""
+    text = (Path(__file__).parent / "data" / name).read_text(encoding="utf-8")
+    return [(key, values) for key, _, values in (line.partition(":") for line in text.splitlines())]
 
 
 def is_unspaced(character: str) -> bool:
