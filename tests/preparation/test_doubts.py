@@ -88,4 +88,6 @@ def test_only_the_beginning_is_read(tmp_path: Path) -> None:
 def test_text_that_is_divided_into_pieces_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "memory.tsv"
     path.write_text(f"{text}\t{text}\n" * 3, encoding="utf-8")
-    assert any("is divided into pieces of words already" in line for line in doubts([path], "en", "de", languages=False))
+    assert any(
+        "is divided into pieces of words already" in line for line in doubts([path], "en", "de", languages=False)
+    )
