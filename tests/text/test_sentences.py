@@ -118,3 +118,11 @@ def test_the_work_for_a_line_grows_with_its_length(monkeypatch: pytest.MonkeyPat
         assert found.join(found.texts) == text
         assert max(seen) <= 2000
         assert sum(seen) <= 3 * len(text)
+
+
+def test_sentences_are_joined_as_the_script_of_the_translation_wants() -> None:
+    chinese, english = "今天天气很好。我明天去北京！", "It's a nice day. I'm going to Beijing tomorrow!"
+    parts = split_sentences(chinese, "zh"), split_sentences(english, "en")
+    assert parts[0].join(parts[1].texts) == english
+    assert parts[1].join(parts[0].texts) == chinese
+    assert [each.join(each.texts) for each in parts] == [chinese, english]

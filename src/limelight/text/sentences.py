@@ -18,7 +18,7 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from limelight.text.words import read_table
+from limelight.text.words import is_unspaced, read_table
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.|[A-Za-z]\)|#{1,6})\s+)*")
@@ -48,11 +48,22 @@ class Sentences(NamedTuple):
     """White space, line breaks and list marks; one more than `texts`."""
 
     def join(self, texts: Sequence[str]) -> str:
-        """Join sentences, as many as there were, with the original gaps. Raises `ValueError` for another number."""
+        """Join sentences, as many as there were, with the original gaps. Between scripts with and without spaces, a gap
+        becomes a space or none. Raises `ValueError` for another number."""
         if len(texts) != len(self.texts):
             raise ValueError(f"{len(texts)} sentences given, {len(self.texts)} expected")
-        parts = [part for pair in zip(self.gaps, texts, strict=False) for part in pair]
+        parts = list[str]()
+        for place, (gap, text) in enumerate(zip(self.gaps, texts, strict=False)):
+            if place and gap in ("", " ") and text and texts[place - 1]:
+                was, now = (_is_unspaced(some[place - 1], some[place]) for some in (self.texts, texts))
+                gap = gap if was == now else "" if now else " "
+            parts += [gap, text]
         return "".join([*parts, self.gaps[-1]])
+
+
+def _is_unspaced(before: str, after: str) -> bool:
+    """Whether two sentences follow one another without a space in their script."""
+    return is_unspaced(before[-1:]) and is_unspaced(after[:1])
 
 
 def split_sentences(text: str, language: str = "en") -> Sentences:
