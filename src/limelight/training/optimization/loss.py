@@ -24,8 +24,10 @@ from limelight.registry import Registry
 from limelight.shapes import Float, Int
 
 ROWS = 1024
-"""Rows of logits in a chunk. With fewer, the gradient of the weights is accumulated in more steps, each of which reads
-and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer."""
+"""Rows of logits in a chunk on a CPU. With fewer, the gradient of the weights is accumulated in more steps, each of
+which reads and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer."""
+LOGITS = 2**27
+"""Logits in a chunk on a GPU, where many small products would leave most of it idle."""
 
 
 def linear_cross_entropy(
