@@ -9,8 +9,8 @@ import sys
 import torch
 from torch import Tensor
 
-from limelight.attention.attend import permit_keys
 from limelight.config import TransformerConfig
+from limelight.inspection import probe
 from limelight.models.families import build_model
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
@@ -54,18 +54,20 @@ def travel(translator: Translator, text: str) -> None:
     source, valid = torch.tensor([[*ids, END]]), torch.ones(1, len(ids) + 1, dtype=torch.bool)
     show("batch", source, note="a row for each sentence, its end included")
     show("embedding", hidden := model.encoder.embedding(source))
-    show("with positions", hidden := model.encoder.positions(hidden))
-    for depth, layer in enumerate(model.encoder.layers):
-        hidden, weights = layer(hidden, permit_keys(valid), want_weights=True)
+    show("with positions", model.encoder.positions(hidden))
+    with probe(model, weights=True, states=True) as seen:
+        memory = model.encode(source, valid)
+    for depth, weights in enumerate(seen.layers("encoder_self")):
         show(f"encoder {depth} attends", weights)
-        show(f"encoder {depth} leaves", hidden)
-    memory = model.encode(source, valid)
+        show(f"encoder {depth} leaves", seen.states[f"encoder.{depth + 1}"])
     show("memory", memory.features)
     state, read, said = model.start(memory), model.start_id, []
     while read != END and len(said) < 3 * len(ids):
         print(f"\nthe decoder reads   {target_side.pieces([read])[0]}")
         # A step keeps no weights: what was said is read once more, all of it at once, as in training.
-        for depth, weights in enumerate(model.forward_with_attention(model.batch([ids], [said]))[1].cross):
+        with probe(model, weights=True) as seen:
+            model(model.batch([ids], [said]))
+        for depth, weights in enumerate(seen.layers("cross")):
             share, place = weights[0, :, -1].mean(dim=0).max(dim=-1)
             show(
                 f"decoder {depth} attends",

@@ -9,7 +9,7 @@ from limelight.config import DecoderOnlyConfig
 from limelight.decoding.request import Request
 from limelight.models.transformer.halves import DecoderOnly
 from tests.decoding.decode import decode_batch
-from tests.models.helpers import batch_as_it_stands, make_model, random_rows
+from tests.models.helpers import attention_of, batch_as_it_stands, make_model, random_rows
 
 transformers = pytest.importorskip("transformers")
 
@@ -89,9 +89,9 @@ def test_attention_weights_are_those_of_gpt_2(seed: int) -> None:
     other.set_attn_implementation("eager")
     model = ours(other)
     row = [0, *random_rows((10,), PIECES)[0]]
-    _, weights = model.forward_with_attention(batch_as_it_stands(model, [[]], [row[1:]]))
+    weights = attention_of(model, batch_as_it_stands(model, [[]], [row[1:]])).layers("decoder_self")
     expected = other(torch.tensor([row]), output_attentions=True).attentions
-    for mine, theirs_ in zip(weights.decoder_self, expected, strict=True):
+    for mine, theirs_ in zip(weights, expected, strict=True):
         torch.testing.assert_close(mine, theirs_, rtol=1e-5, atol=1e-5)
 
 

@@ -1,6 +1,7 @@
 """Our Transformer layers against torch's, on shared random weights."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import pytest
 import torch
@@ -9,8 +10,8 @@ from torch import Tensor, nn
 from limelight.attention.attend import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.layers.feed_forward import FeedForward
-from limelight.models.transformer import DecoderLayer, EncoderLayer, SourceView
-from limelight.models.transformer.layers import Sublayer
+from limelight.models.transformer import Layer, SourceView
+from limelight.models.transformer.layers import Reading, Sublayer
 
 D_MODEL, HEADS, D_FF, BATCH, SOURCE, TARGET = 12, 3, 17, 2, 7, 5
 
@@ -29,7 +30,7 @@ def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> N
     copy_linear(ours.out_proj, theirs.out_proj)
 
 
-def copy_rest(ours: EncoderLayer | DecoderLayer, theirs: nn.Module, sublayers: Iterable[Sublayer]) -> None:
+def copy_rest(ours: Layer, theirs: nn.Module, sublayers: Iterable[Sublayer]) -> None:
     copy_linear(ours.feed_forward.inner, theirs.linear1)
     copy_linear(ours.feed_forward.outer, theirs.linear2)
     for number, sublayer in enumerate(sublayers, 1):
@@ -58,18 +59,14 @@ def test_encoder_layer(norm_first: bool, activation: str, seed: int) -> None:
         D_MODEL, HEADS, D_FF, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
     ).double()
     randomize(theirs)
-    ours = EncoderLayer(
-        MultiHeadAttention(D_MODEL, HEADS),
-        FeedForward(D_MODEL, D_FF, activation=activation),
-        attention_sublayer=sublayer(norm_first),
-        feed_forward_sublayer=sublayer(norm_first),
-    ).double()
+    network = FeedForward(D_MODEL, D_FF, activation=activation)
+    ours = Layer(MultiHeadAttention(D_MODEL, HEADS), network, partial(sublayer, norm_first)).double()
     with torch.no_grad():
         copy_attention(ours.attention, theirs.self_attn)
         copy_rest(ours, theirs, (ours.attention_sublayer, ours.feed_forward_sublayer))
 
     source, _, valid = random_inputs()
-    output, _ = ours(source, permit_keys(valid))
+    output = ours(source, Reading(may_attend=permit_keys(valid)))
     expected = theirs(source, src_key_padding_mask=~valid)
     torch.testing.assert_close(output[valid], expected[valid], rtol=1e-10, atol=1e-10)
 
@@ -80,14 +77,8 @@ def test_decoder_layer(norm_first: bool, seed: int) -> None:
         D_MODEL, HEADS, D_FF, dropout=0.0, batch_first=True, norm_first=norm_first
     ).double()
     randomize(theirs)
-    ours = DecoderLayer(
-        MultiHeadAttention(D_MODEL, HEADS),
-        MultiHeadAttention(D_MODEL, HEADS),
-        FeedForward(D_MODEL, D_FF),
-        attention_sublayer=sublayer(norm_first),
-        cross_sublayer=sublayer(norm_first),
-        feed_forward_sublayer=sublayer(norm_first),
-    ).double()
+    own, across = (MultiHeadAttention(D_MODEL, HEADS) for _ in range(2))
+    ours = Layer(own, FeedForward(D_MODEL, D_FF), partial(sublayer, norm_first), cross_attention=across).double()
     with torch.no_grad():
         copy_attention(ours.attention, theirs.self_attn)
         copy_attention(ours.cross_attention, theirs.multihead_attn)
@@ -95,7 +86,7 @@ def test_decoder_layer(norm_first: bool, seed: int) -> None:
 
     memory, target, valid = random_inputs()
     source = SourceView(*ours.cross_attention.project_memory(memory), permit_keys(valid))
-    output = ours(target, source)
+    output = ours(target, Reading(causal=True), source)
     future = torch.ones(TARGET, TARGET, dtype=torch.bool).triu(1)
     expected = theirs(target, memory, tgt_mask=future, memory_key_padding_mask=~valid)
-    torch.testing.assert_close(output.features, expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)

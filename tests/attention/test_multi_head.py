@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.attend import MAX_UNFUSED_QUERIES, permit_keys
+from limelight.attention.attend import MAX_UNFUSED_QUERIES, as_bias, permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score
 from limelight.config.models import SCORES
 from limelight.errors import UserError
+from limelight.inspection.probe import Intervention, attentions_of, probe
 
 BATCH, QUERY, KEY, HEADS, HEAD_SIZE = 2, 5, 7, 3, 4
 D_MODEL = HEADS * HEAD_SIZE
@@ -27,9 +28,16 @@ def make(**options: Any) -> MultiHeadAttention:
 
 
 def call(
-    attention: MultiHeadAttention, queries: Tensor, memory: Tensor, **options: object
-) -> tuple[Tensor, Tensor | None]:
-    return attention(attention.project_queries(queries), *attention.project_memory(memory), **options)
+    attention: MultiHeadAttention, queries: Tensor, memory: Tensor, *, kept: Tensor | None = None, **mask: object
+) -> tuple[Tensor, Tensor]:
+    """Output and weights; with scaled heads, or as the plain module has it."""
+    projected = attention.project_queries(queries), *attention.project_memory(memory)
+    (name,) = attentions_of(attention)
+    with probe(attention, Intervention({} if kept is None else {name: kept}), weights=True) as seen:
+        output = attention(*projected, **mask)
+    if kept is None:
+        torch.testing.assert_close(attention(*projected, **mask), output, rtol=1e-10, atol=1e-10)
+    return output, seen.weights[name]
 
 
 def as_torch(attention: MultiHeadAttention) -> nn.MultiheadAttention:
@@ -48,18 +56,16 @@ def random_inputs() -> tuple[Tensor, Tensor]:
     return torch.randn(BATCH, QUERY, D_MODEL).double(), torch.randn(BATCH, KEY, D_MODEL).double()
 
 
-@pytest.mark.parametrize("want_weights", [False, True])
-def test_it_is_torchs(want_weights: bool, seed: int) -> None:
+def test_it_is_torchs(seed: int) -> None:
     attention = make()
     queries, memory = random_inputs()
     valid = torch.tensor([[True] * 4 + [False] * 3, [True] * KEY])
-    output, weights = call(attention, queries, memory, may_attend=permit_keys(valid), want_weights=want_weights)
+    output, weights = call(attention, queries, memory, may_attend=permit_keys(valid))
     expected, expected_weights = as_torch(attention)(
         queries, memory, memory, key_padding_mask=~valid, average_attn_weights=False
     )
     torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
-    if want_weights:
-        torch.testing.assert_close(weights, expected_weights, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(weights, expected_weights, rtol=1e-10, atol=1e-10)
 
 
 def test_causal_self_attention_is_torchs(seed: int) -> None:
@@ -91,12 +97,8 @@ def test_any_score_compares_queries_with_keys_in_every_head(name: str, causal: b
         weights = attention.score(queries, keys).masked_fill(~permitted, -math.inf).softmax(-1)
         expected.append(weights @ values)
     output = attention.out_proj(torch.cat(expected, dim=-1))
-    for want_weights in (False, True):
-        found, weights = call(
-            attention, inputs, inputs, may_attend=permit_keys(valid), causal=causal, want_weights=want_weights
-        )
-        torch.testing.assert_close(found, output, rtol=1e-10, atol=1e-10)
-        assert (weights is not None) == want_weights
+    found, _ = call(attention, inputs, inputs, may_attend=permit_keys(valid), causal=causal)
+    torch.testing.assert_close(found, output, rtol=1e-10, atol=1e-10)
 
 
 def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
@@ -107,8 +109,9 @@ def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatc
     inputs = torch.randn(BATCH, MAX_UNFUSED_QUERIES + 1, D_MODEL).double()
     for name in SCORES:
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
-        call(attention, inputs, inputs)
-        call(attention, inputs, inputs, want_weights=True)
+        attention(*attention.project_self(inputs))
+        with probe(attention, weights=True):
+            attention(*attention.project_self(inputs))
     assert fused == ["dot", "scaled_dot"]
 
 
@@ -118,8 +121,8 @@ def test_a_head_switched_off_is_its_slice_of_the_output_removed(head: int, seed:
     queries, memory = random_inputs()
     keep_heads = torch.ones(HEADS)
     keep_heads[head] = 0
-    output, weights = call(attention, queries, memory, keep_heads=keep_heads, want_weights=True)
-    _, whole_weights = call(attention, queries, memory, want_weights=True)
+    output, weights = call(attention, queries, memory, kept=keep_heads)
+    _, whole_weights = call(attention, queries, memory)
     with torch.no_grad():
         attention.out_proj.weight[:, head * HEAD_SIZE : (head + 1) * HEAD_SIZE] = 0
     expected, _ = call(attention, queries, memory)
@@ -132,7 +135,7 @@ def test_heads_are_a_sum(seed: int) -> None:
     attention = make()
     queries, memory = random_inputs()
     together, _ = call(attention, queries, memory)
-    alone = [call(attention, queries, memory, keep_heads=kept)[0] for kept in torch.eye(HEADS)]
+    alone = [call(attention, queries, memory, kept=kept)[0] for kept in torch.eye(HEADS)]
     expected = sum(alone) - (HEADS - 1) * attention.out_proj.bias
     torch.testing.assert_close(together, expected, rtol=1e-10, atol=1e-10)
 
@@ -175,29 +178,23 @@ def one_by_one(
 @torch.no_grad()
 @pytest.mark.parametrize("value_size", [1, 3, 9])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("options", [(), ("bias",), ("want_weights",), ("bias", "want_weights")])
-def test_values_may_be_of_another_size_than_keys(
-    value_size: int, causal: bool, options: tuple[str, ...], seed: int
-) -> None:
-    """Both paths, with masks and heads that are switched off, against the equations (table 3, row B)."""
+@pytest.mark.parametrize("as_a_bias", [False, True])
+def test_values_may_be_of_another_size_than_keys(value_size: int, causal: bool, as_a_bias: bool, seed: int) -> None:
+    """With masks of both forms and heads that are switched off, against the equations (table 3, row B)."""
     length = 11  # more queries than are too few for the fused kernel
     attention = make(head_size=5, value_size=value_size)
     inputs, kept = torch.randn(BATCH, length, D_MODEL).double(), torch.tensor([1.0, 0.0, 0.3]).double()
     valid = torch.arange(length) < torch.tensor([[length], [7]])
-    bias = torch.randn(length, length).double()
-    given = {"bias": bias} if "bias" in options else {}
-    output, weights = attention(
-        *attention.project_self(inputs), may_attend=permit_keys(valid), causal=causal, keep_heads=kept,
-        want_weights="want_weights" in options, **given,
-    )  # fmt: skip
-    scores = bias if given else torch.zeros(length, length)
     past = torch.ones(length, length).tril().bool() if causal else torch.ones(length, length).bool()
+    bias = torch.randn(length, length).double()
+    permitted = permit_keys(valid)
+    mask = {"may_attend": as_bias(permitted & past, bias.dtype) + bias} if as_a_bias else {"may_attend": permitted}
+    output, weights = call(attention, inputs, inputs, kept=kept, **mask, causal=causal and not as_a_bias)
+    scores = bias if as_a_bias else torch.zeros(length, length)
     for row in range(BATCH):
         expected, seen = one_by_one(attention, inputs[row], scores, past & valid[row], kept)
         torch.testing.assert_close(output[row], expected, rtol=1e-10, atol=1e-10)
-        if weights is not None:
-            torch.testing.assert_close(weights[row].float(), seen, rtol=1e-6, atol=1e-6)
-    assert (weights is not None) == ("want_weights" in options)
+        torch.testing.assert_close(weights[row].float(), seen, rtol=1e-6, atol=1e-6)
 
 
 def test_values_are_as_large_as_keys_unless_they_are_told_apart() -> None:

@@ -10,6 +10,7 @@ from limelight.config import ModelConfig, config_from
 from limelight.config.models import SCORES
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
+from limelight.inspection.probe import probe
 from limelight.training.optimization.loss import batch_loss
 from tests.decoding.decode import beam_search
 from tests.models.helpers import DECODER_ONLY, RECURRENT, TRANSFORMER, make_model, random_batch
@@ -66,9 +67,9 @@ def test_a_new_score_trains_and_decodes(name: str, seed: int) -> None:
     assert all(score.sharpness.item() != 5 for score in scores)
 
     model.eval()
-    features, attention = model.forward_with_attention(batch)
-    torch.testing.assert_close(model(batch), features, rtol=1e-5, atol=1e-5)
-    assert attention.cross or attention.decoder_self
+    with probe(model, weights=True) as seen:
+        torch.testing.assert_close(model(batch), model(batch), rtol=1e-5, atol=1e-5)
+    assert seen.layers("cross") or seen.layers("decoder_self")
     with torch.inference_mode():
         expected, found = (
             beam_search(one, batch.source, batch.source_valid, beam_size=3, max_lengths=torch.tensor([6, 6, 6]))

@@ -12,6 +12,7 @@ from limelight.inspection import attention_map
 from limelight.pipelines.explain import Question, explain
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import TEXT, is_examined, rest, tokens, until, untrained
+from tests.models.helpers import heads_kept
 
 
 def output(page: Any) -> str:
@@ -170,7 +171,8 @@ def test_a_head_that_is_off_is_keep_heads_in_python(visit):
     found = explain(one, Question(TEXT, "en", "de", off={"decoder.0.cross": [0, 1, 2]}))
     assert output(page) == found["translation"]["text"]
     ids = found["translation"]["ids"]
-    seen = attention_map(one.model, one.tokenizers, TEXT, ids, keep_heads={"decoder.0.cross": torch.zeros(3)})
+    with heads_kept(one.model, {"decoder.0.cross": torch.zeros(3)}):
+        seen = attention_map(one.model, one.tokenizers, TEXT, ids)
     assert "decoder.0.cross" in page.url
     tokens(page, 1).first.hover()
     lit = [float(each.evaluate("node => node.style.getPropertyValue('--lit')")) for each in tokens(page, 0).all()]

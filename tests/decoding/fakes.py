@@ -47,7 +47,7 @@ class TableModel(Seq2Seq):
         self.looked_up: dict[tuple[int, int], list[float]] = {}
         """Log-probabilities by kind and history."""
 
-    def encode(self, source, source_valid, *, keep_heads=None):
+    def encode(self, source, source_valid):
         return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, :1]), source_valid)
 
     def start(self, memory, width=1):
@@ -65,10 +65,7 @@ class TableModel(Seq2Seq):
     def project(self, features):
         return features
 
-    def forward(self, batch, *, keep_heads=None):
-        raise NotImplementedError
-
-    def forward_with_attention(self, batch, *, keep_heads=None):
+    def forward(self, batch):
         raise NotImplementedError
 
 

@@ -28,7 +28,7 @@ class Watched(TableModel):
         self.encoded: list[list[int]] = []
         self.rows: list[list[int]] = []
 
-    def encode(self, source, source_valid, *, keep_heads=None):
+    def encode(self, source, source_valid):
         self.encoded.append((source[:, 0] % len(self.logits)).tolist())
         return super().encode(source, source_valid)
 
@@ -309,14 +309,14 @@ def gone_on(model: LanguageModel, text: Request) -> tuple[tuple[int, ...], bool]
     """The most probable tokens one after the other, each from the whole text before it."""
     read, found = [*text.source, 0 if text.first is None else text.first], []
     while len(found) < text.limit:
-        features, _ = model.read(torch.tensor([[*read, *found]]))
+        features = model.read(torch.tensor([[*read, *found]]))
         best = int(model.project(features)[0, -1].argmax())
         if len(found) < len(text.prefix):
             best = text.prefix[len(found)]
         if best == 0:
             return tuple(found), True
         found.append(best)
-    features, _ = model.read(torch.tensor([[*read, *found]]))
+    features = model.read(torch.tensor([[*read, *found]]))
     return tuple(found), int(model.project(features)[0, -1].argmax()) == 0
 
 

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from limelight.batching.batch import make_batch
 from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.errors import UserError
 from limelight.inference.prepare import CompiledTransformer
+from limelight.inspection.probe import attentions_of
 from limelight.models.recurrent import Recurrent
 from tests.decoding.decode import beam_search, greedy_search
 from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources
@@ -119,13 +119,8 @@ def test_no_model_is_no_ensemble() -> None:
         Ensemble([])
 
 
-def test_heads_and_attention_belong_to_one_model() -> None:
-    ensemble = Ensemble([random_model(1, 5), random_model(1, 5)])
-    batch = make_batch([[3]], [[2]], start=5, end=0, source_padding=97, target_padding=5)
-    with pytest.raises(UserError, match="an ensemble of 2 models has no attention of its own"):
-        ensemble.forward_with_attention(batch)
-    with pytest.raises(UserError, match="heads cannot be switched off in an ensemble"):
-        ensemble.encode(*sources(0), keep_heads={"encoder.0.self": torch.ones(2)})
+def test_attentions_belong_to_one_model() -> None:
+    assert attentions_of(Ensemble([make_model(transformer()), make_model(transformer())])) == {}
 
 
 @torch.inference_mode()

@@ -329,7 +329,7 @@ def test_where_all_fail_the_engine_takes_more(seed: int) -> None:
 class Fragile(TableModel):
     """Cannot read a source of kind 3, and breaks in the step of a beam of two."""
 
-    def encode(self, source, source_valid, *, keep_heads=None):
+    def encode(self, source, source_valid):
         if (source[:, 0] == 3).any():
             raise MemoryError("too long")
         return super().encode(source, source_valid)

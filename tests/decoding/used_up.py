@@ -45,7 +45,7 @@ class UsedUpModel(Seq2Seq):
         self.start_id, self.end_id = model.start_id, model.end_id
         self.source_padding, self.target_padding = model.source_padding, model.target_padding
 
-    def encode(self, source, source_valid, *, keep_heads=None):
+    def encode(self, source, source_valid):
         return self.model.encode(source, source_valid)
 
     def start(self, memory, width=1):
@@ -59,11 +59,8 @@ class UsedUpModel(Seq2Seq):
         features, after = self.model.step_some(ids, state.spend(), active)
         return features.clone(), UsedUpState(after)
 
-    def forward(self, batch, *, keep_heads=None):
+    def forward(self, batch):
         return self.model(batch)
-
-    def forward_with_attention(self, batch, *, keep_heads=None):
-        return self.model.forward_with_attention(batch)
 
     def rank(self, features):
         return self.model.rank(features)

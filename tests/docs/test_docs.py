@@ -205,7 +205,8 @@ def excerpt_faults(text: str) -> list[str]:
 
 
 def test_a_stale_excerpt_is_found():
-    page = "`src/limelight/attention/attend.py`\n\n```python\n    weights = _softmax(scores, may_attend){}\n```\n"
+    line = "    weights = _softmax(score(queries, keys), may_attend){}"
+    page = f"`src/limelight/attention/attend.py`\n\n```python\n{line}\n```\n"
     assert excerpt_faults(page.format("")) == []
     assert len(excerpt_faults(page.format("  # changed"))) == 1
 

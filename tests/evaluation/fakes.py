@@ -20,21 +20,18 @@ class BagModel(Seq2Seq):
         self.output = nn.Linear(width, self.output_size, bias=False, dtype=torch.float64)
         self.dropout = nn.Dropout(0.5)
 
-    def forward(self, batch: Batch, *, keep_heads=None) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         said = (self.said(batch.source) * batch.source_valid[..., None]).sum(dim=1, keepdim=True)
         return self.dropout(self.read(batch.target_in) + said)
 
     def project(self, features: Tensor) -> Tensor:
         return self.output(features)
 
-    def encode(self, source, source_valid, *, keep_heads=None):
+    def encode(self, source, source_valid):
         raise NotImplementedError
 
     def start(self, memory):
         raise NotImplementedError
 
     def step(self, ids, state):
-        raise NotImplementedError
-
-    def forward_with_attention(self, batch, *, keep_heads=None):
         raise NotImplementedError

@@ -22,7 +22,7 @@ from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import Letters
-from tests.models.helpers import batch_of, make_model, recurrent, transformer
+from tests.models.helpers import batch_of, heads_kept, make_model, recurrent, transformer
 
 TEXTS = [("ab cd. e", "fgh i"), ("abcde", "kl mn."), ("b b. cab", "a b c"), ("a.", "b")]
 PAIRS = [Pair(*texts, "test.tsv", number) for number, texts in enumerate(TEXTS, start=1)]
@@ -54,8 +54,8 @@ def mean_loss(translator, keep=None) -> float:
     total, count, model = 0.0, 0, translator.model
     for pair in PAIRS:
         source, target = ids_of(translator, pair)
-        with torch.inference_mode():
-            features = model.forward(batch_of(model, [source], [target]), keep_heads=keep)
+        with torch.inference_mode(), heads_kept(model, keep or {}):
+            features = model(batch_of(model, [source], [target]))
             for row, wanted in zip(model.project(features)[0].double(), [*target, model.end_id], strict=True):
                 total -= float(row.log_softmax(0)[wanted])
                 count += 1

@@ -10,6 +10,7 @@ import examples.scores
 from limelight.attention.attend import attend
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import PositionalScore, build_score
+from limelight.inspection.probe import probe
 
 BATCH, HEADS, SIZE = 2, 4, 4
 
@@ -69,7 +70,9 @@ def test_positions_are_exact_in_every_precision(dtype: torch.dtype) -> None:
 def test_heads_in_self_attention_see_their_positions(seed: int) -> None:
     """Equal vectors: only distance can tell positions apart."""
     attention = MultiHeadAttention(16, HEADS, score=build_score("alibi", SIZE, SIZE, SIZE))
-    _, weights = attention(*attention.project_self(torch.ones(1, 5, 16)), causal=True, want_weights=True)
+    with probe(attention, weights=True) as seen:
+        attention(*attention.project_self(torch.ones(1, 5, 16)), causal=True)
+    (weights,) = seen.weights.values()
     for head in range(HEADS):
         slope = 2 ** (-8 * (head + 1) / HEADS)
         row = torch.tensor([-slope * (4 - key) for key in range(5)]).softmax(dim=-1)

@@ -19,6 +19,7 @@ from limelight.inspection.views import draw_average
 from limelight.models.families import build_model
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map
+from tests.models.helpers import attention_of, heads_kept
 
 SEEDS = st.integers(0, 2**32 - 1)
 TEXTS = st.text("abc .", min_size=0, max_size=11)
@@ -306,7 +307,8 @@ def test_a_head_that_is_switched_off_changes_what_comes_after_it(seed):
     model = build_model(SMALL_TRANSFORMER, LETTERS)
     without = {"encoder.0.self": torch.tensor([0.0, 1.0])}
     plain = attention_map(model, LETTERS, "abc", [3, 4])
-    changed = attention_map(model, LETTERS, "abc", [3, 4], keep_heads=without)
+    with heads_kept(model, without):
+        changed = attention_map(model, LETTERS, "abc", [3, 4])
     assert np.abs(plain.encoder_self[1] - changed.encoder_self[1]).max() > 0
     np.testing.assert_allclose(changed.encoder_self[1].sum(axis=-1), 1, atol=1e-5)
 
@@ -366,14 +368,15 @@ def test_a_pair_is_one_text_to_a_language_model(seed):
     source_ids = LETTERS.source.encode(source)
     padding = model.target_padding
     batch = make_batch([source_ids], [target], start=0, end=0, source_padding=padding, target_padding=padding)
-    _, weights = model.forward_with_attention(batch)
-    np.testing.assert_allclose(attention.decoder_self, [each[0].detach() for each in weights.decoder_self], atol=1e-6)
+    expected = [each[0].detach() for each in attention_of(model, batch).layers("decoder_self")]
+    np.testing.assert_allclose(attention.decoder_self, expected, atol=1e-6)
 
 
 def test_a_head_of_a_text_that_is_switched_off_changes_what_comes_after_it(seed):
     model = build_model(WRITER, ONE_VOCABULARY)
     plain = text_map(model, LETTERS.target, [3, 4, 5])
-    changed = text_map(model, LETTERS.target, [3, 4, 5], keep_heads={"decoder.0.self": torch.tensor([0.0, 1.0])})
+    with heads_kept(model, {"decoder.0.self": torch.tensor([0.0, 1.0])}):
+        changed = text_map(model, LETTERS.target, [3, 4, 5])
     np.testing.assert_allclose(changed.decoder_self[0], plain.decoder_self[0], atol=1e-6)
     assert np.abs(plain.decoder_self[1] - changed.decoder_self[1]).max() > 0
 

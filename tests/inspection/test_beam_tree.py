@@ -10,7 +10,7 @@ from limelight.decoding.request import Request, SearchSettings
 from limelight.errors import UserError
 from limelight.inspection.beam_tree import beam_tree
 from tests.inspection.fakes import LETTERS, Letters
-from tests.models.helpers import make_model, recurrent, transformer
+from tests.models.helpers import heads_kept, make_model, recurrent, transformer
 
 SETTINGS = [
     SearchSettings(beam_size=1),
@@ -90,7 +90,8 @@ def test_heads_that_are_off_change_the_search(seed):
     request = Request([4, 11, 7, 3, 0], 7, SETTINGS[1])
     *_, tree, model = search(request, transformer())
     off = {f"decoder.{layer}.cross": torch.zeros(3) for layer in range(2)}
-    _, changed = beam_tree(model, LETTERS.target, request, keep_heads=off)
+    with heads_kept(model, off):
+        _, changed = beam_tree(model, LETTERS.target, request)
     assert [node["log_probability"] for node in changed["nodes"]] != [node["log_probability"] for node in tree["nodes"]]
 
 

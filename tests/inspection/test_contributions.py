@@ -9,7 +9,8 @@ import torch
 from limelight.errors import UserError
 from limelight.inspection.contributions import contributions, token_contributions
 from limelight.inspection.forward_pass import forward_pass
-from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
+from limelight.inspection.probe import Intervention
+from tests.models.helpers import attention_of, batch_of, exact_model, make_model, random_rows, recurrent, transformer
 
 ROWS = (5, 4)
 
@@ -30,8 +31,8 @@ def first_cross(model, source, target) -> tuple[np.ndarray, np.ndarray]:
     """f^h(x_j) of the first cross-attention, and its weights."""
     batch = batch_of(model, [source], [target])
     memory = model.encode(batch.source, batch.source_valid).features[0].detach().numpy()
-    _, weights = model.forward_with_attention(batch)
-    return vectors(model.decoder.layers[0].cross_attention, memory), weights.cross[0][0].detach().numpy()
+    weights = attention_of(model, batch).layers("cross")[0][0]
+    return vectors(model.decoder.layers[0].cross_attention, memory), weights.detach().numpy()
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -53,6 +54,7 @@ def test_contributions_are_norms_of_weighted_vectors(seed, norm):
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.inference_mode()
 def test_the_parts_of_a_sublayer_sum_to_its_output(seed, norm):
     """The law on which all else stands: nothing of a sub-layer is left out but its bias."""
     model = exact_model(transformer(norm=norm))
@@ -67,7 +69,7 @@ def test_the_parts_of_a_sublayer_sum_to_its_output(seed, norm):
                 else (layer.attention, layer.attention_sublayer)
             )
             total = torch.einsum("hij,hjd->id", part.weights, part.transformed) + attention.out_proj.bias
-            torch.testing.assert_close(sublayer.after(part.inputs[None], total[None])[0], part.outputs)
+            torch.testing.assert_close(sublayer(part.inputs[None], lambda _, total=total: total[None])[0], part.outputs)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -79,7 +81,8 @@ def test_the_parts_of_a_recurrent_unit_sum_to_its_output(seed, norm):
     for layer, part in zip(model.decoder.layers, found.parts["decoder_self"], strict=True):
         assert part.summed.shape == (5, 5, 11)
         sublayer = layer.ssru_sublayer
-        torch.testing.assert_close(sublayer.after(part.inputs[None], part.summed.sum(dim=1)[None])[0], part.outputs)
+        total = part.summed.sum(dim=1)[None]
+        torch.testing.assert_close(sublayer(part.inputs[None], lambda _, total=total: total)[0], part.outputs)
         assert (part.summed[0, 1:] == 0).all(), "nothing comes from what is not written yet"
     features = model(batch_of(model, [source], [target]))[0]
     torch.testing.assert_close(model.decoder.leave(found.decoder[-1][None])[0], features)
@@ -106,7 +109,7 @@ def test_a_head_that_is_off_contributes_nothing(seed):
     model = exact_model(transformer())
     source, target = random_rows(ROWS, 28)
     keep = {"decoder.1.cross": torch.tensor([1.0, 0.0, 1.0])}
-    found = contributions(model, source, target, keep_heads=keep)["cross"].heads
+    found = contributions(model, source, target, intervention=Intervention(keep))["cross"].heads
     assert (found[1, 1] == 0).all()
     assert (found[1, [0, 2]] > 0).any(axis=(1, 2)).all()
 

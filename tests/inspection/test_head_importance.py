@@ -18,7 +18,7 @@ from limelight.inspection.head_importance import (
     token_counts,
     without,
 )
-from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import batch_of, exact_model, heads_kept, make_model, random_rows, recurrent, transformer
 
 SOURCES, TARGETS = (5, 2, 7), (4, 6, 1)
 
@@ -28,10 +28,11 @@ def corpus(model, batch_tokens=16):
     return sources, targets, batches_of(model, sources, targets, batch_tokens=batch_tokens)
 
 
-def loss_alone(model, source, target, keep_heads=None) -> float:
+def loss_alone(model, source, target, removed=()) -> float:
     """One pair without padding, token by token."""
     batch = batch_of(model, [source], [target])
-    logits = model.project(model.forward(batch, keep_heads=keep_heads))[0].detach().double()
+    with heads_kept(model, without(model, removed) if not isinstance(removed, dict) else removed):
+        logits = model.project(model(batch))[0].detach().double()
     total = 0.0
     for row, wanted in zip(logits, [*target, model.end_id], strict=True):
         total -= float(row[wanted] - torch.log(torch.exp(row).sum()))
@@ -44,9 +45,9 @@ def test_losses_are_those_of_each_pair_alone(seed, batch_tokens):
     sources, targets, rows = corpus(model, batch_tokens)
     assert sorted(place for each in rows for place in each.places) == [0, 1, 2]
     removed = [Head("encoder.1.self", 2), Head("decoder.0.cross", 0), Head("decoder.0.cross", 1)]
-    for keep in (None, without(model, removed)):
-        expected = [loss_alone(model, *pair, keep) for pair in zip(sources, targets, strict=True)]
-        np.testing.assert_allclose(sentence_losses(model, rows, keep_heads=keep), expected, rtol=1e-6)
+    for some in ([], removed):
+        expected = [loss_alone(model, *pair, some) for pair in zip(sources, targets, strict=True)]
+        np.testing.assert_allclose(sentence_losses(model, rows, removed=some), expected, rtol=1e-6)
     assert token_counts(rows).tolist() == [len(target) + 1 for target in targets]
 
 
@@ -93,9 +94,7 @@ def test_the_head_that_does_the_work_is_found(seed):
     before, gradients = sentence_losses(model, rows), gradient_scores(model, rows)
     for head in heads_of(model):
         if head.attention.endswith("cross"):
-            change = change_of(
-                sentence_losses(model, rows, keep_heads=without(model, [head])), before, token_counts(rows)
-            )
+            change = change_of(sentence_losses(model, rows, removed=[head]), before, token_counts(rows))
             assert (abs(change.mean) > 1e-4) == (gradients[head] > 1e-4) == (head == Head("decoder.1.cross", 2))
 
 

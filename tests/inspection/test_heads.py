@@ -9,7 +9,7 @@ from limelight.inspection.heads import head_counts, with_heads
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import Spelling
-from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import batch_of, exact_model, heads_kept, make_model, random_rows, recurrent, transformer
 
 KEEP = {"decoder.1.cross": [1.0, 0.0, 0.5], "encoder.0.self": [0.0, 1.0, 1.0], "decoder.0.self": [1.0, 1.0, 0.0]}
 TEXT = "abcdef"
@@ -34,7 +34,8 @@ def test_scaled_heads_are_those_of_keep_heads(seed):
     model = exact_model(transformer())
     rows = random_rows((6, 4), 28)
     batch = batch_of(model, [rows[0]], [rows[1]])
-    expected = model.forward(batch, keep_heads={name: torch.tensor(keep).double() for name, keep in KEEP.items()})
+    with heads_kept(model, {name: torch.tensor(keep).double() for name, keep in KEEP.items()}):
+        expected = model(batch)
     plain = model.forward(batch)
     found = with_heads(model, KEEP).forward(batch)
     torch.testing.assert_close(found, expected)

@@ -8,7 +8,7 @@ from limelight.attention.scores import Dot, PositionalScore
 from limelight.batching.batch import make_blocks
 from limelight.errors import UserError
 from limelight.inspection.induction import induction_scores
-from tests.models.helpers import decoder_only, make_model, recurrent_language_model
+from tests.models.helpers import attention_of, decoder_only, make_model, recurrent_language_model
 
 VOCABULARY = 65
 
@@ -59,8 +59,8 @@ def test_scores_are_means_of_single_weights(seed):
     total = np.zeros(scores.shape)
     for row in drawn:
         ids = np.array([[model.end_id, *row, *row, model.end_id]])
-        _, weights = model.forward_with_attention(make_blocks(ids))
-        for layer, values in enumerate(weights.decoder_self):
+        weights = attention_of(model, make_blocks(ids))
+        for layer, values in enumerate(weights.layers("decoder_self")):
             for place in range(5):
                 total[layer] += values[0, :, 6 + place, 2 + place].detach().numpy()
     np.testing.assert_allclose(scores, total / 15, atol=1e-6)

@@ -93,12 +93,12 @@ def test_states_are_what_layers_return(seed, norm):
     source, target = random_rows((5, 4), 28)
     seen = []
     for layer in (*model.encoder.layers, *model.decoder.layers):
-        layer.register_forward_hook(lambda _, __, output: seen.append(output[0][0].detach().numpy()))
+        layer.register_forward_hook(lambda _, __, output: seen.append(output[0].detach().numpy()))
     model.forward(batch_of(model, [source], [target]))
-    found = states(model, source, target)
+    expected_states, found = list(seen), states(model, source, target)
     assert found.encoder.shape[:2] == (4, 6)
     assert found.decoder.shape[:2] == (3, 5)
-    for expected, own in zip(seen, [*found.encoder[1:], *found.decoder[1:]], strict=True):
+    for expected, own in zip(expected_states, [*found.encoder[1:], *found.decoder[1:]], strict=True):
         np.testing.assert_allclose(own, expected, atol=1e-6)
     features = model.project(model.decoder.leave(torch.tensor(found.decoder[-1:], dtype=torch.float64)))
     expected = model.project(model.forward(batch_of(model, [source], [target])))

@@ -9,7 +9,7 @@ from limelight.errors import UserError
 from limelight.inspection.look_up import look_up
 from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.model import Transformer
-from tests.models.helpers import batch_of, every_model, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import attention_of, batch_of, every_model, make_model, random_rows, recurrent, transformer
 
 POSITIONAL = ("alibi", "relative", "local")
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
@@ -29,9 +29,9 @@ def test_the_numbers_lead_to_the_weights(seed, name, config):
     model = make_model(config).eval()
     assert isinstance(model, Transformer | Recurrent)
     (source, target) = random_rows((5, 4), 28)
-    _, weights = model.forward_with_attention(batch_of(model, [source], [target]))
+    weights = attention_of(model, batch_of(model, [source], [target]))
     for kind in ("encoder_self", "decoder_self", "cross"):
-        for layer, of_layer in enumerate(getattr(weights, kind)):
+        for layer, of_layer in enumerate(weights.layers(kind)):
             for head, row in ((0, 0), (of_layer.shape[1] - 1, 3)):
                 found = look_up(model, source, target, kind=kind, layer=layer, head=head, row=row)
                 expected = of_layer[0, head, row].detach().numpy()
@@ -56,7 +56,7 @@ def check(found: dict, expected: np.ndarray) -> None:
 
 def test_a_decoder_without_self_attention_has_none_to_look_up(seed):
     model = make_model(transformer(decoder_autoreg="ssru")).eval()
-    with pytest.raises(UserError, match=r"decoder of this model has no self-attention \(model.decoder_autoreg=ssru\)"):
+    with pytest.raises(UserError, match=r"there is no decoder_self in layer 0; this model has encoder.0.self"):
         look_up(model, [3, 4], [5, 6, 7], kind="decoder_self", layer=0, head=1, row=1)
 
 
@@ -70,7 +70,7 @@ def test_the_future_is_masked(seed):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"layer": 2}, "there is no layer 2: there are 2"),
+        ({"layer": 2}, "there is no cross in layer 2; this model has encoder.0.self"),
         ({"head": 3}, "there is no head 3: there are 3"),
         ({"row": 9}, "there is no row 9: there are 4"),
     ],
@@ -83,5 +83,5 @@ def test_what_is_not_there_is_named(changed, message):
 
 def test_a_model_without_attention_has_none_to_show():
     model = make_model(recurrent(wiring="fixed")).eval()
-    with pytest.raises(UserError, match="cannot be shown"):
+    with pytest.raises(UserError, match="there is no cross in layer 0; this model has none"):
         look_up(model, [3, 4], [5], kind="cross", layer=0, head=0, row=0)

@@ -7,6 +7,7 @@ import torch
 from limelight.attention.attend import permit_keys
 from limelight.errors import UserError
 from limelight.inspection.patching import Sides, patch
+from limelight.models.transformer.layers import Reading
 from tests.models.helpers import exact_model, make_model, random_rows, recurrent, transformer
 
 
@@ -23,6 +24,13 @@ def sides(length=5, prefix=3) -> Sides:
     return Sides(source, other, target, 7, 11)
 
 
+def entered(stack, ids, **mask):
+    """The input of the first layer, and what all layers read."""
+    embedded, rotary = stack.embedding(ids), stack.rotary
+    rotate = None if rotary is None else lambda heads: rotary(heads, torch.arange(ids.shape[1]))
+    return embedded if stack.positions is None else stack.positions(embedded), Reading(rotate, **mask)
+
+
 def run(model, source, prefix, change=lambda where, depth, hidden: hidden) -> dict:
     """One source alone, layer by layer; `change` may replace the output of each."""
     ids = torch.tensor([[*source, model.end_id]])
@@ -35,15 +43,15 @@ def run(model, source, prefix, change=lambda where, depth, hidden: hidden) -> di
         return changed
 
     with torch.no_grad():
-        hidden, rotate = model.encoder.enter(ids)
+        hidden, reading = entered(model.encoder, ids, may_attend=permit_keys(valid))
         hidden = note("encoder", hidden)
         for layer in model.encoder.layers:
-            hidden = note("encoder", layer(hidden, permit_keys(valid), rotate=rotate)[0])
+            hidden = note("encoder", layer(hidden, reading))
         sources = model.decoder.project_memory(model.encoder.leave(hidden), permit_keys(valid))
-        hidden, rotate = model.decoder.enter(torch.tensor([[model.start_id, *prefix]]))
+        hidden, reading = entered(model.decoder, torch.tensor([[model.start_id, *prefix]]), causal=True)
         hidden = note("decoder", hidden)
         for layer, source_view in zip(model.decoder.layers, sources, strict=True):
-            hidden = note("decoder", layer(hidden, source_view, rotate=rotate).features)
+            hidden = note("decoder", layer(hidden, reading, source_view))
         logits = model.project(model.decoder.leave(hidden))[0, -1].log_softmax(0)
     return {**seen, "D": float(logits[7] - logits[11])}
 
@@ -90,7 +98,7 @@ def test_a_number_that_is_moved_is_found_where_it_goes(seed):
             hidden = hidden.clone()
             hidden[:, 4] = hidden[:, 2]
             hidden[:, 2] = 0
-            return hidden, None
+            return hidden
 
     model.encoder.layers[0] = Moves()
     model.encoder.norm = None

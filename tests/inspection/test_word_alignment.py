@@ -13,7 +13,7 @@ from limelight.inspection.word_alignment import (
     most_needed,
     word_weights,
 )
-from tests.models.helpers import batch_of, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import attention_of, batch_of, make_model, random_rows, recurrent, transformer
 
 WORDS = [[0], [0], [1], [], [2]], [[0], [1], [1], [1]]
 
@@ -27,8 +27,8 @@ def test_weights_are_those_of_the_step_before_and_of_the_step_after(seed: int) -
     rows = random_rows((5, 4), 28), random_rows((5, 4), 28)
     found = word_weights(model, [pair_of(*row) for row in rows])
     for (source, target), each in zip(rows, found, strict=True):
-        _, weights = model.forward_with_attention(batch_of(model, [source], [target]))
-        for layer, cross in enumerate(weights.cross):
+        weights = attention_of(model, batch_of(model, [source], [target]))
+        for layer, cross in enumerate(weights.layers("cross")):
             for head in range(cross.shape[1]):
                 single = cross[0, head].detach().double().numpy()
                 for reads in (0, 1):

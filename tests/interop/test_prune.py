@@ -23,7 +23,7 @@ from limelight.storage.tables import read_alignment, renumbered, save_alignment
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import Spelling
 from tests.interop.trained import trained
-from tests.models.helpers import batch_of, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import batch_of, heads_kept, make_model, random_rows, recurrent, transformer
 
 ONE_EACH = [Head(f"{side}.{depth}.{of}", depth) for side, of in
             (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")) for depth in (0, 1)]  # fmt: skip
@@ -56,7 +56,9 @@ def exact(one: StoredModel):
 def test_the_output_is_that_of_the_model_with_these_heads_off(seed, changed, removed):
     whole = stored(transformer(**changed))
     batch = batch_of(whole.model, random_rows((6, 3), 28), random_rows((4, 7), 28))
-    expected = exact(whole).forward(batch, keep_heads=without(whole.model, removed))
+    model = exact(whole)
+    with heads_kept(model, without(whole.model, removed)):
+        expected = model(batch)
     smaller, places = prune_model(whole, removed)
     torch.testing.assert_close(exact(smaller).forward(batch), expected)
     left = max(sum(number is not None for number in each) for each in places.values())

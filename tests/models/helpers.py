@@ -1,9 +1,11 @@
 """Small models and random batches for the tests of everything that takes a model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 import examples.scores  # registers alibi, relative and local
 from limelight.batching.batch import Batch, pad_rows
@@ -14,6 +16,7 @@ from limelight.config import (
     RecurrentLanguageModelConfig,
     TransformerConfig,
 )
+from limelight.inspection.probe import Intervention, Seen, probe
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
@@ -153,7 +156,7 @@ def batch_as_it_stands(model: Seq2Seq, sources: list[list[int]], targets: list[l
     """The same for sources that have their end, or none."""
     source, valid = pad_rows(sources, model.source_padding)
     return replace(
-        batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid, source_lengths=valid.sum(1)
+        batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid, source_lengths=None
     )
 
 
@@ -166,3 +169,15 @@ def random_batch(
         random_rows(source_lengths, model.source_padding + 1),
         random_rows(target_lengths, model.target_padding + 1),
     )
+
+
+def attention_of(model: Seq2Seq, batch: Batch) -> Seen:
+    """What a probe sees of a forward pass."""
+    with probe(model, weights=True) as seen:
+        model(batch)
+    return seen
+
+
+def heads_kept(model: Seq2Seq, keep: Mapping[str, Tensor]) -> AbstractContextManager[Seen]:
+    """A context in which heads are scaled."""
+    return probe(model, Intervention(keep))

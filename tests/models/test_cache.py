@@ -43,92 +43,55 @@ def read(model: Transformer, state: TransformerState, steps: int) -> Transformer
     return state
 
 
-@pytest.fixture(params=[0, 1], ids=["keys", "values"])
-def empty(request: pytest.FixtureRequest, seed: int) -> Columns:
-    """Columns of three sentences, none yet: keys and values may lie in memory in different ways."""
-    return begun(transformer(), 1).past.layers[0][request.param]
+def new(width: int, batch: int = BATCH) -> tuple[Tensor, Tensor]:
+    """Keys and values of as many columns, which may differ in size."""
+    keys, values = (torch.randn(batch, HEADS, width, size, dtype=torch.float64) for size in (SIZE, SIZE + 1))
+    return keys, values
 
 
-def new(width: int, batch: int = BATCH) -> Tensor:
-    return torch.randn(batch, HEADS, width, SIZE, dtype=torch.float64)
-
-
-def filled(empty: Columns, *parts: Tensor) -> Columns:
-    columns = empty
+def filled(*parts: tuple[Tensor, Tensor]) -> Columns:
+    columns = Columns()
     for part in parts:
-        columns = columns.append(part)
+        columns.append(*part)
     return columns
 
 
-def storage(columns: Columns) -> int:
-    return columns.view().untyped_storage().data_ptr()
+def assert_columns(columns: Columns, expected: list[tuple[Tensor, ...]]) -> None:
+    for found, parts in zip(columns.views(), zip(*expected, strict=True), strict=True):
+        assert torch.equal(found, torch.cat(parts, dim=2))
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_columns_are_those_that_were_appended(empty: Columns, width: int) -> None:
-    parts = [new(width) for _ in range(3 * FIRST_ROOM)]
-    columns = empty
-    assert columns.length == 0
-    for number, part in enumerate(parts, 1):
-        columns = columns.append(part)
-        assert columns.length == number * width
-        assert torch.equal(columns.view(), torch.cat(parts[:number], dim=2))
-
-
-@pytest.mark.parametrize("width", [1, 4])
-def test_a_column_is_written_once_and_moves_only_when_room_doubles(empty: Columns, width: int) -> None:
-    columns, moves = empty, []
-    for number in range(8 * FIRST_ROOM):
-        before, columns = storage(columns), columns.append(new(width))
-        if storage(columns) != before:
-            moves.append(number)
+def test_columns_are_appended_and_move_only_when_room_doubles(width: int, seed: int) -> None:
+    parts, columns, moves = [new(width) for _ in range(8 * FIRST_ROOM)], Columns(), []
+    for number, part in enumerate(parts):
+        before = [view.data_ptr() for view in columns.views()]
+        columns.append(*part)
+        assert_columns(columns, parts[: number + 1])
+        moves += [] if [view.data_ptr() for view in columns.views()] == before else [number]
     assert moves == [0, FIRST_ROOM, 2 * FIRST_ROOM, 4 * FIRST_ROOM]
 
 
-def test_two_continuations_do_not_disturb_each_other(empty: Columns) -> None:
-    """The first goes on in place; the second finds the place taken and goes elsewhere."""
-    parts = [new(2) for _ in range(5)]
-    shared = filled(empty, parts[0], parts[1])
-    one, other = shared.append(parts[2]), shared.append(parts[3])
-    longer = one.append(parts[4])
-    assert storage(one) == storage(shared) == storage(longer) != storage(other)
-    assert torch.equal(shared.view(), torch.cat(parts[:2], dim=2))
-    assert torch.equal(one.view(), torch.cat(parts[:3], dim=2))
-    assert torch.equal(other.view(), torch.cat([*parts[:2], parts[3]], dim=2))
-    assert torch.equal(longer.view(), torch.cat([*parts[:3], parts[4]], dim=2))
-    assert torch.equal(one.append(parts[3]).view(), torch.cat([*parts[:3], parts[3]], dim=2))
+def test_changed_columns_are_copies(seed: int) -> None:
+    parts, rows, behind = [new(2), new(2)], torch.tensor([2, 0, 2]), new(2)
+    columns = filled(*parts)
+    taken = columns.changed(lambda part: part[rows])
+    taken.append(*behind)
+    for view in columns.views():
+        view.zero_()
+    assert_columns(taken, [*(tuple(part[rows] for part in each) for each in parts), behind])
 
 
-def test_sentences_that_are_taken_are_copies(empty: Columns) -> None:
-    parts = [new(2), new(2)]
-    columns, rows = filled(empty, *parts), torch.tensor([2, 0, 2])
-    expected = torch.cat(parts, dim=2)[rows]
-    taken, behind = columns.take(rows), new(2)
-    assert torch.equal(taken.view(), expected)
-    on = taken.append(behind)
-    columns.append(new(2))
-    columns.view().zero_()
-    assert torch.equal(on.view(), torch.cat([expected, behind], dim=2))
-
-
-def test_room_for_more_sentences_is_zero(empty: Columns) -> None:
-    parts = [new(1), new(1)]
-    wide = filled(empty, *parts).widen(5)
-    assert torch.equal(wide.view()[:3], torch.cat(parts, dim=2))
-    assert not wide.view()[3:].any()
-    more = new(1, batch=5)
-    assert torch.equal(wide.append(more).view()[:, :, 2:], more)
-
-
-def test_columns_are_picked_for_each_sentence(empty: Columns) -> None:
-    parts = [new(3), new(3)]
-    places = torch.tensor([[0, 5, 3], [4, 1, 2], [5, 5, 0]])
-    whole = torch.cat(parts, dim=2)
-    picked = filled(empty, *parts).pick(places)
-    for row in range(BATCH):
-        assert torch.equal(picked.view()[row], whole[row, :, places[row]])
-    more = new(3)
-    assert torch.equal(picked.append(more).view()[:, :, 3:], more)
+@pytest.mark.parametrize("lengths", [(2, 5), (5, 2)])
+def test_columns_are_put_over_the_first_ones_of_some_rows(lengths: tuple[int, int], seed: int) -> None:
+    old, fresh, rows = new(lengths[0]), new(lengths[1], batch=2), torch.tensor([2, 0])
+    columns = filled(old)
+    columns.put(filled(fresh), rows)
+    for found, before, over in zip(columns.views(), old, fresh, strict=True):
+        expected = torch.zeros(BATCH, HEADS, max(lengths), found.shape[3], dtype=torch.float64)
+        expected[:, :, : lengths[0]] = before
+        expected[rows, :, : lengths[1]] = over
+        assert torch.equal(found, expected)
 
 
 # ---- which positions may attend to which
@@ -155,11 +118,11 @@ def test_each_hypothesis_sees_its_own_columns(seed: int) -> None:
 def test_who_begins_anew_sees_nothing_of_what_was_there(seed: int) -> None:
     model = transformer()
     past = read(model, begun(model, 1), 5).past
-    joined = past.admit(begun(model, 1, (2, 5)).past, torch.tensor([1, 3]))
+    joined = past.admit(begun(model, 1, (2, 5)).past, BATCH, torch.tensor([1, 3]))
     assert joined.length == 5
     assert joined.may_attend.tolist() == [[[alive] * 5] for alive in (True, False, True, False)]
-    for one, other in zip(joined.layers[0], past.layers[0], strict=True):
-        assert torch.equal(one.view()[:3], other.view())
+    for one, other in zip(joined.layers[0].views(), past.layers[0].views(), strict=True):
+        assert torch.equal(one[:3], other)
 
 
 def test_what_nobody_looks_at_any_more_is_dropped(seed: int) -> None:
@@ -170,12 +133,12 @@ def test_what_nobody_looks_at_any_more_is_dropped(seed: int) -> None:
     assert state.past.length == 12
     state = read(model, state, 3)
     assert state.past.length == 18
-    whole = [[part.view().clone() for part in layer] for layer in state.past.layers]
+    whole = [[part.clone() for part in layer.views()] for layer in state.past.layers]
     state = state.admit(begun(model, 2, (5,)), torch.tensor([2]))
     assert state.past.length == 6
     for layer, before in zip(state.past.layers, whole, strict=True):
-        for part, columns in zip(layer, before, strict=True):
-            assert torch.equal(part.view()[:2], columns[:2, :, 12:])
+        for part, columns in zip(layer.views(), before, strict=True):
+            assert torch.equal(part[:2], columns[:2, :, 12:])
     assert not state.past.may_attend[2].any()
 
 
@@ -218,7 +181,7 @@ def counting() -> Iterator[Copies]:
 
 def places_of(state: TransformerState) -> list[int]:
     """Where keys and values stand in memory, of the past and of the source."""
-    parts = [part.view() for layer in state.past.layers for part in layer]
+    parts = [part for layer in state.past.layers for part in layer.views()]
     parts += [part for source in state.sources for part in (source.keys, source.values)]
     return [part.data_ptr() for part in parts]
 

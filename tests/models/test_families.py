@@ -20,7 +20,7 @@ from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.models import families
 from limelight.models.cache import put_rows
 from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, resolve, use_of
-from limelight.models.interface import AttentionWeights, Memory, Seq2Seq, State
+from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import StoredModel, load_model
 from limelight.training.tasks.task import Task
@@ -104,7 +104,7 @@ class Toy(Seq2Seq[Mean, Mean]):
         self.source_padding, self.target_padding = len(source.weight) - 1, len(target.weight) - 1
         self.start_id, self.end_id = self.target_padding, end_id
 
-    def encode(self, source: Tensor, source_valid: Tensor, *, keep_heads: object = None) -> Mean:
+    def encode(self, source: Tensor, source_valid: Tensor) -> Mean:
         return Mean(self.source(source).sum(1) / source_valid.sum(1, keepdim=True), source_valid)
 
     def start(self, memory: Mean, width: int = 1) -> Mean:
@@ -113,11 +113,8 @@ class Toy(Seq2Seq[Mean, Mean]):
     def step(self, ids: Tensor, state: Mean) -> tuple[Tensor, Mean]:
         return self.target(ids) + state.mean[:, None], state
 
-    def forward(self, batch: Any, *, keep_heads: object = None) -> Tensor:
+    def forward(self, batch: Any) -> Tensor:
         return self.step(batch.target_in, self.encode(batch.source, batch.source_valid))[0]
-
-    def forward_with_attention(self, batch: Any, *, keep_heads: object = None) -> tuple[Tensor, AttentionWeights]:
-        return self(batch), AttentionWeights()
 
     def output_weights(self) -> tuple[Tensor, None]:
         return projection_weight(None, self.target), None

@@ -13,7 +13,7 @@ def test_the_label_is_the_most_probable_one(seed: int) -> None:
     for text, answer in zip(texts, found.classify(texts, batch_tokens=30), strict=True):
         ids = torch.tensor([[0, *found.tokenizer.encode(text), 0]])
         with torch.inference_mode():
-            features, _ = found.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
+            features = found.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
             shares = (features[0].mean(dim=0) @ found.model.output.weight.T + found.model.output.bias).softmax(dim=0)
         assert answer.text == text
         assert list(answer.probabilities) == list(LABELS)

@@ -15,23 +15,24 @@ from limelight.inspection import attention_map
 from limelight.inspection.contributions import contributions, token_contributions
 from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.heads import head_counts
+from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
     ANSWERS,
     Question,
-    changed_heads,
     explain,
     explain_whole,
     explained_page,
     head_weights,
+    intervention_of,
     layers_of,
     look_up_in,
     measured,
 )
 from limelight.pipelines.translator import Translator
 from tests.inspection.fakes import LETTERS, Letters
-from tests.models.helpers import make_model, recurrent, transformer
+from tests.models.helpers import heads_kept, make_model, recurrent, transformer
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/page-1.json").read_text(encoding="utf-8"))
 TEXT = "ab cde f"
@@ -169,7 +170,8 @@ def test_a_head_that_is_off_is_off_as_in_python():
     one, off = translator(), {"decoder.1.cross": [0, 2], "encoder.0.self": [1]}
     document = explain(one, Question(TEXT, target=(5, 6, 7), off=off), every_head=True)
     keep = {"decoder.1.cross": torch.tensor([0.0, 1, 0]), "encoder.0.self": torch.tensor([1.0, 0, 1])}
-    seen = attention_map(one.model, LETTERS, TEXT, [5, 6, 7], keep_heads=keep)
+    with heads_kept(one.model, keep):
+        seen = attention_map(one.model, LETTERS, TEXT, [5, 6, 7])
     np.testing.assert_array_equal(array(document["matrices"]["cross"]), seen.cross)
     plain = explain(one, Question(TEXT, target=(5, 6, 7)))
     assert plain["translation"]["log_probability"] != document["translation"]["log_probability"]
@@ -210,15 +212,16 @@ def test_heads_that_are_off_leave_the_mean():
 def test_measures_are_those_of_inspection():
     one, question = translator(), Question(TEXT, target=(5, 6, 7), off={"decoder.0.cross": [1]})
     found = measured(one, question)
-    source, keep = LETTERS.source.encode(TEXT), changed_heads(one, question)
+    source, change = LETTERS.source.encode(TEXT), intervention_of(one, question)
     words = [[word] for word in LETTERS.source.word_of(source)]
-    drops = erasures(one.model, Rows(source, (5, 6, 7), words, len(words)), keep_heads=keep)
+    with probe(one.model, change):
+        drops = erasures(one.model, Rows(source, (5, 6, 7), words, len(words)))
     np.testing.assert_allclose(array(found["erasure"]), drops.T, atol=1e-5)
-    for kind, expected in contributions(one.model, source, (5, 6, 7), keep_heads=keep).items():
+    for kind, expected in contributions(one.model, source, (5, 6, 7), intervention=change).items():
         np.testing.assert_allclose(array(found["contributions"][kind]["norms"]), expected.norms, atol=1e-5)
         shares = (expected.layers / expected.layers.sum(-1, keepdims=True)).mean(axis=0)
         np.testing.assert_allclose(array(found["contributions"][kind]["mean"]), shares, atol=1e-5)
-    shares = token_contributions(one.model, source, (5, 6, 7), keep_heads=keep)
+    shares = token_contributions(one.model, source, (5, 6, 7), intervention=change)
     np.testing.assert_allclose(array(found["shares"]["source"]), shares.source, atol=1e-5)
     layers = layers_of(one, question)
     assert [len(layers[side]) for side in ("encoder", "decoder")] == [3, 3]
@@ -273,7 +276,7 @@ def test_heads_are_counted():
     }
     assert head_counts(translator(recurrent()).model) == {"decoder.0.cross": 1}
     assert head_counts(translator(recurrent(wiring="fixed")).model) == {}
-    assert changed_heads(translator(), Question(TEXT)) is None
+    assert intervention_of(translator(), Question(TEXT)) == Intervention()
 
 
 @pytest.mark.parametrize(

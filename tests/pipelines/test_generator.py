@@ -75,7 +75,7 @@ def next_log_probabilities(model: LanguageModel, context: Sequence[int]) -> list
     """What comes after a context, read anew from its beginning."""
     model.eval()
     with torch.no_grad():
-        features, _ = model.read(torch.tensor([context]))
+        features = model.read(torch.tensor([context]))
         found = model.project(features[0, -1]).log_softmax(dim=-1).tolist()
     model.train()
     return found

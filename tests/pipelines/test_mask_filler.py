@@ -61,7 +61,7 @@ def test_probabilities_are_those_of_the_model(kind: str, seed: int) -> None:
     row += [*found.tokenizer.encode(last), END]
     ids = torch.tensor([row])
     with torch.inference_mode():
-        features, _ = found.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
+        features = found.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
         shares = found.model.project(features)[0].softmax(dim=-1)
     pieces = found.tokenizer.pieces(range(found.tokenizer.size))
     for place, guesses in zip([number for number, each in enumerate(row) if each == mask], filled.masks, strict=True):

@@ -20,7 +20,7 @@ def by_hand(reader: Reader[MaskedModel], text: str, pooling: str) -> np.ndarray:
     """The features of one text alone, without padding."""
     ids = torch.tensor([[0, *reader.tokenizer.encode(text), 0]])
     with torch.inference_mode():
-        features, _ = reader.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
+        features = reader.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
     return (features[0, 0] if pooling == "first" else features[0].mean(dim=0)).numpy()
 
 

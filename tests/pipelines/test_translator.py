@@ -210,7 +210,7 @@ def test_the_source_gets_its_end_and_padding(seed: int) -> None:
     seen = []
 
     class Listening(TableModel):
-        def encode(self, source, source_valid, *, keep_heads=None):
+        def encode(self, source, source_valid):
             seen.append((source.tolist(), source_valid.tolist()))
             return super().encode(source, source_valid)
 

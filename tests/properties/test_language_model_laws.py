@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.inference.prepare import prepare
+from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import LanguageModel
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.precision import HalfCopy
@@ -59,7 +60,7 @@ def step_through(model: LanguageModel, batch: Batch, **heads: object) -> Tensor:
 def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: LanguageModel) -> None:
     """Each row at another place: what it reads first in the target stands between source and target."""
     rows = [[0, *row] for row in texts((5, 9, 1, 7))]
-    whole = [model.read(torch.tensor([row]))[0][0] for row in rows]
+    whole = [model.read(torch.tensor([row]))[0] for row in rows]
     for _ in range(3):
         cuts = [random.randrange(len(row)) for row in rows]
         batch = batch_as_it_stands(
@@ -78,9 +79,8 @@ def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: Language
 def test_without_a_source_a_text_is_its_target(model: LanguageModel) -> None:
     batch = without_source(model, texts((3, 6, 4)))
     features = model(batch)
-    assert_same(features, model.read(batch.target_in)[0])
+    assert_same(features, model.read(batch.target_in))
     assert_same(step_through(model, batch), features)
-    assert_same(model.forward_with_attention(batch)[0], features)
 
 
 def test_neither_padding_nor_neighbors_change_a_text(model: LanguageModel) -> None:
@@ -142,19 +142,20 @@ def test_what_is_packed_begins_with_nothing(model: LanguageModel, precision: str
 
 def test_every_head_of_a_text_without_source_can_be_switched_off(model: LanguageModel) -> None:
     batch = without_source(model, texts((4, 6, 2)))
-    features, weights = model.forward_with_attention(batch)
-    assert (weights.encoder_self, weights.cross) == ((), ())
-    for depth, layer in enumerate(weights.decoder_self):
+    with probe(model, weights=True) as seen:
+        features = model(batch)
+    for name, layer in seen.weights.items():
+        assert name.endswith(".self")
         assert layer.shape[-2:] == (7, 7)
         assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
         assert not layer.triu(1).any()
         for head in range(layer.shape[1]):
             kept = torch.ones(layer.shape[1])
             kept[head] = 0
-            heads = {f"decoder.{depth}.self": kept}
-            without = model(batch, keep_heads=heads)
-            assert not torch.allclose(without, features)
-            assert_same(step_through(model, batch, keep_heads=heads), without)
+            with probe(model, Intervention({name: kept})):
+                without = model(batch)
+                assert not torch.allclose(without, features)
+                assert_same(step_through(model, batch), without)
 
 
 def test_gradients_reach_every_parameter(model: LanguageModel) -> None:

@@ -13,7 +13,9 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.config import DecoderOnlyConfig, RecurrentLanguageModelConfig, TransformerConfig
-from limelight.models.interface import AttentionWeights, LanguageModel, Seq2Seq
+from limelight.inspection.attention_map import NAMES
+from limelight.inspection.probe import Intervention, Seen, probe
+from limelight.models.interface import LanguageModel, Seq2Seq
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
 MODELS = dict(every_model())
@@ -38,9 +40,9 @@ def assert_same(one: Tensor, other: Tensor) -> None:
     torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
 
 
-def step_through(model: Seq2Seq, batch: Batch, **heads: object) -> Tensor:
+def step_through(model: Seq2Seq, batch: Batch) -> Tensor:
     """Features of all positions, one step after the other."""
-    state = model.start(model.encode(batch.source, batch.source_valid, **heads))
+    state = model.start(model.encode(batch.source, batch.source_valid))
     features = []
     for ids in batch.target_in.split(1, dim=1):
         position, state = model.step(ids, state)
@@ -101,18 +103,17 @@ def test_every_source_position_matters(model: Seq2Seq) -> None:
 
 def test_asking_for_weights_changes_nothing(model: Seq2Seq) -> None:
     batch = random_batch(model)
-    features, _ = model.forward_with_attention(batch)
-    assert_same(features, model(batch))
+    assert_same(weighted(model, batch)[0], model(batch))
 
 
 def test_weights_sum_to_one_and_put_nothing_on_padding_or_the_future(attentive: Seq2Seq) -> None:
     batch = random_batch(attentive)
-    _, weights = attentive.forward_with_attention(batch)
+    _, seen = weighted(attentive, batch)
     nowhere = ~batch.source_valid[:, None, None, :]
-    for layer in (*weights.encoder_self, *weights.cross):
+    for layer in (*seen.layers("encoder_self"), *seen.layers("cross")):
         assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
         assert (layer.masked_select(nowhere) == 0).all()
-    for layer in weights.decoder_self:
+    for layer in seen.layers("decoder_self"):
         future = torch.ones(layer.shape[-2:], dtype=torch.bool).triu(1)
         assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
         assert (layer.masked_select(future) == 0).all()
@@ -122,54 +123,50 @@ def test_weights_sum_to_one_and_put_nothing_on_padding_or_the_future(attentive: 
 def test_weights_have_a_tensor_per_attention(name: str, seed: int) -> None:
     config = MODELS[name]
     model = exact_model(config)
-    _, weights = model.forward_with_attention(random_batch(model))
+    _, seen = weighted(model, random_batch(model))
+    shapes = {kind: [tuple(layer.shape) for layer in layers] for kind in NAMES if (layers := seen.layers(kind))}
     if isinstance(config, TransformerConfig):
-        assert [layer.shape for layer in weights.encoder_self] == [(3, 3, 7, 7)] * config.encoder_layers
-        own = config.decoder_layers if config.decoder_autoreg == "self-attention" else 0
-        assert [layer.shape for layer in weights.decoder_self] == [(3, 3, 5, 5)] * own
-        assert [layer.shape for layer in weights.cross] == [(3, 3, 5, 7)] * config.decoder_layers
+        expected = {"encoder_self": [(3, 3, 7, 7)] * config.encoder_layers}
+        if config.decoder_autoreg == "self-attention":
+            expected["decoder_self"] = [(3, 3, 5, 5)] * config.decoder_layers
+        assert shapes == {**expected, "cross": [(3, 3, 5, 7)] * config.decoder_layers}
     elif isinstance(config, DecoderOnlyConfig):
-        assert (weights.encoder_self, weights.cross) == ((), ())
-        assert [layer.shape for layer in weights.decoder_self] == [(3, 3, 12, 12)] * config.layers
-    elif isinstance(config, RecurrentLanguageModelConfig):
-        assert weights == AttentionWeights()
+        assert shapes == {"decoder_self": [(3, 3, 12, 12)] * config.layers}
+    elif isinstance(config, RecurrentLanguageModelConfig) or config.wiring == "fixed":
+        assert shapes == {}
     else:
-        assert (weights.encoder_self, weights.decoder_self) == ((), ())
-        assert [layer.shape for layer in weights.cross] == ([] if config.wiring == "fixed" else [(3, 1, 5, 7)])
+        assert shapes == {"cross": [(3, 1, 5, 7)]}
 
 
-def all_heads(weights: AttentionWeights) -> dict[str, Tensor]:
-    """Every attention by its name, all heads kept."""
-    kinds = {"encoder.{}.self": weights.encoder_self, "decoder.{}.self": weights.decoder_self}
-    kinds["decoder.{}.cross"] = weights.cross
-    return {
-        name.format(depth): torch.ones(layer.shape[1])
-        for name, layers in kinds.items()
-        for depth, layer in enumerate(layers)
-    }
+def weighted(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Seen]:
+    """Features and weights."""
+    with probe(model, weights=True) as seen:
+        return model(batch), seen
 
 
 def test_keeping_all_heads_changes_nothing(model: Seq2Seq) -> None:
     batch = random_batch(model)
-    expected, weights = model.forward_with_attention(batch)
-    heads = all_heads(weights)
-    assert_same(model(batch, keep_heads=heads), expected)
-    assert_same(step_through(model, batch, keep_heads=heads), expected)
+    expected, seen = weighted(model, batch)
+    heads = {name: torch.ones(layer.shape[1]) for name, layer in seen.weights.items()}
+    with probe(model, Intervention(heads)):
+        assert_same(model(batch), expected)
+        assert_same(step_through(model, batch), expected)
 
 
 def test_every_head_can_be_switched_off(attentive: Seq2Seq) -> None:
     batch = random_batch(attentive)
-    expected, weights = attentive.forward_with_attention(batch)
-    for name, kept in all_heads(weights).items():
-        chosen = int(torch.randint(len(kept), ()))
-        for head in range(len(kept)):
-            without = kept.clone()
+    expected, seen = weighted(attentive, batch)
+    for name, layer in seen.weights.items():
+        chosen = int(torch.randint(layer.shape[1], ()))
+        for head in range(layer.shape[1]):
+            without = torch.ones(layer.shape[1])
             without[head] = 0
-            features = attentive(batch, keep_heads={name: without})
-            assert not torch.allclose(features, expected), (name, head)
-            if head == chosen:  # one of each layer: with every head, this took a tenth of the time of all laws
-                assert_same(step_through(attentive, batch, keep_heads={name: without}), features)
-                assert_same(attentive.forward_with_attention(batch, keep_heads={name: without})[0], features)
+            with probe(attentive, Intervention({name: without})):
+                features = attentive(batch)
+                assert not torch.allclose(features, expected), (name, head)
+                if head == chosen:  # one of each layer: with every head, this took a tenth of the time of all laws
+                    assert_same(step_through(attentive, batch), features)
+                    assert_same(weighted(attentive, batch)[0], features)
 
 
 def test_no_output_class_for_padding(model: Seq2Seq) -> None:

@@ -1,6 +1,6 @@
 """Attention: score, mask, softmax, sum."""
 
-from limelight.attention.attend import attend
+from limelight.attention.attend import Attend, attend
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import (
     Additive,
@@ -18,6 +18,7 @@ from limelight.attention.scores import (
 
 __all__ = [
     "Additive",
+    "Attend",
     "Concat",
     "Dot",
     "General",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.attention.scores import dot, scaled_dot
@@ -49,8 +49,7 @@ def attend(
     values: Float[Tensor, "... key value_size"],
     *,
     score: ScoreFunction = scaled_dot,
-    may_attend: Bool[Tensor, "..."] | None = None,
-    bias: Float[Tensor, "..."] | None = None,
+    may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
     causal: bool = False,
     want_weights: bool = False,
 ) -> tuple[Float[Tensor, "... query value_size"], Float[Tensor, "... query key"] | None]:
@@ -60,8 +59,7 @@ def attend(
         queries, keys, values: keys are compared with queries, values are summed.
         score: any function `(queries, keys) -> (..., query, key)`.
         may_attend: broadcastable to `(..., query, key)`, True = may attend. A query that may attend to no key gets
-            zeros.
-        bias: added to the scores before the softmax, broadcastable likewise; takes the readable path.
+            zeros. A mask that is used many times can be given as a bias (`as_bias`), which takes the readable path.
         causal: no query attends to later keys; the last query is at the position of the last key.
         want_weights: take the readable path and return the weights. If False, weights are None, and the fused kernel is
             used where it is faster.
@@ -69,28 +67,42 @@ def attend(
     Returns:
         context and weights. The weights of a row sum to one, or to zero if the query may attend to no key.
     """
-    scale = None if want_weights or bias is not None else _fused_scale(score, queries)
+    biased = may_attend is not None and may_attend.dtype != torch.bool
+    scale = None if want_weights or biased else _fused_scale(score, queries)
     if scale is not None and _fused_pays(queries, keys):
         return _fused(queries, keys, values, scale=scale, may_attend=may_attend, causal=causal), None
 
-    scores = score(queries, keys) if bias is None else score(queries, keys) + bias
     if causal:
         may_attend = _with_causal(may_attend, queries, keys)
-    weights = _softmax(scores, may_attend)
+    weights = _softmax(score(queries, keys), may_attend)
     return weights @ values, weights if want_weights else None
 
 
-def sharpened(score: ScoreFunction, factors: Float[Tensor, "*batch heads"]) -> ScoreFunction:
-    """A score multiplied by a factor for each head: the inverse temperature of its softmax."""
-    return lambda queries, keys: score(queries, keys) * factors.to(queries.dtype)[..., None, None]
+class Attend(nn.Module):
+    """`attend` as a module without weights: what `inspection/probe.py` records and changes from outside."""
+
+    def forward(
+        self,
+        queries: Float[Tensor, "... query query_size"],
+        keys: Float[Tensor, "... key key_size"],
+        values: Float[Tensor, "... key value_size"],
+        *,
+        score: ScoreFunction,
+        may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "... query value_size"]:
+        """The context of each query."""
+        return attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal)[0]
 
 
 def _softmax(
-    scores: Float[Tensor, "... query key"], may_attend: Bool[Tensor, "..."] | None
+    scores: Float[Tensor, "... query key"], may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None
 ) -> Float[Tensor, "... query key"]:
     """Softmax over the keys that may be attended to; rows without any are zeros, not NaN."""
     if may_attend is None:
         return scores.softmax(dim=-1)
+    if may_attend.dtype != torch.bool:
+        return (scores + may_attend).softmax(dim=-1)
     # A sum instead of masked_fill: the mask broadcasts over heads and queries, and adding a small bias is much cheaper.
     # A fully masked row stays finite, and is then set to zero.
     weights = (scores + as_bias(may_attend, scores.dtype)).softmax(dim=-1)

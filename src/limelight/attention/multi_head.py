@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from limelight.attention.attend import ScoreFunction, attend, sharpened
+from limelight.attention.attend import Attend, ScoreFunction
 from limelight.attention.scores import Score, placed, scaled_dot
 from limelight.errors import UserError
 from limelight.shapes import Bool, Float, Int
@@ -43,6 +43,7 @@ class MultiHeadAttention(nn.Module):
         self.head_size = head_size or d_model // heads
         self.value_size = value_size or self.head_size
         self.score = score
+        self.attend = Attend()
         self.query_proj = nn.Linear(d_model, heads * self.head_size)
         self.key_proj = nn.Linear(d_model, heads * self.head_size)
         self.value_proj = nn.Linear(d_model, heads * self.value_size)
@@ -62,17 +63,9 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch heads query query_size"]:
         """The queries of each head, rotated by their positions if `rotate` is given (rotary positions).
 
-        A `PositionalScore` sees `positions`, by default 0, 1, ...
+        A `PositionalScore` sees `positions`, by default 0, 1, ...; for others `query_size` is `head_size`.
         """
-        return self.prepare_queries(self._split(self.query_proj(inputs)), rotate, positions)
-
-    def prepare_queries(
-        self,
-        queries: Float[Tensor, "batch heads query head_size"],
-        rotate: Rotate | None,
-        positions: Int[Tensor, "..."] | None,
-    ) -> Float[Tensor, "batch heads query query_size"]:
-        """The queries as the score expects them; `query_size` is `head_size` for scores that do not see positions."""
+        queries = self._split(self.query_proj(inputs))
         return placed(self.score, queries if rotate is None else rotate(queries), positions)
 
     def project_memory(
@@ -81,19 +74,11 @@ class MultiHeadAttention(nn.Module):
         rotate: Rotate | None = None,
         positions: Int[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch heads key key_size"], Float[Tensor, "batch heads key value_size"]]:
-        """Keys, prepared for the score, and values."""
-        keys = self.prepare_keys(self._split(self.key_proj(memory)), rotate, positions)
-        return keys, self._split(self.value_proj(memory))
-
-    def prepare_keys(
-        self,
-        keys: Float[Tensor, "batch heads key head_size"],
-        rotate: Rotate | None = None,
-        positions: Int[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "batch heads key key_size"]:
-        """The part of the score that depends only on keys; `key_size` is `head_size` for scores without such a part."""
+        """Keys and values. Keys include the part of the score that depends only on them."""
+        keys = self._split(self.key_proj(memory))
         keys = keys if rotate is None else rotate(keys)
-        return placed(self.score, self.score.prepare(keys) if isinstance(self.score, Score) else keys, positions)
+        keys = self.score.prepare(keys) if isinstance(self.score, Score) else keys
+        return placed(self.score, keys, positions), self._split(self.value_proj(memory))
 
     def project_self(
         self,
@@ -110,30 +95,14 @@ class MultiHeadAttention(nn.Module):
         keys: Float[Tensor, "batch heads key key_size"],
         values: Float[Tensor, "batch heads key value_size"],
         *,
-        may_attend: Bool[Tensor, "..."] | None = None,
-        bias: Float[Tensor, "..."] | None = None,
+        may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
         causal: bool = False,
-        keep_heads: Float[Tensor, "*changes heads"] | None = None,
-        want_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch query model"], Float[Tensor, "batch heads query key"] | None]:
+    ) -> Float[Tensor, "batch query model"]:
         """Attend with every head, merge the heads and apply the output projection; keys as returned by
-        `project_memory`.
-
-        `keep_heads` scales the output of each head: 1 keeps it, 0 switches it off; its weights are still returned. With
-        two rows, the second multiplies the scores of each head before the softmax; as (2, batch, heads), each sentence
-        of the batch has its own.
-        """
+        `project_memory`, the mask as for `attend`."""
         score = self.score.compare if isinstance(self.score, Score) else self.score
-        if keep_heads is not None and keep_heads.dim() > 1:
-            keep_heads, factors = keep_heads
-            score = sharpened(score, factors)
-        context, weights = attend(
-            queries, keys, values, score=score, may_attend=may_attend, bias=bias, causal=causal,
-            want_weights=want_weights,
-        )  # fmt: skip
-        if keep_heads is not None:
-            context = context * keep_heads.to(context.dtype)[..., None, None]
-        return self.out_proj(self._merge(context)), weights
+        context = self.attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal)
+        return self.out_proj(self._merge(context))
 
     def _split(self, projected: Float[Tensor, "batch length inner"]) -> Float[Tensor, "batch heads length size"]:
         # (batch, length, heads * size) -> (batch, heads, length, size)

@@ -26,7 +26,7 @@ from limelight.decoding.search import Search, gains
 from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.models.interface import LanguageModel, Path, Query, Seq2Seq, State, longest_sequence
+from limelight.models.interface import LanguageModel, Memory, Path, Query, Seq2Seq, State, longest_sequence
 
 FREE_SHARE = 4
 """One slot in so many may be free before free slots are dropped, which copies the state of the others."""
@@ -221,6 +221,16 @@ def take_step(
     if parents is not None:
         state = state.reorder(torch.from_numpy(parents).to(device))
     return state, decided.tolist(), failed
+
+
+def search_from(model: Seq2Seq, memory: Memory, search: Search) -> None:
+    """Take all steps of a search whose requests have this memory. Raises the first error of a request."""
+    device = memory.source_valid.device
+    state, output = model.start(memory, search.width), Output(model.project, rank=model.rank)
+    while search.open.any():
+        state, _, failed = take_step(model, search, state, output, device)
+        for error in failed.values():
+            raise error
 
 
 BATCH_TOKENS = 16384

@@ -12,7 +12,7 @@ from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
-from limelight.models.interface import Active, AttentionWeights, KeepHeads, Memory, Seq2Seq, State, eval_mode
+from limelight.models.interface import Active, Memory, Seq2Seq, State, eval_mode
 from limelight.shapes import Bool, Float, Int
 
 
@@ -67,15 +67,8 @@ class Ensemble(Seq2Seq):
         self.source_padding, self.target_padding = first.source_padding, first.target_padding
         self.widths = [_feature_width(member) for member in members]
 
-    def encode(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
-    ) -> EnsembleMemory:
-        """Encode the sources with every member. Raises `UserError` for `keep_heads`, which name heads of one model."""
-        _refuse_heads(keep_heads)
+    def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> EnsembleMemory:
+        """Encode the sources with every member."""
         return EnsembleMemory(tuple(member.encode(source, source_valid) for member in self._each()))
 
     def start(self, memory: Memory, width: int = 1) -> EnsembleState:
@@ -104,18 +97,9 @@ class Ensemble(Seq2Seq):
         features, states = zip(*(step(member, part) for member, part in pairs), strict=True)
         return torch.cat(features, dim=-1), EnsembleState(states)
 
-    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
+    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
         """Features of all target positions, those of the members side by side."""
-        _refuse_heads(keep_heads)
         return torch.cat([member(batch) for member in self._each()], dim=-1)
-
-    def forward_with_attention(
-        self, batch: Batch, *, keep_heads: KeepHeads | None = None
-    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """Raise `UserError`: the attention weights of the members cannot be combined."""
-        raise UserError(
-            f"an ensemble of {len(self.members)} models has no attention of its own: use one of them at a time"
-        )
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """log mean_m softmax(logits_m), computed in log space so that small probabilities stay precise."""
@@ -146,11 +130,6 @@ def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:
                 f"the models of an ensemble must share their vocabularies: model 1 has {here} {name}, "
                 f"model {number} has {there}; train them with the same tokenizer"
             )
-
-
-def _refuse_heads(keep_heads: KeepHeads | None) -> None:
-    if keep_heads:
-        raise UserError("heads cannot be switched off in an ensemble: their names have a meaning in one model only")
 
 
 def _feature_width(member: Seq2Seq) -> int:

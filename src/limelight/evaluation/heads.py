@@ -35,6 +35,7 @@ from limelight.inspection.head_importance import (
 )
 from limelight.inspection.head_roles import Needed, Weights, measures
 from limelight.inspection.page_data import NAMES
+from limelight.inspection.probe import probe
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.inspection.words import readable
 from limelight.models.interface import eval_mode, longest_sequence
@@ -210,8 +211,7 @@ class _Study:
         return {"loss": self._loss(removed), **self._bleu(removed)}
 
     def _losses(self, removed: Sequence[Head]) -> Any:
-        model = self.translator.model
-        return sentence_losses(model, self.corpus, keep_heads=without(model, removed))
+        return sentence_losses(self.translator.model, self.corpus, removed=removed)
 
     def _loss(self, removed: Sequence[Head]) -> float:
         return float(self._losses(removed).sum() / self.tokens.sum())
@@ -286,9 +286,9 @@ class _Study:
         model = self.translator.model
         sums: dict[str, dict[str, list[float]]] = {}
         for rows in batches_of(model, [each.source for each in sentences], [each.target for each in sentences]):
-            with eval_mode(model):
-                _, seen = model.forward_with_attention(rows.batch)
-            weights = {kind: [layer.float().cpu().numpy() for layer in getattr(seen, kind)] for kind in NAMES}
+            with eval_mode(model), probe(model, weights=True) as seen:
+                model(rows.batch)
+            weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}
             for row, place in enumerate(rows.places):
                 one = sentences[place]
                 needed = _needed(self.translator, one)

@@ -133,7 +133,7 @@ def evaluate_text(
     ids = read.ids()
     context = len(ids) - 1 if generator.window is None else min(generator.window, len(ids) - 1)
     start = time.perf_counter()
-    total = math.fsum(-values.double().sum().item() for values in score_text(generator.model, ids, context))
+    total = math.fsum(-values.cpu().double().sum().item() for values in score_text(generator.model, ids, context))
     return TextEvaluation(
         total=total,
         pieces=len(ids) - 1,

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -93,7 +93,7 @@ def pack(rows: Int[Tensor, "out in"], scales: Float[Tensor, " out"], engine: str
 
 
 try:
-    from limelight.inference.cpu.int8_layers import CompiledInt8Linear
+    from limelight.inference.cpu.int8_linear import CompiledInt8Linear
 except ImportError:  # numba is an extra; without it torch multiplies integers
     CompiledInt8Linear = None  # type: ignore[assignment, misc]
 
@@ -209,18 +209,3 @@ def _with_least_rows(layer: Fp32Linear | Bf16Linear, inputs: Float[Tensor, "... 
 
 def _some(bias: Tensor | None, ids: Tensor) -> Tensor | None:
     return None if bias is None else bias.index_select(0, ids)
-
-
-Part = TypeVar("Part", bound=nn.Module | None)
-
-
-def shared(part: Part) -> Part:
-    """A copy of the module in evaluation mode with the same tensors; None for None.
-
-    Only for modules without submodules, such as embeddings, normalizations and torch's fused cells: submodules would be
-    shared including their mode.
-    """
-    if part is None:
-        return part
-    assert not list(part.children())
-    return cast(Part, copy.copy(part).eval())

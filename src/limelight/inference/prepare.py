@@ -4,26 +4,19 @@ It shares all unchanged tensors with the readable model, which it is tested agai
 """
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import torch
 
-from limelight.attention.multi_head import MultiHeadAttention
-from limelight.attention.scores import scaled_dot
 from limelight.capabilities import bf16_products, has, multiplies_bf16
 from limelight.errors import UserError
-from limelight.inference.linear import MakeLinear, TorchInt8Linear, int8_kind, is_pending, linear_of
-from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
-from limelight.inference.transformer import pack_decoder_only, pack_transformer
+from limelight.inference.linear import TorchInt8Linear, int8_kind, is_pending, linear_of
+from limelight.inference.pack import packed
 from limelight.models.interface import Seq2Seq
-from limelight.models.recurrent import Recurrent
-from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.transformer import Transformer
-from limelight.models.transformer.halves import DecoderOnly
 
 try:
-    from limelight.inference.cpu.transformer import CompiledTransformer
+    from limelight.inference.cpu.transformer import CompiledTransformer, compiles
 except ImportError:  # numba is optional; without it attention uses matrix products
     CompiledTransformer = None  # type: ignore[assignment, misc]
 
@@ -39,33 +32,15 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
     linear = linear_of(precision)
     weight = next(model.parameters(), None)
     if weight is None or weight.device.type == "cpu":
-        pack = _PACK.get(type(model))
-        if pack is not None:
-            return pack(model, linear).eval()
-        if precision != "fp32":
-            raise UserError(f"a {type(model).__name__} supports only fp32, not {precision}")
-        return model.eval()
+        if CompiledTransformer is not None and not is_pending() and isinstance(model, Transformer) and compiles(model):
+            return CompiledTransformer(model, linear).eval()
+        twin = packed(model, linear)
+        if precision != "fp32" and not any(isinstance(part, cast(type, linear)) for part in twin.modules()):
+            raise UserError(f"a {type(model).__name__} supports only fp32, not {precision}: it has no linear layers")
+        return twin
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
     return model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
-
-
-def _transformer(model: Transformer, linear: MakeLinear) -> Seq2Seq:
-    """With compiled attention if it is available, weights are fp32, and all scores are scaled dot products."""
-    packed, embedding = pack_transformer(model, linear), model.decoder.embedding
-    if CompiledTransformer is None or is_pending() or embedding.weight.dtype != torch.float32:
-        return packed
-    attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
-    return CompiledTransformer(packed) if all(part.score is scaled_dot for part in attentions) else packed
-
-
-_PACK: dict[type[Seq2Seq], Callable[[Any, MakeLinear], Seq2Seq]] = {
-    Transformer: _transformer,
-    Recurrent: pack_recurrent,
-    DecoderOnly: pack_decoder_only,
-    RecurrentLanguageModel: pack_recurrent_language_model,
-}
-"""How each family is packed. A family without an entry is used unchanged."""
 
 
 def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:

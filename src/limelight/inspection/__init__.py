@@ -8,18 +8,16 @@ from limelight.inspection.heads import with_heads
 from limelight.inspection.induction import induction_scores
 from limelight.inspection.layers import States, decoder_lens, encoder_lens, states
 from limelight.inspection.maps import attention_map, reader_map, text_map
-from limelight.inspection.measures import Measures, measure
 from limelight.inspection.patching import Sides, patch
-from limelight.inspection.state_neighbors import Neighbor, neighbors
+from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.terminal import text_picture
 from limelight.inspection.views import save, save_grid
 
 __all__ = [
     "KINDS",
     "AttentionMap",
+    "Intervention",
     "Link",
-    "Measures",
-    "Neighbor",
     "Sides",
     "States",
     "attention_map",
@@ -29,9 +27,8 @@ __all__ = [
     "erasures",
     "gradient_scores",
     "induction_scores",
-    "measure",
-    "neighbors",
     "patch",
+    "probe",
     "rank_correlation",
     "reader_map",
     "save",

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from limelight.errors import UserError
 from limelight.files import write_output
 from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
+from limelight.inspection.page_data import NAMES
 from limelight.inspection.standalone import map_page, notebook_frame, require_theme
 from limelight.inspection.words import (
     TITLES,
@@ -32,7 +33,7 @@ from limelight.inspection.words import (
 )
 
 Weights = npt.NDArray[np.float32]
-KINDS = ("encoder_self", "decoder_self", "cross")
+KINDS = tuple(NAMES)
 
 FORMAT = "limelight.attention"
 VERSION = 1

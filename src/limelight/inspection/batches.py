@@ -7,7 +7,7 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.decoding.top import log_probabilities
-from limelight.models.interface import KeepHeads, Seq2Seq, device_of
+from limelight.models.interface import Seq2Seq, device_of
 
 BATCH_TOKENS = 1500
 """Rows times the longer side of a batch."""
@@ -55,7 +55,7 @@ def grouped(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> 
         yield group
 
 
-def token_log_probabilities(model: Seq2Seq, batch: Batch, keep_heads: KeepHeads | None = None) -> Tensor:
+def token_log_probabilities(model: Seq2Seq, batch: Batch) -> Tensor:
     """log p(y_t | x, y_<t) of the target tokens of all sentences of a batch, end to end, their ends included."""
     valid = batch.target_valid
-    return log_probabilities(model, model.forward(batch, keep_heads=keep_heads)[valid], batch.target_out[valid])
+    return log_probabilities(model, model(batch)[valid], batch.target_out[valid])

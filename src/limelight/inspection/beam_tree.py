@@ -20,14 +20,13 @@ from torch import Tensor
 
 from limelight.batching.batch import pad_rows
 from limelight.decoding.beam import BeamSearch
-from limelight.decoding.engine import take_step
+from limelight.decoding.engine import search_from
 from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.request import Hypothesis, Request, check_request
-from limelight.decoding.shortlist import Output
 from limelight.decoding.utf8 import Utf8
 from limelight.inspection.look_up import candidate
 from limelight.inspection.words import drawable
-from limelight.models.interface import Active, KeepHeads, Ranking, Seq2Seq, eval_mode
+from limelight.models.interface import Active, Ranking, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 
@@ -104,9 +103,7 @@ class TracedBeam(BeamSearch):
         super()._finish(slots, scores, parents, ends)
 
 
-def beam_tree(
-    model: Seq2Seq, target: Tokenizer, request: Request, *, keep_heads: KeepHeads | None = None
-) -> tuple[list[Hypothesis], dict[str, Any]]:
+def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list[Hypothesis], dict[str, Any]]:
     """The hypotheses of a request, as from an engine, and the tree of all considered ones, as values for JSON.
 
     The tree is `{"beam_size", "nodes": [...]}`. A node has `id` (its place in the list), `parent` (None for the start),
@@ -120,12 +117,7 @@ def beam_tree(
     search.admit([request], np.array([0]))
     source, valid = pad_rows([request.source], model.source_padding)
     with eval_mode(model) as device, torch.inference_mode():
-        memory = model.encode(source.to(device), valid.to(device), keep_heads=keep_heads)
-        state, output = model.start(memory, request.width), Output(model.project, rank=model.rank)
-        while search.open[0]:
-            state, _, failed = take_step(model, search, state, output, device)
-            for error in failed.values():
-                raise error
+        search_from(model, model.encode(source.to(device), valid.to(device)), search)
     hypotheses = search.results(0)
     for node in search.active_nodes:
         if search.nodes[node].get("state") == "continued":

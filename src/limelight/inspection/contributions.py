@@ -27,7 +27,8 @@ import torch
 from torch import Tensor
 
 from limelight.inspection.forward_pass import Part, Parts, Recurrence, forward_pass
-from limelight.models.interface import KeepHeads, Seq2Seq
+from limelight.inspection.probe import Intervention
+from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float
 
 Array = npt.NDArray[np.float32]
@@ -55,23 +56,23 @@ class TokenContributions(NamedTuple):
 
 
 def contributions(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, intervention: Intervention | None = None
 ) -> dict[str, Contributions]:
     """The contributions of each kind of attention that the model has (`cross`, `encoder_self`, `decoder_self`).
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
-    return of_parts(forward_pass(model, source_ids, target_ids, keep_heads=keep_heads).parts)
+    return of_parts(forward_pass(model, source_ids, target_ids, intervention=intervention).parts)
 
 
 def token_contributions(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, intervention: Intervention | None = None
 ) -> TokenContributions:
     """The shares of source and target tokens in each target token, through all layers.
 
     Ids are without start and end. Raises `UserError` as `contributions` does.
     """
-    return followed(forward_pass(model, source_ids, target_ids, keep_heads=keep_heads).parts)
+    return followed(forward_pass(model, source_ids, target_ids, intervention=intervention).parts)
 
 
 def of_parts(parts: Parts) -> dict[str, Contributions]:

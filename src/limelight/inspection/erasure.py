@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.inspection.batches import batches_of, token_log_probabilities
-from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
+from limelight.models.interface import Seq2Seq, eval_mode
 
 
 class Rows(NamedTuple):
@@ -32,16 +32,16 @@ MAX_POSITIONS = 500
 are slower."""
 
 
-def erasures(model: Seq2Seq, rows: Rows, *, keep_heads: KeepHeads | None = None) -> Drops:
+def erasures(model: Seq2Seq, rows: Rows) -> Drops:
     """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
 
     A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
     `MAX_POSITIONS` positions.
     """
-    return erasures_of(model, [rows], keep_heads=keep_heads)[0]
+    return erasures_of(model, [rows])[0]
 
 
-def erasures_of(model: Seq2Seq, corpus: Sequence[Rows], *, keep_heads: KeepHeads | None = None) -> list[Drops]:
+def erasures_of(model: Seq2Seq, corpus: Sequence[Rows]) -> list[Drops]:
     """`erasures` of several sentence pairs, whose shortened sources share batches."""
     erased = [sorted({word for words in rows.words_of for word in words}) for rows in corpus]
     sources, targets = list[Sequence[int]](), list[Sequence[int]]()
@@ -52,7 +52,7 @@ def erasures_of(model: Seq2Seq, corpus: Sequence[Rows], *, keep_heads: KeepHeads
     with eval_mode(model):
         for some in batches_of(model, sources, targets, batch_tokens=MAX_POSITIONS):
             lengths = [len(targets[place]) + 1 for place in some.places]
-            values = token_log_probabilities(model, some.batch, keep_heads).double().cpu().numpy()
+            values = token_log_probabilities(model, some.batch).cpu().double().numpy()
             for place, each in zip(some.places, np.split(values, np.cumsum(lengths)[:-1]), strict=True):
                 found[place] = each[:-1]
     each_of = iter(found)

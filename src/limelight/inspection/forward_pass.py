@@ -2,26 +2,20 @@
 the vectors between the layers. All measures of a pair read the same pass, and several pairs are one batch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from limelight.attention.attend import permit_keys
-from limelight.attention.multi_head import MultiHeadAttention, Rotate
+from limelight.attention.multi_head import MultiHeadAttention
 from limelight.errors import UserError
-from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
-from limelight.models.transformer.layers import (
-    CrossAttentionLayer,
-    DecoderLayer,
-    EncoderLayer,
-    SelfAttentionLayer,
-    Sublayer,
-)
-from limelight.models.transformer.model import Transformer, kept_heads
+from limelight.inspection.probe import Intervention, Seen, probe
+from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.models.transformer.layers import Sublayer
+from limelight.models.transformer.model import Transformer
 from limelight.models.transformer.ssru import SSRU, SSRULayer
-from limelight.shapes import Bool, Float
+from limelight.shapes import Float
 
 Ids = tuple[Sequence[int], Sequence[int]]
 """Source and target tokens, without start and end."""
@@ -83,28 +77,32 @@ def transformer_of(model: Seq2Seq) -> Transformer:
 
 
 def forward_pass(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+    model: Seq2Seq,
+    source_ids: Sequence[int],
+    target_ids: Sequence[int],
+    *,
+    intervention: Intervention | None = None,
 ) -> Pass:
     """The pass of one pair; ids are without start and end. Raises `UserError` as `transformer_of` does."""
-    return forward_passes(model, [(source_ids, target_ids)], keep_heads=keep_heads)[0]
+    return forward_passes(model, [(source_ids, target_ids)], intervention=intervention)[0]
 
 
-def forward_passes(model: Seq2Seq, pairs: Sequence[Ids], *, keep_heads: KeepHeads | None = None) -> list[Pass]:
+def forward_passes(model: Seq2Seq, pairs: Sequence[Ids], *, intervention: Intervention | None = None) -> list[Pass]:
     """The pass of each pair. All pairs are one batch: callers bound their number and keep their lengths similar.
 
     Raises `UserError` as `transformer_of` does.
     """
-    run = _Run(transformer_of(model), keep_heads)
-    with eval_mode(model) as device:
-        batch = model.batch([source for source, _ in pairs], [target for _, target in pairs]).to(device)
-        may_attend = permit_keys(batch.source_valid)
-        encoder = run.encoder(batch.source, may_attend)
-        decoder = run.decoder(batch.target_in, encoder[-1], may_attend)
+    measured = list(_sublayers(transformer_of(model)))
+    modules = {f"{each.name} {part}": module for each in measured for part, module in each.modules}
+    with eval_mode(model) as device, probe(model, intervention, weights=True, states=True, modules=modules) as seen:
+        model(model.batch([source for source, _ in pairs], [target for _, target in pairs]).to(device))
+        factors = intervention.keep_heads if intervention else {}
+        parts = [(each.kind, _part(each, seen, factors.get(each.name))) for each in measured]
         return [
             Pass(
-                {kind: [_alone(part, row, *sizes[kind]) for part in parts] for kind, parts in run.parts.items()},
-                torch.stack([state[row, : sizes["cross"][1]] for state in encoder]),
-                torch.stack([state[row, : sizes["cross"][0]] for state in decoder]),
+                {kind: [_alone(part, row, *size) for of, part in parts if of == kind] for kind, size in sizes.items()},
+                torch.stack([state[row, : sizes["cross"][1]] for state in seen.stack("encoder")]),
+                torch.stack([state[row, : sizes["cross"][0]] for state in seen.stack("decoder")]),
             )
             for row, sizes in enumerate(map(_sizes, pairs))
         ]
@@ -129,93 +127,54 @@ def _alone(part: Part | Recurrence, row: int, rows: int, columns: int) -> Part |
     return Part(part.weights[row, :, :rows, :columns], part.transformed[row, :, :columns], *rest)
 
 
-class _Run:
-    """The layers of a model one after the other; `parts` are those of the whole batch, which is their first axis."""
+class _Measured(NamedTuple):
+    """A sub-layer that is measured."""
 
-    def __init__(self, model: Transformer, keep_heads: KeepHeads | None) -> None:
-        self.model, self.keep_heads = model, keep_heads
-        self.parts: dict[str, list[Part | Recurrence]] = {"cross": [], "encoder_self": [], "decoder_self": []}
+    kind: str
+    name: str
+    sublayer: Sublayer
+    function: MultiHeadAttention | SSRU
+    """What the residual connection is around."""
 
-    def encoder(self, source: Tensor, may_attend: Bool[Tensor, "batch 1 1 source"]) -> list[Tensor]:
-        """The states: layers + 1 times (batch, source, model)."""
-        hidden, rotate = self.model.encoder.enter(source)
-        found = [hidden]
-        for depth, layer in enumerate(cast(list[EncoderLayer], list(self.model.encoder.layers))):
-            place = ("encoder_self", f"encoder.{depth}.self")
-            hidden = self._attend_self(place, layer, hidden, rotate, may_attend)
-            hidden = layer.apply_feed_forward(hidden)
-            found.append(hidden)
-        return found
+    @property
+    def modules(self) -> list[tuple[str, nn.Module]]:
+        """The modules whose calls say what it computes."""
+        return [("sublayer", self.sublayer), ("norm", self.sublayer.norm), ("function", self.function)]
 
-    def decoder(self, read: Tensor, encoded: Tensor, may_attend: Bool[Tensor, "batch 1 1 source"]) -> list[Tensor]:
-        """The states: layers + 1 times (batch, target, model)."""
-        sources = self.model.decoder.project_memory(self.model.encoder.leave(encoded), may_attend)
-        hidden, rotate = self.model.decoder.enter(read)
-        found = [hidden]
-        for depth, layer in enumerate(cast(list[CrossAttentionLayer], list(self.model.decoder.layers))):
-            if isinstance(layer, DecoderLayer):
-                hidden = self._attend_self(("decoder_self", f"decoder.{depth}.self"), layer, hidden, rotate)
+
+def _sublayers(model: Transformer) -> Iterator[_Measured]:
+    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+        for depth, layer in enumerate(stack.each()):
+            own, name = f"{side}_self", f"{side}.{depth}.self"
+            if isinstance(layer, SSRULayer):
+                yield _Measured(own, name, layer.ssru_sublayer, layer.ssru)
             else:
-                hidden = self._recur(cast(SSRULayer, layer), hidden)
-            queries = layer.cross_attention.project_queries(layer.cross_sublayer.before(hidden))
-            projected = queries, sources[depth].keys, sources[depth].values
-            place = ("cross", f"decoder.{depth}.cross")
-            hidden = self._attend(place, layer.cross_attention, layer.cross_sublayer, hidden, projected, may_attend)
-            hidden = layer.apply_feed_forward(hidden)
-            found.append(hidden)
-        return found
+                yield _Measured(own, name, layer.attention_sublayer, layer.attention)
+            if layer.cross_attention is not None:
+                yield _Measured("cross", f"{side}.{depth}.cross", layer.cross_sublayer, layer.cross_attention)
 
-    def _attend_self(
-        self,
-        place: tuple[str, str],
-        layer: SelfAttentionLayer,
-        hidden: Tensor,
-        rotate: Rotate | None,
-        may_attend: Tensor | None = None,
-    ) -> Tensor:
-        """The output of self-attention, whose part is kept."""
-        projected = layer.attention.project_self(layer.attention_sublayer.before(hidden), rotate)
-        return self._attend(place, layer.attention, layer.attention_sublayer, hidden, projected, may_attend)
 
-    def _attend(
-        self,
-        place: tuple[str, str],
-        attention: MultiHeadAttention,
-        sublayer: Sublayer,
-        hidden: Tensor,
-        projected: tuple[Tensor, Tensor, Tensor],
-        may_attend: Tensor | None = None,
-    ) -> Tensor:
-        """The output of a sub-layer, whose part is kept. Without `may_attend` no position attends to later ones."""
-        kind, name = place
-        kept, (queries, keys, values) = kept_heads(self.keep_heads, name), projected
-        output, weights = attention(
-            queries, keys, values, may_attend=may_attend, causal=may_attend is None, keep_heads=kept, want_weights=True
-        )
-        after = sublayer.after(hidden, output)
-        # (model, heads * value_size) -> (heads, value_size, model)
-        out = attention.out_proj.weight.T.unflatten(0, (attention.heads, attention.value_size))
-        transformed = values @ out
-        if kept is not None:
-            transformed = transformed * (kept[0] if kept.dim() == 2 else kept).to(out.dtype)[:, None, None]
-        assert weights is not None
-        deviation = _deviation(sublayer, hidden + output)
-        self.parts[kind].append(Part(weights, transformed, hidden, after, sublayer.norm.weight, deviation))
-        return after
-
-    def _recur(self, layer: SSRULayer, hidden: Tensor) -> Tensor:
-        """The output of an SSRU, whose part is kept."""
-        sublayer = layer.ssru_sublayer
-        given = sublayer.before(hidden)
-        after, deviation = layer.recur(hidden), _deviation(sublayer, hidden + layer.ssru(given))
-        part = Recurrence(_terms(layer.ssru, given), hidden, after, sublayer.norm.weight, deviation)
-        self.parts["decoder_self"].append(part)
-        return after
+def _part(each: _Measured, seen: Seen, factors: Tensor | None) -> Part | Recurrence:
+    """The sub-layer of the whole batch, which is the first axis."""
+    [(inputs, outputs)], [(normalized, _)], [(given, _)] = (
+        seen.modules[f"{each.name} {part}"] for part, _ in each.modules
+    )
+    scale = cast(Tensor, each.sublayer.norm.weight)
+    rest = inputs, outputs, scale, _deviation(each.sublayer, normalized)
+    if isinstance(each.function, SSRU):
+        return Recurrence(_terms(each.function, given), *rest)
+    attention, [call] = each.function, seen.calls[each.name]
+    # (model, heads * value_size) -> (heads, value_size, model)
+    out = attention.out_proj.weight.T.unflatten(0, (attention.heads, attention.value_size))
+    transformed = call.values @ out
+    if factors is not None:
+        transformed = transformed * factors.to(out.dtype)[:, None, None]
+    return Part(call.weights, transformed, *rest)
 
 
 def _deviation(sublayer: Sublayer, total: Float[Tensor, "batch rows model"]) -> Float[Tensor, "batch rows"] | None:
     """By which a normalization after the sub-layer divides."""
-    return None if sublayer.norm_first else (total.var(dim=-1, unbiased=False) + sublayer.norm.eps).sqrt()
+    return None if sublayer.norm_first else (total.var(dim=-1, unbiased=False) + cast(float, sublayer.norm.eps)).sqrt()
 
 
 def _terms(ssru: SSRU, inputs: Float[Tensor, "batch rows model"]) -> Float[Tensor, "batch rows columns model"]:

@@ -1,7 +1,7 @@
 """How much the probability of given translations depends on each head.
 
 With L the mean of -log p(y_t | x, y_<t) over all target tokens of a corpus, their ends included, and xi_h the factor
-of the output of head h (`keep_heads`), there are two measures:
+of the output of head h, there are two measures:
 
     removal     L(xi_h = 0) - L                      one pass over the corpus for each head
     gradient    sum_x |d L_x / d xi_h| / tokens      one pass forward and backward for all heads
@@ -27,7 +27,8 @@ from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.batches import Rows, token_log_probabilities
 from limelight.inspection.heads import attentions
-from limelight.models.interface import KeepHeads, Seq2Seq, device_of, eval_mode
+from limelight.inspection.probe import Intervention, probe
+from limelight.models.interface import Seq2Seq, device_of, eval_mode
 
 Array = npt.NDArray[np.float64]
 
@@ -58,7 +59,8 @@ def heads_of(model: Seq2Seq) -> list[Head]:
 
 
 def without(model: Seq2Seq, removed: Sequence[Head]) -> dict[str, Tensor]:
-    """The `keep_heads` that switch off some heads. Raises `UserError` for a head that the model does not have."""
+    """`Intervention.keep_heads` that switch off some heads. Raises `UserError` for a head that the model does not
+    have."""
     there, device = attentions(model), device_of(model)
     keep: dict[str, Tensor] = {}
     for head in removed:
@@ -70,12 +72,12 @@ def without(model: Seq2Seq, removed: Sequence[Head]) -> dict[str, Tensor]:
     return keep
 
 
-def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, keep_heads: KeepHeads | None = None) -> Array:
+def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence[Head] = ()) -> Array:
     """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
     found = np.zeros(sum(len(rows.places) for rows in corpus))
-    with eval_mode(model):
+    with eval_mode(model), probe(model, Intervention(without(model, removed))):
         for rows in corpus:
-            found[rows.places] = _losses(model, rows.batch, keep_heads).double().cpu().numpy()
+            found[rows.places] = _losses(model, rows.batch).cpu().double().numpy()
     return found
 
 
@@ -87,9 +89,9 @@ def token_counts(corpus: Sequence[Rows]) -> Array:
     return found
 
 
-def _losses(model: Seq2Seq, batch: Batch, keep_heads: KeepHeads | None) -> Tensor:
+def _losses(model: Seq2Seq, batch: Batch) -> Tensor:
     """(batch,): the loss of each sentence."""
-    losses = -token_log_probabilities(model, batch, keep_heads)
+    losses = -token_log_probabilities(model, batch)
     row = batch.target_valid.nonzero()[:, 0]
     return torch.zeros(len(batch.target_valid), dtype=losses.dtype, device=losses.device).index_add(0, row, losses)
 
@@ -115,8 +117,8 @@ def gradient_scores(model: Seq2Seq, corpus: Sequence[Rows]) -> dict[Head, float]
             gates = {
                 name: torch.ones(size, each.heads, device=device, requires_grad=True) for name, each in there.items()
             }
-            keep = {name: torch.stack([gate, torch.ones_like(gate)]) for name, gate in gates.items()}
-            found = torch.autograd.grad(_losses(model, rows.batch, keep).sum(), list(gates.values()))
+            with probe(model, Intervention(gates)):
+                found = torch.autograd.grad(_losses(model, rows.batch).sum(), list(gates.values()))
             for name, gradient in zip(gates, found, strict=True):
                 for number, value in enumerate(gradient.abs().sum(dim=0).tolist()):
                     sums[Head(name, number)] += value

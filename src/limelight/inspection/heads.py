@@ -2,16 +2,14 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.errors import UserError
+from limelight.inspection.probe import attentions_of
 from limelight.models.interface import Seq2Seq
-from limelight.models.recurrent.model import AttentiveDecoder, Recurrent
-from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 
 Heads = Mapping[str, Sequence[float] | Tensor]
@@ -19,27 +17,17 @@ Heads = Mapping[str, Sequence[float] | Tensor]
 
 
 def attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
-    """The multi-head attentions of a Transformer: `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`."""
-    found: dict[str, MultiHeadAttention] = {}
-    if isinstance(model, Transformer):
-        for depth, below in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
-            found[f"encoder.{depth}.self"] = below.attention
-        for depth, layer in enumerate(cast(list[CrossAttentionLayer], list(model.decoder.layers))):
-            if isinstance(layer, DecoderLayer):
-                found[f"decoder.{depth}.self"] = layer.attention
-            found[f"decoder.{depth}.cross"] = layer.cross_attention
-    return found
+    """The multi-head attentions of a Transformer with encoder and decoder, by their names."""
+    return attentions_of(model) if isinstance(model, Transformer) else {}
 
 
 def head_counts(model: nn.Module) -> dict[str, int]:
     """The attentions of a model by their names, with their numbers of heads."""
-    if isinstance(model, Recurrent) and isinstance(model.decoder, AttentiveDecoder):
-        return {"decoder.0.cross": 1}
-    return {name: attention.heads for name, attention in attentions(model).items()}
+    return {name: getattr(attention, "heads", 1) for name, attention in attentions_of(model).items()}
 
 
 def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
-    """A model that computes what `model` computes with `keep_heads`, at the speed of any other model.
+    """A model that computes what `model` computes under `Intervention(keep_heads)`, at the speed of any other model.
 
     MultiHead = sum_h keep_h context_h W_O^h + b_O, so the rows of W_O of head h are multiplied by keep_h. All other
     tensors are shared with `model`. Raises `UserError` for a model without multi-head attention, for an unknown

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from limelight.batching.batch import make_blocks
 from limelight.errors import UserError
+from limelight.inspection.probe import probe
 from limelight.models.interface import LanguageModel, eval_mode, longest_sequence
 from limelight.tokens.text import RESERVED
 
@@ -31,12 +32,12 @@ def induction_scores(
     first = min(2 + len(RESERVED), model.target_padding - 1)
     drawn = np.random.default_rng(seed).integers(first, model.target_padding, size=(rows, length))
     ends = np.full((rows, 1), model.end_id)
-    with eval_mode(model) as device:
-        _, weights = model.forward_with_attention(make_blocks(np.hstack([ends, drawn, drawn, ends])).to(device))
-    if not weights.decoder_self:
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
+        model(make_blocks(np.hstack([ends, drawn, drawn, ends])).to(device))
+    if not seen.calls:
         raise UserError("this model has no attention, so no head can be an induction head")
     # Position 0 is the start: the second r_i is at 1 + length + i, the token after the first one at 2 + i.
     queries, keys = 1 + length + np.arange(length), 2 + np.arange(length)
     return np.stack(
-        [layer[:, :, queries, keys].float().mean(dim=(0, 2)).cpu().numpy() for layer in weights.decoder_self]
+        [layer[:, :, queries, keys].float().mean(dim=(0, 2)).cpu().numpy() for layer in seen.layers("decoder_self")]
     )

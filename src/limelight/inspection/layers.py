@@ -7,6 +7,7 @@ the last one. Both show what is decodable, which is not what the model uses.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from limelight.decoding.engine import search_from
+from limelight.decoding.greedy import PathSearch
+from limelight.decoding.request import Request
 from limelight.decoding.top import PROJECTED, in_full
 from limelight.inspection.forward_pass import forward_pass, transformer_of
-from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
+from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.model import Recurrent
-from limelight.models.transformer.model import Transformer, TransformerMemory
+from limelight.models.transformer.model import TransformerMemory
 
 
 class States(NamedTuple):
@@ -53,9 +57,7 @@ class LayerPrediction(NamedTuple):
     """That of the given token."""
 
 
-def states(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
-) -> States:
+def states(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> States:
     """The states of encoder and decoder for a source and a given target; ids are without start and end.
 
     Raises `UserError` for models without encoder and decoder.
@@ -63,13 +65,13 @@ def states(
     if isinstance(model, Recurrent):
         with eval_mode(model) as device:
             batch = model.batch([source_ids], [target_ids]).to(device)
-            memory = model.encode(batch.source, batch.source_valid, keep_heads=keep_heads)
+            memory = model.encode(batch.source, batch.source_valid)
             state, tops = model.start(memory), []
             for ids in batch.target_in.split(1, dim=1):
                 _, state = model.step(ids, state)
                 tops.append(state.top)
             return States(_array(memory.annotations), _array(torch.cat(tops, dim=1)))
-    found = forward_pass(model, source_ids, target_ids, keep_heads=keep_heads)
+    found = forward_pass(model, source_ids, target_ids)
     return States(_array(found.encoder), _array(found.decoder))
 
 
@@ -77,20 +79,18 @@ def _array(layers: Tensor) -> npt.NDArray[np.float32]:
     return layers.float().cpu().numpy()
 
 
-def encoder_lens(
-    model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, keep_heads: KeepHeads | None = None
-) -> list[LayerTranslation]:
+def encoder_lens(model: Seq2Seq, source_ids: Sequence[int], *, max_length: int) -> list[LayerTranslation]:
     """The translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
 
     `source_ids` are without the end, the translations have at most `max_length` tokens. Raises `UserError` for models
     other than Transformers with encoder and decoder.
     """
-    found = forward_pass(model, source_ids, (), keep_heads=keep_heads)
-    return translations_after(model, [found.encoder], [max_length], keep_heads=keep_heads)[0]
+    found = forward_pass(model, source_ids, ())
+    return translations_after(model, [found.encoder], [max_length])[0]
 
 
 def translations_after(
-    model: Seq2Seq, encoded: Sequence[Tensor], max_lengths: Sequence[int], *, keep_heads: KeepHeads | None = None
+    model: Seq2Seq, encoded: Sequence[Tensor], max_lengths: Sequence[int]
 ) -> list[list[LayerTranslation]]:
     """`encoder_lens` of several sources, given their `Pass.encoder`; all layers of all sources are one batch."""
     transformer = transformer_of(model)
@@ -100,20 +100,24 @@ def translations_after(
         features = transformer.encoder.leave(pad_sequence(states, batch_first=True))
         lengths = torch.tensor([len(each) for each in states], device=features.device)
         valid = torch.arange(features.shape[1], device=features.device) < lengths[:, None]
+        search = PathSearch(1, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
         limits = [limit for each, limit in zip(encoded, max_lengths, strict=True) for _ in each]
-        found = iter(_greedy(transformer, TransformerMemory(features, valid, keep_heads), limits))
-        return [[next(found) for _ in each] for each in encoded]
+        search.admit([Request((), limit) for limit in limits], np.arange(len(limits)))
+        search_from(model, TransformerMemory(features, valid), search)
+        found = (search.results(slot)[0] for slot in range(len(limits)))
+        return [
+            [LayerTranslation(one.ids, one.log_probability, one.finished) for one in islice(found, len(each))]
+            for each in encoded
+        ]
 
 
-def decoder_lens(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, keep_heads: KeepHeads | None = None
-) -> list[list[LayerPrediction]]:
+def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[list[LayerPrediction]]:
     """What each decoder layer would predict at each position of a given target: item [k][t] after k layers, 0 from the
     embeddings alone; the last position predicts the end.
 
     Ids are without start and end. Raises `UserError` as `encoder_lens` does.
     """
-    found = forward_pass(model, source_ids, target_ids, keep_heads=keep_heads)
+    found = forward_pass(model, source_ids, target_ids)
     return predictions_after(model, [found.decoder], [target_ids])[0]
 
 
@@ -137,30 +141,3 @@ def predictions_after(
             rows += [LayerPrediction(*each) for each in zip(best.tolist(), top.tolist(), chosen.tolist(), strict=True)]
         each_of = iter(rows)
         return [[[next(each_of) for _ in layer] for layer in each] for each in decoded]
-
-
-def _greedy(model: Transformer, memory: TransformerMemory, max_lengths: Sequence[int]) -> list[LayerTranslation]:
-    """The most probable token at each step, of each row of a batch; rows that have ended leave it."""
-    state, device = model.start(memory), memory.features.device
-    said: list[list[int]] = [[] for _ in max_lengths]
-    sums, finished, active = [0.0] * len(said), [False] * len(said), list(range(len(said)))
-    ids = torch.full((len(said), 1), model.start_id, device=device)
-    while active:
-        features, state = model.step(ids, state)
-        best: Tensor = in_full(model.project(features[:, 0])).log_softmax(dim=-1)
-        gained, chosen = best.max(dim=-1)
-        going_on = []
-        for place, (row, gain, token) in enumerate(zip(active, gained.tolist(), chosen.tolist(), strict=True)):
-            if token == model.end_id:
-                sums[row], finished[row] = sums[row] + gain, True
-            elif len(said[row]) < max_lengths[row]:
-                sums[row] += gain
-                said[row].append(token)
-                going_on.append(place)
-        if len(going_on) < len(active):
-            active = [active[place] for place in going_on]
-            kept = torch.tensor(going_on, dtype=torch.int64, device=device)
-            state, chosen = state.keep(kept), chosen[kept]
-        ids = chosen[:, None]
-    rows = zip(said, sums, finished, strict=True)
-    return [LayerTranslation(tuple(tokens), total, end) for tokens, total, end in rows]

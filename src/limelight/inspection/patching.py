@@ -13,19 +13,18 @@ Models Using Causal Mediation Analysis", and Meng et al. 2022, "Locating and Edi
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.attention.attend import permit_keys
-from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
+from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
-from limelight.models.transformer.layers import CrossAttentionLayer, EncoderLayer, SourceView
 from limelight.models.transformer.model import Transformer
 from limelight.shapes import Float
 
@@ -73,91 +72,34 @@ def patch(model: Seq2Seq, sides: Sides) -> Effects:
             "position; choose words with equal numbers of tokens"
         )
     with eval_mode(model) as device:
-        run = _Run(model, model.batch([sides.source, sides.other], [sides.prefix] * 2).to(device), sides)
-        first, second = run.plain.tolist()
+        both = model.batch([sides.source, sides.other], [sides.prefix] * 2).to(device)
+        with probe(model, states=True) as seen:
+            first, second = _difference(model, both, sides).tolist()
         if abs(first - second) < MIN_DIFFERENCE:
             raise UserError(
                 f"log p(token) - log p(other token) is {first:.2f} with one source and {second:.2f} with the other: "
                 "their difference does not depend on the sources; choose others"
             )
-        found = [
-            (np.array([each.double().cpu().numpy() for each in rows]) - second) / (first - second)
-            for rows in (run.encoder(), run.decoder())
-        ]
-        return Effects(found[0], found[1], first, second)
+        effects: dict[str, list[Array]] = {"encoder": [], "decoder": []}
+        for name, (state, _) in seen.states.items():
+            count = state.shape[0]
+            batch = model.batch([sides.other] * count, [sides.prefix] * count).to(device)
+            with probe(model, change={name: partial(_replaced, state)}):
+                found = _difference(model, batch, sides).cpu().double().numpy()
+            effects[name.partition(".")[0]].append((found - second) / (first - second))
+        return Effects(np.array(effects["encoder"]), np.array(effects["decoder"]), first, second)
 
 
-class _Run:
-    """Both sources in one batch, with the outputs of all layers."""
-
-    def __init__(self, model: Transformer, batch: Batch, sides: Sides) -> None:
-        self.model, self.sides, self.batch = model, sides, batch
-        self.encoder_layers = cast(list[EncoderLayer], list(model.encoder.layers))
-        self.decoder_layers = cast(list[CrossAttentionLayer], list(model.decoder.layers))
-        hidden, self.rotate = model.encoder.enter(batch.source)
-        self.encoder_states = [hidden]
-        for layer in self.encoder_layers:
-            hidden, _ = layer(hidden, permit_keys(batch.source_valid), rotate=self.rotate)
-            self.encoder_states.append(hidden)
-        self.sources = self._sources(hidden)
-        hidden, self.turn = model.decoder.enter(batch.target_in)
-        self.decoder_states = [hidden]
-        for above, source in zip(self.decoder_layers, self.sources, strict=True):
-            hidden = above(hidden, source, rotate=self.turn).features
-            self.decoder_states.append(hidden)
-        self.plain = self._difference(hidden)
-
-    def encoder(self) -> list[Tensor]:
-        """D for each layer: (length,)"""
-        found = []
-        for depth, states in enumerate(self.encoder_states):
-            hidden = _replaced(states)
-            valid = permit_keys(self.batch.source_valid[1:].expand(len(hidden), -1))
-            for layer in self.encoder_layers[depth:]:
-                hidden, _ = layer(hidden, valid, rotate=self.rotate)
-            sources, (target, turn) = self._sources(hidden), self._target(len(hidden))
-            found.append(self._decoded(target, sources, turn, 0))
-        return found
-
-    def decoder(self) -> list[Tensor]:
-        """D for each layer: (length,)"""
-        found = []
-        for depth, states in enumerate(self.decoder_states):
-            hidden = _replaced(states)
-            sources = [_second(source, len(hidden)) for source in self.sources]
-            found.append(self._decoded(hidden, sources, self.turn, depth))
-        return found
-
-    def _sources(self, hidden: Float[Tensor, "rows source model"]) -> Sequence[SourceView]:
-        valid = self.batch.source_valid[:1].expand(len(hidden), -1)
-        return self.model.decoder.project_memory(self.model.encoder.leave(hidden), permit_keys(valid))
-
-    def _target(self, count: int) -> tuple[Tensor, Rotate | None]:
-        return self.model.decoder.enter(self.batch.target_in[1:].expand(count, -1))
-
-    def _decoded(self, hidden: Tensor, sources: Sequence[SourceView], turn: Rotate | None, depth: int) -> Tensor:
-        """D from the output of so many decoder layers."""
-        for layer, source in list(zip(self.decoder_layers, sources, strict=True))[depth:]:
-            hidden = layer(hidden, source, rotate=turn).features
-        return self._difference(hidden)
-
-    def _difference(self, hidden: Float[Tensor, "rows target model"]) -> Float[Tensor, " rows"]:
-        """log p(y) - log p(y') of the last position, which is the difference of their logits."""
-        logits = self.model.project(self.model.decoder.leave(hidden)[:, -1])
-        return logits[:, self.sides.token] - logits[:, self.sides.other_token]
+def _difference(model: Seq2Seq, batch: Batch, sides: Sides) -> Float[Tensor, " rows"]:
+    """D of each row: log p(y) - log p(y') after the prefix, which is the difference of their logits."""
+    logits = model.project(model(batch)[:, -1])
+    return logits[:, sides.token] - logits[:, sides.other_token]
 
 
-def _replaced(states: Float[Tensor, "2 length model"]) -> Float[Tensor, "length length model"]:
+def _replaced(
+    first: Float[Tensor, "length model"], states: Float[Tensor, "length length model"]
+) -> Float[Tensor, "length length model"]:
     """In row i the states of the second source, with that of the first at position i."""
-    count = states.shape[1]
-    places = torch.arange(count, device=states.device)
-    rows = states[1].repeat(count, 1, 1)
-    rows[places, places] = states[0]
+    positions, rows = torch.arange(len(first), device=first.device), states.clone()
+    rows[positions, positions] = first
     return rows
-
-
-def _second(source: SourceView, count: int) -> SourceView:
-    """The keys and values of the second source for so many rows."""
-    may_attend = None if source.may_attend is None else source.may_attend[1:].expand(count, -1, -1, -1)
-    shape = (count, -1, -1, -1)
-    return SourceView(source.keys[1:].expand(shape), source.values[1:].expand(shape), may_attend)

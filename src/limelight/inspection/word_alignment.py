@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from limelight.inspection.erasure import Rows, erasures
+from limelight.inspection.probe import probe
 from limelight.inspection.words import joined_words, words_of_tokens
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizers
@@ -63,13 +64,11 @@ def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDA
     one batch. Raises `TypeError` for a model without cross-attention.
     """
     batch = model.batch([pair.source for pair in pairs], [pair.target for pair in pairs])
-    with eval_mode(model) as device:
-        _, found = model.forward_with_attention(batch.to(device))
-    if not found.cross:
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
+        model(batch.to(device))
+    if not (cross := seen.layers("cross")):
         raise TypeError("this model has no cross-attention")
-    weights = (
-        torch.stack(found.cross).float().cpu().numpy().astype(np.float64)
-    )  # (layers, pairs, heads, target, source)
+    weights = torch.stack(cross).float().cpu().numpy().astype(np.float64)  # (layers, pairs, heads, target, source)
     return [between_words(weights[:, row], pair) for row, pair in enumerate(pairs)]
 
 

@@ -132,7 +132,7 @@ class LearnedPositions(nn.Module):
 
     def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Add positions 0, 1, ... along each row. Raises `UserError` beyond the last trained position."""
-        self._require(embedded.shape[1])
+        self.require(embedded.shape[1])
         return embedded + self.table[: embedded.shape[1]].to(embedded.dtype)
 
     def at(
@@ -140,10 +140,11 @@ class LearnedPositions(nn.Module):
     ) -> Float[Tensor, "batch width model"]:
         """Add to each row the vector of its position in `places`; `most` exceeds all of them."""
         if most > self.table.shape[0]:
-            self._require(int(places.max()) + 1)
+            self.require(int(places.max()) + 1)
         return embedded + self.table[places].to(embedded.dtype)[:, None]
 
-    def _require(self, length: int) -> None:
+    def require(self, length: int) -> None:
+        """Raise `UserError` beyond the last trained position."""
         if length > self.table.shape[0]:
             raise UserError(
                 f"a sequence of {length} tokens is longer than the {self.table.shape[0]} learned positions of this "

@@ -1,4 +1,4 @@
-"""Key-value cache of the decoder: growing buffers, so that a step does not copy earlier keys and values.
+"""What a decoder carries from step to step: keys and values in growing buffers, or the cells of recurrent layers.
 
 All hypotheses of a sentence share one row of columns. Each step adds a column per hypothesis, and a boolean mask
 records which columns belong to the past of each hypothesis. Reordering hypotheses changes only the mask; keys and
@@ -9,6 +9,7 @@ are masked, so sentences of different age can share a batch. Columns that no hyp
 at intervals.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -24,84 +25,54 @@ SQUEEZE_EVERY = 4
 """Positions between two checks for columns that can be removed."""
 
 
-class Buffer:
-    """Columns that are written once, and the number written so far."""
-
-    def __init__(self, columns: Float[Tensor, "batch heads room size"]) -> None:
-        self.columns = columns
-        self.written = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Columns:
-    """The first `length` columns of a buffer."""
+    """Keys and values of one layer, (batch, heads, length, size) each, in buffers with capacity for more."""
 
-    buffer: Buffer
-    length: int
+    def __init__(self, *parts: Float[Tensor, "batch heads length _"], room: int = 0) -> None:
+        """A copy of these columns, with capacity for at least `room`; without parts there are none yet."""
+        self.length = parts[0].shape[2] if parts else 0
+        self.buffers = tuple(_with_room(part, max(room, self.length)) for part in parts)
 
-    @classmethod
-    def empty(cls, like: Float[Tensor, "batch heads key size"]) -> "Columns":
-        """An empty sequence of columns with no capacity."""
-        return cls(Buffer(like[:, :, :0]), 0)
+    def views(self) -> tuple[Float[Tensor, "batch heads length _"], ...]:
+        """The columns, without a copy."""
+        return tuple(buffer[:, :, : self.length] for buffer in self.buffers)
 
-    @classmethod
-    def begun(cls, columns: Float[Tensor, "batch heads columns size"], *, width: int) -> "Columns":
-        """A copy of initial columns (a prompt), with capacity for the first steps of `width` hypotheses."""
-        return _copied(columns, room=columns.shape[2] + FIRST_ROOM * width)
+    def append(self, *new: Float[Tensor, "batch heads width _"]) -> tuple[Float[Tensor, "batch heads length _"], ...]:
+        """Write new keys and values after the last; returns all."""
+        length = self.length + new[0].shape[2]
+        if not self.buffers or length > self.buffers[0].shape[2]:
+            room = max(length, 2 * self.length, FIRST_ROOM * new[0].shape[2])
+            before = self.views() or tuple(part[:, :, :0] for part in new)
+            self.buffers = tuple(_with_room(part, room) for part in before)
+        for buffer, part in zip(self.buffers, new, strict=True):
+            buffer[:, :, self.length : length] = part
+        self.length = length
+        return self.views()
 
-    def append(self, new: Float[Tensor, "batch heads width size"]) -> "Columns":
-        """Append `new` to these columns, in place unless the buffer is full or other columns were written after
-        these."""
-        width = new.shape[2]
-        length = self.length + width
-        if self.buffer.written != self.length or length > self.buffer.columns.shape[2]:
-            begun = self.view() if self.length else new[:, :, :0]  # keys of the source may be wider
-            return _copied(begun, room=max(2 * self.length, FIRST_ROOM * width)).append(new)
-        self.buffer.columns[:, :, self.length : length] = new
-        self.buffer.written = length
-        return Columns(self.buffer, length)
+    def changed(self, change: Callable[[Tensor], Tensor]) -> "Columns":
+        """New columns from a function of the keys and of the values, with the same capacity."""
+        room = self.buffers[0].shape[2] if self.buffers else 0
+        return Columns(*map(change, self.views()), room=room)
 
-    def view(self) -> Float[Tensor, "batch heads columns size"]:
-        """A view of the columns: no copy."""
-        return self.buffer.columns[:, :, : self.length]
-
-    def take(self, rows: Int[Tensor, " rows"]) -> "Columns":
-        """A copy of the columns of these sentences."""
-        return _copied(self.view()[rows], room=self.buffer.columns.shape[2])
-
-    def widen(self, batch: int) -> "Columns":
-        """Add sentences up to `batch`, with columns of zeros."""
-        view = self.view()
-        wide = torch.cat([view, view.new_zeros(batch - len(view), *view.shape[1:])])
-        return _copied(wide, room=self.buffer.columns.shape[2])
-
-    def put(self, fresh: "Columns", rows: Int[Tensor, " fresh"]) -> "Columns":
-        """Write `fresh` into the first columns of these rows, in place if the capacity suffices; new columns of other
-        rows are zero."""
-        whole = self
-        if fresh.length > self.length:
-            room = self.buffer.columns.shape[2]
-            if self.buffer.written != self.length or fresh.length > room:
-                whole = _copied(self.view(), room=max(fresh.buffer.columns.shape[2], room))
-            whole.buffer.columns[:, :, self.length : fresh.length] = 0
-            whole.buffer.written = fresh.length
-        whole.buffer.columns[rows, :, : fresh.length] = fresh.view()
-        return Columns(whole.buffer, max(self.length, fresh.length))
-
-    def pick(self, places: Int[Tensor, "batch picked"]) -> "Columns":
-        """A copy of the selected columns of each sentence."""
-        rows = torch.arange(len(places), device=places.device)[:, None]
-        # Indices on both sides of a slice: (batch, picked, heads, size) -> (batch, heads, picked, size)
-        return _copied(self.view()[rows, :, places].transpose(1, 2), room=self.buffer.columns.shape[2])
+    def put(self, fresh: "Columns", rows: Int[Tensor, " fresh"]) -> None:
+        """Write `fresh` over the first columns of these rows; new columns of other rows are zero."""
+        missing = fresh.length - self.length
+        if missing > 0:
+            self.append(*(part.new_zeros(*part.shape[:2], missing, part.shape[3]) for part in self.views()))
+        for buffer, part in zip(self.buffers, fresh.views(), strict=True):
+            buffer[rows, :, : fresh.length] = part
 
 
-def _copied(columns: Float[Tensor, "batch heads columns size"], *, room: int) -> Columns:
-    """Copy the columns into a new buffer with capacity for `room` columns."""
+def _with_room(columns: Float[Tensor, "batch heads columns size"], room: int) -> Float[Tensor, "batch heads _ size"]:
     batch, heads, length, size = columns.shape
-    buffer = Buffer(columns.new_empty(batch, heads, room, size))
-    buffer.columns[:, :, :length] = columns
-    buffer.written = length
-    return Columns(buffer, length)
+    buffer = columns.new_empty(batch, heads, room, size)
+    buffer[:, :, :length] = columns
+    return buffer
+
+
+def _at_least(rows: Tensor, batch: int) -> Tensor:
+    """The rows, and rows of zeros up to `batch`."""
+    return torch.cat([rows, rows.new_zeros(max(0, batch - len(rows)), *rows.shape[1:])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +83,18 @@ class Past:
     age.
     """
 
-    layers: tuple[tuple[Columns, Columns], ...]
+    layers: tuple[Columns, ...]
     may_attend: Bool[Tensor, "batch width columns"] | None
     width: int
 
     @property
     def length(self) -> int:
         """Number of columns."""
-        return self.layers[0][0].length if self.layers else 0
+        return self.layers[0].length if self.layers else 0
 
-    def most_read(self, ages: Int[Tensor, " batch"]) -> int:
-        """A number of positions that no age exceeds."""
+    def max_age(self, ages: Int[Tensor, " batch"]) -> int:
+        """An upper bound of the ages, without waiting for the device."""
         return self.length
-
-    def advanced(
-        self,
-        layers: tuple[tuple[Columns, Columns], ...],
-        may_attend: Bool[Tensor, "batch width columns"] | None,
-    ) -> "Past":
-        """The past after one more position."""
-        return Past(layers, may_attend, self.width)
 
     def next_permission(self, batch: int, device: torch.device) -> Bool[Tensor, "batch width columns"] | None:
         """`may_attend` extended by one position, in which each hypothesis may attend only to its own column."""
@@ -139,6 +102,10 @@ class Past:
             return None
         own = torch.eye(self.width, dtype=torch.bool, device=device).expand(batch, -1, -1)
         return own if self.may_attend is None else torch.cat([self.may_attend, own], dim=-1)
+
+    def advanced(self, may_attend: Bool[Tensor, "batch width columns"] | None) -> "Past":
+        """The past after one more position, which has been appended to the columns."""
+        return replace(self, may_attend=may_attend)
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Past":
         """Hypothesis j of sentence i continues `parents[i, j]`. Only the mask is moved."""
@@ -150,32 +117,35 @@ class Past:
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
         """A copy of these sentences."""
-        layers = tuple((keys.take(rows), values.take(rows)) for keys, values in self.layers)
+        layers = tuple(each.changed(lambda part: part[rows]) for each in self.layers)
         return replace(self, layers=layers, may_attend=None if self.may_attend is None else self.may_attend[rows])
 
-    def admit(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
-        """Insert fresh sentences at `places` with their initial columns; existing columns of these rows are masked."""
-        rows = len(self.layers[0][0].view())
-        batch = max(rows, int(places.max()) + 1)
+    def admit(self, fresh: "Past", rows: int, slots: Int[Tensor, " fresh"]) -> "Past":
+        """Insert fresh sentences at `slots`, with their initial columns; so far there are `rows` sentences."""
+        batch = max(rows, int(slots.max()) + 1)
         layers = self.layers
         if batch > rows:
-            layers = tuple((keys.widen(batch), values.widen(batch)) for keys, values in layers)
-        seen = torch.zeros(batch, self.width, self.length, dtype=torch.bool, device=places.device)
-        seen[:rows] = True if self.may_attend is None else self.may_attend
-        seen[places] = False
-        past = replace(self, layers=layers, may_attend=seen)._squeezed()
-        return past._begun(fresh, places) if fresh.length else past
+            layers = tuple(each.changed(lambda part: _at_least(part, batch)) for each in layers)
+        permitted = torch.zeros(batch, self.width, self.length, dtype=torch.bool, device=slots.device)
+        permitted[:rows] = True if self.may_attend is None else self.may_attend
+        permitted[slots] = False
+        past = replace(self, layers=layers, may_attend=permitted)._squeezed()
+        return past._with_prompts(fresh, batch, slots) if fresh.length else past
 
-    def _begun(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
-        """Write the initial columns of fresh sentences over the first columns of `places`, which are masked."""
+    def _with_prompts(self, fresh: "Past", batch: int, slots: Int[Tensor, " fresh"]) -> "Past":
+        """Write the initial columns of fresh sentences over the first columns of `slots`, which are masked."""
         assert self.may_attend is not None
-        layers = tuple(
-            (keys.put(fresh_keys, places), values.put(fresh_values, places))
-            for (keys, values), (fresh_keys, fresh_values) in zip(self.layers, fresh.layers, strict=True)
-        )
-        seen = functional.pad(self.may_attend, (0, max(0, fresh.length - self.length)))
-        seen[places, :, : fresh.length] = True if fresh.may_attend is None else fresh.may_attend
-        return replace(self, layers=layers, may_attend=seen)
+        layers = self.layers
+        if not layers[0].buffers:
+            layers = tuple(
+                Columns(*(part.new_zeros(batch, part.shape[1], 0, part.shape[3]) for part in each.views()))
+                for each in fresh.layers
+            )
+        permitted = functional.pad(self.may_attend, (0, max(0, fresh.length - self.length)))
+        for layer, prompt in zip(layers, fresh.layers, strict=True):
+            layer.put(prompt, slots)
+        permitted[slots, :, : fresh.length] = True if fresh.may_attend is None else fresh.may_attend
+        return replace(self, layers=layers, may_attend=permitted)
 
     def _squeezed(self) -> "Past":
         """Remove the columns that no hypothesis attends to, once at most half are in use.
@@ -183,57 +153,70 @@ class Past:
         Columns of pruned hypotheses and finished sentences would otherwise take part in every product.
         """
         assert self.may_attend is not None
-        seen = self.may_attend.any(dim=1)
-        most = int(seen.sum(dim=1).max())
-        if 2 * most > self.length:
+        used = self.may_attend.any(dim=1)
+        most = int(used.sum(dim=1).max())
+        if 2 * most > self.length or not self.length:
             return self
         # A stable sort moves the columns in use to the front and keeps their order.
-        places = (~seen).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
-        layers = tuple((keys.pick(places), values.pick(places)) for keys, values in self.layers)
-        permitted = self.may_attend.gather(2, places[:, None].expand(-1, self.width, -1))
+        chosen = (~used).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
+        rows = torch.arange(len(chosen), device=chosen.device)[:, None]
+        # Indices on both sides of a slice: (batch, chosen, heads, size) -> (batch, heads, chosen, size)
+        layers = tuple(each.changed(lambda part: part[rows, :, chosen].transpose(1, 2)) for each in self.layers)
+        permitted = self.may_attend.gather(2, chosen[:, None].expand(-1, self.width, -1))
         return replace(self, layers=layers, may_attend=permitted)
+
+
+@dataclass(slots=True)
+class Cell:
+    """What a recurrent layer carries, whatever the number of positions."""
+
+    vectors: Float[Tensor, "batch width model"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of each recurrent decoder layer: all that it carries, whatever the number of positions."""
+    """The cell of each recurrent decoder layer."""
 
-    layers: tuple[Float[Tensor, "batch width model"], ...]
+    layers: tuple[Cell, ...]
 
-    def most_read(self, ages: Int[Tensor, " batch"]) -> int:
-        """A number of positions that no age exceeds."""
+    def max_age(self, ages: Int[Tensor, " batch"]) -> int:
+        """An upper bound of the ages."""
         return int(ages.max())
 
     def next_permission(self, batch: int, device: torch.device) -> None:
         """Nothing is attended to."""
 
-    def advanced(self, layers: tuple[Float[Tensor, "batch width model"], ...], may_attend: None) -> "Cells":
-        """The cells after one more position."""
-        return Cells(layers)
+    def advanced(self, may_attend: Bool[Tensor, "batch width columns"] | None) -> "Cells":
+        """The cells after one more position, which have been replaced."""
+        return self
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Cells":
         """Hypothesis j of sentence i continues `parents[i, j]`."""
-        return Cells(tuple(cell.gather(1, parents[:, :, None].expand_as(cell)) for cell in self.layers))
+        return self._changed(lambda cell: cell.gather(1, parents[:, :, None].expand_as(cell)))
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Cells":
         """A copy of these sentences."""
-        return Cells(tuple(cell[rows] for cell in self.layers))
+        return self._changed(lambda cell: cell[rows])
 
-    def admit(self, fresh: "Cells", places: Int[Tensor, " fresh"]) -> "Cells":
-        """Insert fresh sentences at `places`, in place if there is room."""
-        return Cells(tuple(put_rows(cell, new, places) for cell, new in zip(self.layers, fresh.layers, strict=True)))
+    def admit(self, fresh: "Cells", rows: int, slots: Int[Tensor, " fresh"]) -> "Cells":
+        """Insert fresh sentences at `slots`, in place if there is room."""
+        pairs = zip(self.layers, fresh.layers, strict=True)
+        return Cells(tuple(Cell(put_rows(cell.vectors, new.vectors, slots)) for cell, new in pairs))
+
+    def _changed(self, change: Callable[[Tensor], Tensor]) -> "Cells":
+        return Cells(tuple(Cell(change(cell.vectors)) for cell in self.layers))
 
 
-def put_rows(rows: Tensor, fresh: Tensor, places: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:
+def put_rows(rows: Tensor, fresh: Tensor, slots: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:
     """Write `fresh` into these rows, which may lie beyond the last; zeros pad both to equal length along `axis`.
 
     In place if the shape allows it.
     """
-    shape = [max(len(rows), int(places.max()) + 1), *rows.shape[1:]]
+    shape = [max(len(rows), int(slots.max()) + 1), *rows.shape[1:]]
     if axis is not None:
         shape[axis] = max(rows.shape[axis], fresh.shape[axis])
     rows = _padded(rows, shape)
-    rows[places] = _padded(fresh, [len(fresh), *shape[1:]])
+    rows[slots] = _padded(fresh, [len(fresh), *shape[1:]])
     return rows
 
 

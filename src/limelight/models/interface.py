@@ -5,9 +5,9 @@ decoding code holds states, reorders their hypotheses and drops them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -26,32 +26,6 @@ from limelight.shapes import Bool, Float, Int
 
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
-
-KeepHeads = Mapping[str, Tensor]
-"""A factor for each attention head, by the name of its attention (`encoder.0.self`, `decoder.1.self`,
-`decoder.1.cross`): 1 keeps a head, 0 switches it off. Attentions without an entry keep all heads. With shape (2,
-heads), the second row multiplies the scores before the softmax, see `Intervention`; with (2, batch, heads) each
-sentence has its own factors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Intervention:
-    """A change to single attention heads, by the names of their attentions."""
-
-    keep_heads: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
-    """1 keeps a head, 0 switches it off."""
-    temperature: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
-    """softmax(scores / temperature): below 1 the weights of a head are sharper, above 1 flatter."""
-
-    def by_name(self) -> KeepHeads:
-        """The form that models take: `model.encode(..., keep_heads=intervention.by_name())`."""
-        heads: dict[str, Tensor] = {
-            name: keep for name, keep in self.keep_heads.items() if name not in self.temperature
-        }
-        for name, temperature in self.temperature.items():
-            keep = self.keep_heads.get(name, torch.ones_like(temperature))
-            heads[name] = torch.stack([keep, 1 / temperature])
-        return heads
 
 
 class Memory(ABC):
@@ -209,15 +183,6 @@ class Path(NamedTuple):
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionWeights:
-    """All attention weights of a forward pass, one tensor per layer; empty if the model has no such attention."""
-
-    encoder_self: tuple[Float[Tensor, "batch heads source source"], ...] = ()
-    decoder_self: tuple[Float[Tensor, "batch heads target target"], ...] = ()
-    cross: tuple[Float[Tensor, "batch heads target source"], ...] = ()
-
-
 MemoryT = TypeVar("MemoryT", bound=Memory)
 StateT = TypeVar("StateT", bound=State)
 
@@ -226,7 +191,7 @@ class Model(nn.Module, ABC):
     """Base class of everything that can be trained: maps a batch to features at the positions to be predicted."""
 
     @abstractmethod
-    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch length features"]:
+    def forward(self, batch: Batch) -> Float[Tensor, "batch length features"]:
         """Features at every position of `batch.target_out`."""
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
@@ -271,13 +236,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         )
 
     @abstractmethod
-    def encode(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
-    ) -> MemoryT:
+    def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> MemoryT:
         """Encode the sources, all positions at once."""
 
     @abstractmethod
@@ -305,14 +264,8 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         return features if among is None else features[torch.from_numpy(among).to(ids.device)], state
 
     @abstractmethod
-    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
+    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
         """Features at all target positions at once, given the true previous tokens (teacher forcing)."""
-
-    @abstractmethod
-    def forward_with_attention(
-        self, batch: Batch, *, keep_heads: KeepHeads | None = None
-    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """`forward`, and all attention weights. Takes the readable path, with memory quadratic in the length."""
 
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
@@ -402,21 +355,11 @@ class LanguageModel(Seq2Seq[MemoryT, StateT]):
         self.source_padding = self.target_padding = padding
 
     @abstractmethod
-    def read(
-        self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
-    ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
-        """Features at every position of whole texts, and the attention weights of each layer if `want_weights`."""
+    def read(self, ids: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length features"]:
+        """Features at every position of whole texts."""
 
-    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
-        features, _ = self.read(_one_text(batch), keep_heads=keep_heads)
-        return _of_target(features, batch)
-
-    def forward_with_attention(
-        self, batch: Batch, *, keep_heads: KeepHeads | None = None
-    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """`forward`, and the weights of `decoder_self` over all positions of source and target, which are one text."""
-        features, weights = self.read(_one_text(batch), keep_heads=keep_heads, want_weights=True)
-        return _of_target(features, batch), AttentionWeights(decoder_self=tuple(weights))
+    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
+        return _of_target(self.read(_one_text(batch)), batch)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         return functional.linear(features, *self.output_weights()) if self.output is None else self.output(features)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from limelight.config import Direction, find_direction
 from limelight.errors import UserError
+from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import (
     AlignmentHead,
     TokenizedPair,
@@ -19,8 +19,6 @@ from limelight.inspection.word_alignment import (
     word_weights,
 )
 from limelight.models.interface import Seq2Seq, longest_sequence
-from limelight.models.transformer.layers import CrossAttentionLayer
-from limelight.models.transformer.model import Transformer
 from limelight.preparation.word_alignment import grow_final
 from limelight.storage.tables import read_alignment
 from limelight.tokens import Tokenizers
@@ -185,7 +183,5 @@ def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
 
 def _cross_shape(model: Seq2Seq) -> tuple[int, int]:
     """Layers and heads of cross-attention."""
-    if isinstance(model, Transformer):
-        layers = cast(list[CrossAttentionLayer], list(model.decoder.layers))
-        return len(layers), layers[0].cross_attention.heads
-    return 1, 1
+    counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")]
+    return (len(counts), counts[0]) if counts else (1, 1)

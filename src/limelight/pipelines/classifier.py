@@ -43,7 +43,7 @@ class Reader(Generic[ModelT]):
         with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first=1):
                 ids, valid = batch.source.to(device), batch.source_valid.to(device)
-                features, _ = self.model.read(ids, valid)
+                features = self.model.read(ids, valid)
                 found[places] = pool(features, valid, pooling).float().cpu().numpy()
         return found
 
@@ -123,7 +123,7 @@ class Classifier(Reader[halves.Classifier]):
         with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first):
                 logits = self.model.project(self.model(batch.to(device)))[:, 0]
-                shares[places] = logits.double().softmax(dim=1).cpu().numpy()
+                shares[places] = logits.cpu().double().softmax(dim=1).numpy()
         return [
             Classification(
                 text, self.labels[row.argmax()], float(row.max()), dict(zip(self.labels, row.tolist(), strict=True))

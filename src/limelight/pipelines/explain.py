@@ -29,9 +29,9 @@ from limelight.inspection.layers import predictions_after, translations_after
 from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
-from limelight.models.interface import Intervention, KeepHeads
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.patch import patch_texts
 from limelight.pipelines.translator import Translator
@@ -67,7 +67,7 @@ class Question:
     target: tuple[int, ...] | None = None
     """The target tokens; None for the model's own translation."""
     off: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Switched-off heads, by the name of their attention, as in `keep_heads`."""
+    """Switched-off heads, by the name of their attention."""
     temperature: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     """Temperatures of the softmax of single heads, by the name of their attention: below 1 sharper, above 1 flatter."""
 
@@ -86,18 +86,18 @@ def _explained(
 ) -> tuple[dict[str, Any], AttentionMap]:
     """The document, and the weights that it was made from."""
     tokenizers, request = _asked(translator, question)
-    keep_heads = changed_heads(translator, question)
-    tree, target = None, question.target
-    if target is None:
-        hypotheses, tree = beam_tree(translator.model, tokenizers.target, request, keep_heads=keep_heads)
-        target = hypotheses[0].ids
-    source = request.source[:-1]
-    seen = _map(translator, tokenizers, question.text, source, target, keep_heads)
+    tree, target, source = None, question.target, request.source[:-1]
+    with probe(translator.model, intervention_of(translator, question)):
+        if target is None:
+            hypotheses, tree = beam_tree(translator.model, tokenizers.target, request)
+            target = hypotheses[0].ids
+        seen = _map(translator, tokenizers, question.text, source, target)
+        steps = decoding_steps(translator.model, tokenizers.target, source, target)
     needed = _needed(translator, seen, target, source, words_of(tokenizers.source, source))
     document = page_document(seen, every_head=every_head, needed=needed, off=question.off, roles=translator.head_roles)
     if needed is not None:
         document["alignment"] = [list(tokens) for tokens in needed]
-    document["steps"] = decoding_steps(translator.model, tokenizers.target, source, target, keep_heads=keep_heads)
+    document["steps"] = steps
     document["translation"] = {
         "text": seen.target_text,
         "ids": list(target),
@@ -182,14 +182,14 @@ def measured(translator: Translator, question: Question) -> dict[str, Any]:
     """
     tokenizers, request = _asked(translator, question)
     source, target = request.source[:-1], question.target or ()
-    keep_heads = changed_heads(translator, question)
-    found: dict[str, Any] = {}
+    intervention, found = intervention_of(translator, question), dict[str, Any]()
     count = len(set(tokenizers.source.word_of(source)))
     if count * (len(target) + 1) <= MAX_MEASURED:
         rows = Rows(source, target, words_of(tokenizers.source, source), count)
-        found["erasure"] = packed(erasures(translator.model, rows, keep_heads=keep_heads).T)
+        with probe(translator.model, intervention):
+            found["erasure"] = packed(erasures(translator.model, rows).T)
     if isinstance(translator.model, Transformer):
-        parts = forward_pass(translator.model, source, target, keep_heads=keep_heads).parts
+        parts = forward_pass(translator.model, source, target, intervention=intervention).parts
         found["contributions"] = {
             kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
             for kind, each in of_parts(parts).items()
@@ -210,14 +210,15 @@ def layers_of(translator: Translator, question: Question) -> dict[str, Any]:
     """What can be read from each layer (`inspection.layers`), as values for JSON; empty for other models than
     Transformers. The question has to have a target. Raises `UserError` as `explain` does."""
     tokenizers, request = _asked(translator, question)
-    model, keep_heads = translator.model, changed_heads(translator, question)
+    model = translator.model
     if not isinstance(model, Transformer):
         return {}
     source, target = request.source[:-1], question.target or ()
     # Lower layers often repeat a word without end: the rest of that would take most of the time.
     length = min(request.settings.max_length(len(source)), len(target) + 5)
-    found = forward_pass(model, source, target, keep_heads=keep_heads)
-    (read,) = translations_after(model, [found.encoder], [length], keep_heads=keep_heads)
+    with probe(model, intervention_of(translator, question)):
+        found = forward_pass(model, source, target)
+        (read,) = translations_after(model, [found.encoder], [length])
     encoder = [
         {"text": tokenizers.target.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
         for each in read
@@ -242,8 +243,8 @@ def head_weights(translator: Translator, question: Question, kind: str, layer: i
 def _seen(translator: Translator, question: Question) -> AttentionMap:
     """The weights of a question that has a target."""
     tokenizers, request = _asked(translator, question)
-    keep_heads = changed_heads(translator, question)
-    return _map(translator, tokenizers, question.text, request.source[:-1], question.target or (), keep_heads)
+    with probe(translator.model, intervention_of(translator, question)):
+        return _map(translator, tokenizers, question.text, request.source[:-1], question.target or ())
 
 
 def look_up_in(
@@ -259,12 +260,12 @@ def look_up_in(
         layer=layer,
         head=head,
         row=row,
-        keep_heads=changed_heads(translator, question),
+        intervention=intervention_of(translator, question),
     )
 
 
-def changed_heads(translator: Translator, question: Question) -> KeepHeads | None:
-    """Switched-off heads and temperatures in the form of `keep_heads`. Raises `UserError` for an unknown attention or
+def intervention_of(translator: Translator, question: Question) -> Intervention:
+    """Switched-off heads and temperatures. Raises `UserError` for an unknown attention or
     head, and for a temperature out of bounds."""
     counts = head_counts(translator.model)
     keep: dict[str, torch.Tensor] = {}
@@ -278,7 +279,7 @@ def changed_heads(translator: Translator, question: Question) -> KeepHeads | Non
             if not MIN_TEMPERATURE <= value <= MAX_TEMPERATURE:
                 raise UserError(f"a temperature must be from {MIN_TEMPERATURE} to {MAX_TEMPERATURE}, not {value}")
             temperature[name][head] = value
-    return Intervention(keep, temperature).by_name() or None
+    return Intervention(keep, temperature)
 
 
 def _ones(translator: Translator, counts: Mapping[str, int], name: str, heads: Sequence[int]) -> torch.Tensor:
@@ -326,9 +327,8 @@ def _map(
     text: str,
     source: Sequence[int],
     target: Sequence[int],
-    keep_heads: KeepHeads | None,
 ) -> AttentionMap:
-    seen = attention_map(translator.model, tokenizers, text, target, source_ids=source, keep_heads=keep_heads)
+    seen = attention_map(translator.model, tokenizers, text, target, source_ids=source)
     return replace(seen, model=translator.name)
 
 

@@ -99,9 +99,9 @@ class MaskFiller(Reader[MaskedModel]):
         """(masks, vocab) probabilities at these places of the text; in the row an end stands before it."""
         with eval_mode(self.model) as device:
             ids = torch.tensor([row], device=device)
-            features, _ = self.model.read(ids, torch.ones_like(ids, dtype=torch.bool))
+            features = self.model.read(ids, torch.ones_like(ids, dtype=torch.bool))
             logits = self.model.project(features[0, [place + 1 for place in places]])
-            found: np.ndarray = logits.double().softmax(dim=1).cpu().numpy()
+            found: np.ndarray = logits.cpu().double().softmax(dim=1).numpy()
         return found
 
     def _best(self, shares: np.ndarray, allowed: np.ndarray, top: int) -> list[int]:

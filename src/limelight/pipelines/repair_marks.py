@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.config import Direction
-from limelight.errors import UserError
+from limelight.inspection.probe import probe
 from limelight.models.interface import eval_mode
 from limelight.pipelines.codec import Codec
 from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
@@ -280,15 +280,11 @@ def _attended(
     if max(len(source_ids), len(target_ids)) > MAX_ATTENDED:
         return None
     model = codec.model
-    batch = model.batch([source_ids], [target_ids])
-    try:
-        with eval_mode(model) as device:
-            _, weights = model.forward_with_attention(batch.to(device))
-    except UserError:  # an ensemble
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
+        model(model.batch([source_ids], [target_ids]).to(device))
+    if not (layers := seen.layers("cross")):  # an ensemble has none either
         return None
-    if not weights.cross:
-        return None
-    cross = weights.cross[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
+    cross = layers[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
     cross[:, : len(source_ids) - len(encode_marked(codec.tokenizers.source, text))] = 0  # the language tag
     marks = {
         number: len(encode_marked(tokenizers.source, text[:place].rstrip(" "))) for number, place in places.items()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.attention import attend
-from limelight.inference.cpu.attention import attend_past, attend_source
+from limelight.inference.cpu.attention import attend_memory, attend_past
 
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
@@ -115,13 +115,20 @@ def test_products_of_the_same_heads_give_the_same(past: Past) -> None:
         np.testing.assert_allclose(past.context[row], expected[:, 0], rtol=1e-5, atol=1e-5)
 
 
+def _attend_memory(queries, firsts, keys, values, lengths, context) -> None:
+    """With keys and values of all heads side by side."""
+    memory = np.concatenate([part.reshape(*part.shape[:2], -1) for part in (keys, values)], axis=2)
+    rows, heads = queries.shape[:2]
+    attend_memory(queries.reshape(rows, -1), firsts, memory, lengths, heads, context.reshape(rows, -1))
+
+
 def test_each_hypothesis_looks_at_its_real_source(numbers: np.random.Generator, value_size: int) -> None:
     queries, context = normal(numbers, FIRSTS[-1], HEADS, SIZE), np.full((FIRSTS[-1], HEADS, value_size), np.nan, "f")
     keys, values = (normal(numbers, BATCH, SOURCE, HEADS, size) for size in (SIZE, value_size))
     for row, length in enumerate(LENGTHS):
         keys[row, length:] = values[row, length:] = FAR
     given = queries.copy(), keys.copy(), values.copy()
-    attend_source(queries, FIRSTS, keys, values, np.array(LENGTHS), context)
+    _attend_memory(queries, FIRSTS, keys, values, np.array(LENGTHS), context)
     for array, expected in zip((queries, keys, values), given, strict=True):
         np.testing.assert_array_equal(array, expected)
     for (row, sentence, _), head in product(every_row(), range(HEADS)):
@@ -142,7 +149,7 @@ def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float)
     keys, values = numbers.uniform(-0.1, 0.1, size=(2, 1, SOURCE, 1, SIZE)).astype(np.float32)
     keys[0, 4] = np.sign(size)
     context = np.empty((1, 1, SIZE), np.float32)
-    attend_source(queries, np.array([0, 1]), keys, values, np.array([SOURCE]), context)
+    _attend_memory(queries, np.array([0, 1]), keys, values, np.array([SOURCE]), context)
     np.testing.assert_allclose(context[0, 0], values[0, 4, 0], rtol=1e-6)
 
 

@@ -22,7 +22,6 @@ from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Path, Query, Seq2Seq
-from limelight.models.transformer import SSRULayer
 from tests.decoding.decode import found_by
 from tests.models.helpers import make_model, transformer
 
@@ -61,7 +60,7 @@ def model_of(name: str, *, sharp: float = 4.0, twins: bool = False) -> Seq2Seq:
         ids = torch.randint(1, model.output_size, (40, 1))
         logits = ready.project(ready.step(ids, ready.start(ready.encode(source, source > 0)))[0])[:, 0]
     more = logits.amax(dim=1) - logits[:, model.end_id]
-    ready.packed.output.packed.biases[model.end_id] += float(more.quantile(0.5))  # so that it ends now and then
+    ready.output.packed.biases[model.end_id] += float(more.quantile(0.5))  # so that it ends now and then
     return ready
 
 
@@ -149,7 +148,7 @@ def test_lists_of_translations(
 ) -> None:
     """As many as the beam is wide: finished ones, and active ones where the limit is near."""
     numbers, requests = np.random.default_rng(seed), list[Request]()
-    model.packed.output.packed.biases[model.end_id] += sooner  # type: ignore[union-attr]
+    model.output.packed.biases[model.end_id] += sooner  # type: ignore[union-attr]
     for limit in (0, 1, 2, 3, 5, LONGEST - 1) * 6:
         request = random_request(numbers, model)
         width = int(numbers.integers(2, 8))
@@ -170,7 +169,7 @@ def test_no_ngram_occurs_twice(
 ) -> None:
     """The same bits as with the rule of `decoding/rules.py`, beside requests without it."""
     numbers, requests = np.random.default_rng(seed), list[Request]()
-    model.packed.output.packed.biases[model.end_id] -= 9  # type: ignore[union-attr]
+    model.output.packed.biases[model.end_id] -= 9  # type: ignore[union-attr]
     for number in range(40):
         request = random_request(numbers, model)
         rules = (("no_repeat_ngram", ngram),) if number % 4 else ()
@@ -190,7 +189,7 @@ def test_where_few_tokens_are_allowed_others_are_not_disturbed(
 ) -> None:
     """The only token that is no wrong byte, and not the improbable end, must not occur twice in half of them."""
     numbers, model = np.random.default_rng(seed), model_of("pre")
-    model.packed.output.packed.biases[[model.end_id, 5]] = -99, 99  # type: ignore[union-attr]
+    model.output.packed.biases[[model.end_id, 5]] = -99, 99  # type: ignore[union-attr]
     settings = SearchSettings(), SearchSettings(rules=(("no_repeat_ngram", 1),))
     requests = [replace(random_request(numbers, model), settings=settings[place % 2]) for place in range(60)]
     values = np.full(model.target_padding + 1, 0xFF)
@@ -229,7 +228,7 @@ def test_equal_sums_of_a_forbidden_and_an_allowed_token_are_certain(
     """Each token has a twin: after the first token, which must not come again, the second one is as
     probable, and is the next choice."""
     numbers, model = np.random.default_rng(seed), model_of("pre", twins=True)
-    model.packed.output.packed.biases[model.end_id] -= 99  # type: ignore[union-attr]
+    model.output.packed.biases[model.end_id] -= 99  # type: ignore[union-attr]
     settings = SearchSettings(rules=(("no_repeat_ngram", 1),))
     requests = [Request(random_request(numbers, model).source, 1, settings) for _ in range(20)]
     assert_same([decoded(model, [request])[0] for request in requests], step_by_step(monkeypatch, model, requests))
@@ -244,8 +243,8 @@ def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, see
         model = model_of(name, sharp=2.0)
         values = np.full(model.target_padding + 1, -1)
         values[3:20] = np.resize([0x80, 0xC3, 0xE2, 0x41], 17)
-        model.packed.output.packed.biases[np.flatnonzero(values > 0x80)] += 3  # type: ignore[union-attr]
-        model.packed.output.packed.biases[model.end_id] -= 3  # type: ignore[union-attr]
+        model.output.packed.biases[np.flatnonzero(values > 0x80)] += 3  # type: ignore[union-attr]
+        model.output.packed.biases[model.end_id] -= 3  # type: ignore[union-attr]
         requests = [random_request(numbers, model) for _ in range(20)]
         for number in range(10):
             settings = replace(requests[number].settings, rules=(("no_repeat_ngram", 2),))
@@ -268,8 +267,8 @@ def test_a_character_is_completed_by_the_least_probable_tokens(
     numbers, model = np.random.default_rng(seed), model_of("pre")
     values = np.full(model.target_padding + 1, -1)
     values[5], values[20 : 20 + len(continuing)] = 0xE2, continuing
-    model.packed.output.packed.biases[5] += 99  # type: ignore[union-attr]
-    model.packed.output.packed.biases[20:23] -= 99  # type: ignore[union-attr]
+    model.output.packed.biases[5] += 99  # type: ignore[union-attr]
+    model.output.packed.biases[20:23] -= 99  # type: ignore[union-attr]
     requests = [random_request(numbers, model) for _ in range(40)]
     greedy = [replace(request, settings=SearchSettings()) for request in requests]
     expected = step_by_step(monkeypatch, model, [*requests, *greedy], Utf8(values))
@@ -286,7 +285,7 @@ def test_a_character_is_completed_by_the_least_probable_tokens(
 @pytest.mark.parametrize("beam", [1, 4])
 def test_nan_has_the_error_that_it_has_in_a_batch(beam: int, seed: int) -> None:
     model = model_of("post")
-    model.packed.output.packed.biases[2] = math.nan  # type: ignore[union-attr]
+    model.output.packed.biases[2] = math.nan  # type: ignore[union-attr]
     with pytest.raises(NotANumberError):
         decoded(model, [Request([3, model.end_id], 9, SearchSettings(beam_size=beam))])
 
@@ -352,13 +351,3 @@ def test_threads_do_not_disturb_one_another(seed: int) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda request: decoded(model, [request])[0], requests))
     assert found == expected
-
-
-def test_weights_are_in_memory_once(model: Seq2Seq) -> None:
-    network = model.network  # type: ignore[attr-defined]
-    for number, layer in enumerate(model.packed.decoder.layers):  # type: ignore[attr-defined]
-        stack, own = network.decoder_network.first.values[number], layer.feed_forward.inner.packed.values
-        assert np.shares_memory(stack, own)
-        assert own.ctypes.data % 64 == 0
-        first = layer.ssru if isinstance(layer, SSRULayer) else layer.attention
-        assert np.shares_memory(network.decoder_attention.first.values[number], first.joint_proj.packed.values)

@@ -69,7 +69,7 @@ def test_what_is_no_number_stays_none(seed: int) -> None:
 @torch.inference_mode()
 def test_positions_in_turn_are_the_whole_sequence(seed: int) -> None:
     unit, inputs = SSRU(MODEL), torch.randn(1, ROOM, MODEL)
-    joint = torch.cat(unit.project(inputs), dim=-1)[0]
+    joint = torch.cat([unit.input_proj(inputs), unit.forget_proj(inputs)], dim=-1)[0]
     cells, ancestors = np.zeros((1, 1, ROOM, 1, MODEL), np.float32), np.zeros((1, 1, ROOM), np.int64)
     for place, expected in enumerate(unit(inputs)[0]):
         row = joint[place : place + 1].clone().numpy()

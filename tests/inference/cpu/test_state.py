@@ -27,11 +27,11 @@ def test_the_room_doubles_when_it_is_full(seed: int) -> None:
     for _ in range(2 * FIRST_ROOM + 1):
         followed.step()
         followed.reorder()
-        rooms.append(followed.state.ancestors.shape[2])
+        rooms.append(followed.state.past.ancestors.shape[2])
     first = FIRST_ROOM
     assert rooms == [first] * first + [2 * first] * first + [4 * first]
     followed.keep([1])
-    assert followed.state.ancestors.shape[2] == 4 * first
+    assert followed.state.past.ancestors.shape[2] == 4 * first
     followed.step()
 
 
@@ -44,29 +44,29 @@ def test_a_released_sentence_begins_anew(seed: int) -> None:
     for _ in range(4):
         followed.step()
     followed.release([0])
-    assert followed.state.ages.tolist() == [0, 4]
+    assert followed.state.past.ages.tolist() == [0, 4]
     for _ in range(3):
         followed.step()
-    assert followed.state.ages.tolist() == [3, 7]
+    assert followed.state.past.ages.tolist() == [3, 7]
 
 
 @torch.inference_mode()
 def test_the_source_is_stored_once_however_many_hypotheses_attend_to_it(seed: int) -> None:
     ready = prepared(make_model(transformer(value_size=5)).eval())
     state = begun(ready, random_sources(ready, (6, 2)), 5)
-    assert [tuple(part.shape) for source in state.sources for part in source] == [(2, 7, 3, 2), (2, 7, 3, 5)] * 2
-    assert state.lengths.tolist() == [7, 3]
+    assert state.past.memory.shape == (2, 2, 7, 3 * (2 + 5))
+    assert state.past.lengths.tolist() == [7, 3]
 
 
 @torch.inference_mode()
 def test_neither_steps_nor_reorder_copy_the_past(seed: int) -> None:
     ready = prepared(make_model(transformer()).eval())
     state = begun(ready, random_sources(ready, (6, 2)), 3)
-    places = [part.data_ptr() for layer in state.past for part in layer]
+    places = [part.ctypes.data for part in state.past]
     for _ in range(4):
         _, state = ready.step(torch.randint(1, 29 - 1, (2, 3)), state)
         state = state.reorder(torch.randint(3, (2, 3)))
-    assert [part.data_ptr() for layer in state.past for part in layer] == places
+    assert [part.ctypes.data for part in state.past] == places
 
 
 @torch.inference_mode()
@@ -76,8 +76,8 @@ def test_a_long_source_that_has_gone_takes_no_room(seed: int) -> None:
     followed = Followed(ready, random_sources(ready, (50, 3)), 2, tolerance=TOLERANCE)
     followed.step()
     followed.admit(random_sources(ready, (4, 2)), [0, 2])
-    assert [part.shape[1] for source in followed.state.sources for part in source] == [5] * 4
+    assert followed.state.past.memory.shape[2] == 5
     followed.step()
     followed.admit(random_sources(ready, (3,)), [1])
-    assert [part.shape[1] for source in followed.state.sources for part in source] == [5] * 4
+    assert followed.state.past.memory.shape[2] == 5
     followed.step()

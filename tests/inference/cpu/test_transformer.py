@@ -1,26 +1,38 @@
-"""The Transformer's step with compiled attention, and with products where there is no compiler: both obey the laws of a
-state, and compute what the readable model computes."""
+"""The Transformer in compiled code, in every precision: it obeys the laws of a state, and computes what the readable
+model computes."""
+
+import copy
 
 import pytest
 import torch
+from torch import nn
 
-from limelight.inference import prepare as preparing
+pytest.importorskip("numba")
+
 from limelight.inference.cpu import state as compiled
+from limelight.inference.cpu.int8 import without_overflow
+from limelight.inference.cpu.int8_linear import CompiledInt8Linear
 from limelight.inference.cpu.state import CompiledState
+from limelight.inference.cpu.transformer import CompiledTransformer
+from limelight.inference.linear import int8_kind
 from limelight.inference.prepare import prepare
-from limelight.models.interface import Seq2Seq
-from limelight.models.transformer import Transformer, TransformerState
-from tests.models.followed import Followed, assert_same, random_sources
+from limelight.layers.embedding import quantize_rows
+from limelight.models.transformer import Transformer
+from tests.models.followed import Followed, random_sources
 from tests.models.helpers import make_model, transformer
 
-TOLERANCE = 1e-5
+TOLERANCES = {"fp32": 1e-5, "int8": 0.15}
+"""What rounding activations to eight bits leaves stays below a quarter of this; features are normalized to one."""
+
 CONFIGS = {
     "post": transformer(),
     "pre": transformer(norm="pre"),
     "learned": transformer(positions="learned", max_positions=19),
     "wide-values": transformer(value_size=5),
     "narrow-values": transformer(head_size=7, value_size=3, norm="pre"),
-    "split": transformer(d_model=12, head_size=None, activation="gelu"),
+    "split": transformer(d_model=12, head_size=None, activation="gelu", tie="two-way"),
+    "untied": transformer(norm="pre", activation="swish", tie="none", output_bias=True),
+    "deep": transformer(encoder_layers=1, decoder_layers=3, sinusoid_layout="halves"),
     "rotary": transformer(positions="rotary"),
     "rotary-pre": transformer(positions="rotary", norm="pre", head_size=6, value_size=3),
     "ssru": transformer(decoder_autoreg="ssru"),
@@ -30,44 +42,68 @@ CONFIGS = {
 
 @pytest.fixture(params=CONFIGS)
 def model(request: pytest.FixtureRequest, seed: int) -> Transformer:
-    return make_model(CONFIGS[request.param]).eval()
+    """With biases that are not all zero."""
+    model = make_model(CONFIGS[request.param]).eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "bias" in name:
+                weight.normal_()
+    return model
 
 
-@pytest.fixture(params=["compiled", "products"])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
-    """The state that a prepared model must begin with."""
-    if request.param == "products":
-        monkeypatch.setattr(preparing, "CompiledTransformer", None)
-    return CompiledState if request.param == "compiled" else TransformerState
+@pytest.fixture(params=["fp32", "int8"])
+def precision(request: pytest.FixtureRequest) -> str:
+    if request.param == "int8" and int8_kind() is not CompiledInt8Linear:
+        pytest.skip("needs AVX2")
+    return request.param
 
 
-def prepared(model: Transformer) -> Seq2Seq:
-    return prepare(model, "fp32")
+def prepared(model: Transformer, precision: str) -> CompiledTransformer:
+    ready = prepare(model, precision)
+    assert isinstance(ready, CompiledTransformer)
+    assert (ready.network is not None) == (precision == "int8")
+    return ready
+
+
+def truth(model: Transformer, precision: str) -> Transformer:
+    """The model itself; for int8 a copy with linear layers rounded to eight bits, which computes in fp32."""
+    if precision == "fp32":
+        return model
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        for part in twin.modules():
+            if isinstance(part, nn.Linear):
+                values, scales = quantize_rows(part.weight)
+                rows, factors = without_overflow(values.numpy(), scales.numpy())
+                part.weight.copy_(torch.from_numpy(rows * factors[:, None]))
+    return twin
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("life", range(3))
-def test_a_random_life_changes_nothing(
-    model: Transformer, kind: type, monkeypatch: pytest.MonkeyPatch, seed: int, life: int
+def test_a_random_life(
+    model: Transformer, precision: str, monkeypatch: pytest.MonkeyPatch, seed: int, life: int
 ) -> None:
     """There is room for three positions at first, so that it becomes too small while sentences come and go."""
-    monkeypatch.setattr(compiled, "FIRST_ROOM", 3)
-    followed = Followed.at_random(prepared(model), seed + life, truth=model, tolerance=TOLERANCE)
-    assert isinstance(followed.state, kind)
+    monkeypatch.setattr("limelight.inference.cpu.transformer.FIRST_ROOM", 3)
+    ready, tolerance = prepared(model, precision), TOLERANCES[precision]
+    followed = Followed.at_random(ready, seed + life, truth=truth(model, precision), tolerance=tolerance)
+    assert isinstance(followed.state, CompiledState)
     followed.live(13)
 
 
 @torch.inference_mode()
-def test_every_deed_at_unequal_ages(model: Transformer, kind: type, seed: int) -> None:
-    ready = prepared(model)
-    followed = Followed(ready, random_sources(ready, (6, 1, 4)), 3, truth=model, tolerance=TOLERANCE)
+def test_every_operation_at_unequal_ages(model: Transformer, precision: str, seed: int) -> None:
+    ready, tolerance = prepared(model, precision), TOLERANCES[precision]
+    given = {"truth": truth(model, precision), "tolerance": tolerance}
+    followed = Followed(ready, random_sources(ready, (6, 1, 4)), 3, **given)
     followed.step()
     followed.step()
     followed.reorder()
-    followed.admit(random_sources(ready, (9, 2)), [3, 1])  # behind the last, and in a place that is taken from another
+    followed.admit(random_sources(ready, (9, 2)), [3, 1])  # after the last, and in a slot that is taken from another
     followed.step()
     followed.reorder()
-    followed.keep([3, 0, 3, 1])  # a sentence may stand there twice, and then goes two ways
+    followed.keep([3, 0, 3, 1])  # a sentence may be kept twice, and then goes two ways
     followed.step()
     followed.release([1, 2])
     followed.step()
@@ -78,25 +114,18 @@ def test_every_deed_at_unequal_ages(model: Transformer, kind: type, seed: int) -
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize(
-    ("heads", "dtype"),
-    [
-        ({"decoder.0.self": torch.tensor([1.0, 0.0, 1.0]), "decoder.1.cross": torch.zeros(3)}, torch.float32),
-        (None, torch.float64),
-    ],
-)
-def test_products_take_what_the_loops_do_not(
-    heads: dict[str, torch.Tensor] | None, dtype: torch.dtype, seed: int
-) -> None:
-    model = make_model(transformer()).to(dtype).eval()
-    source = torch.randint(1, 29 - 1, (3, 5))
-    found = []
-    for one in (model, prepared(model)):
-        state = one.start(one.encode(source, source > 0, keep_heads=heads), 2)
-        assert isinstance(state, TransformerState)
-        ids = torch.full((3, 2), one.start_id)
-        for _ in range(3):
-            features, state = one.step(ids, state)
-            ids = torch.stack([source[:, 0], source[:, 1]], dim=1)
-        found.append(features)
-    assert_same(*found, TOLERANCE)
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_long_sequences_have_larger_tables(positions: str, precision: str, seed: int) -> None:
+    model = make_model(transformer(positions=positions)).eval()
+    ready, tolerance = prepared(model, precision), TOLERANCES[precision]
+    given = {"truth": truth(model, precision), "tolerance": tolerance}
+    followed = Followed(ready, random_sources(ready, (300, 3)), 1, **given)
+    for _ in range(260):
+        followed.step()
+
+
+def test_weights_of_another_type_are_not_compiled(seed: int) -> None:
+    ready = prepare(make_model(transformer()).double(), "fp32")
+    assert isinstance(ready, Transformer)
+    assert not isinstance(ready, CompiledTransformer)
+    assert compiled.FIRST_ROOM > 0

@@ -11,8 +11,8 @@ from limelight.config import DecoderOnlyConfig
 from limelight.errors import UserError
 from limelight.models.cache import FIRST_ROOM
 from limelight.models.families import build_model
-from limelight.models.transformer import DecoderState
-from limelight.models.transformer.halves import CausalLayer, DecoderOnly
+from limelight.models.transformer import Layer, TransformerState
+from limelight.models.transformer.halves import DecoderOnly
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, make_model, random_rows
 
@@ -44,7 +44,7 @@ def rotated(vector: Tensor, place: int) -> Tensor:
     return turned
 
 
-def attention(layer: CausalLayer, read: list[Tensor], *, rotary: bool) -> list[Tensor]:
+def attention(layer: Layer, read: list[Tensor], *, rotary: bool) -> list[Tensor]:
     """What each position takes from itself and those before it, head by head."""
     part, size, value_size = layer.attention, layer.attention.head_size, layer.attention.value_size
     outputs = []
@@ -124,7 +124,7 @@ def test_it_is_its_equations(
 # ---- the prompt
 
 
-def begun(model: DecoderOnly, prompts: list[list[int]], width: int) -> DecoderState:
+def begun(model: DecoderOnly, prompts: list[list[int]], width: int) -> TransformerState:
     return model.start(model.encode(*pad_rows(prompts, model.source_padding)), width)
 
 
@@ -134,13 +134,13 @@ def test_a_prompt_is_there_once_whatever_the_width(seed: int) -> None:
     model = exact()
     states = [begun(model, random_rows((7, 3), 29), width) for width in (1, 5)]
     for state in states:
-        assert [part.view().shape for layer in state.past.layers for part in layer] == [(2, 3, 7, 2)] * 4
+        assert [part.shape for layer in state.past.layers for part in layer.views()] == [(2, 3, 7, 2)] * 4
         assert state.ages.tolist() == [7, 3]
     _, state = model.step(torch.randint(1, 28, (2, 5)), states[1])
     assert state.past.length == 7 + 5
-    places = [part.view().data_ptr() for layer in state.past.layers for part in layer]
+    places = [part.data_ptr() for layer in state.past.layers for part in layer.views()]
     moved = state.reorder(torch.randint(5, (2, 5)))
-    assert [part.view().data_ptr() for layer in moved.past.layers for part in layer] == places
+    assert [part.data_ptr() for layer in moved.past.layers for part in layer.views()] == places
     assert moved.past.may_attend[:, :, :7].sum(-1).tolist() == [[7] * 5, [3] * 5]
 
 
@@ -182,18 +182,18 @@ def test_who_joins_takes_columns_that_nobody_looks_at(seed: int) -> None:
     state = begun(model, random_rows((6, 2), 29), 2)
     for _ in range(4):
         _, state = model.step(torch.randint(1, 28, (2, 2)), state)
-    places = [part.view().data_ptr() for layer in state.past.layers for part in layer]
+    places = [part.data_ptr() for layer in state.past.layers for part in layer.views()]
     state = state.admit(begun(model, random_rows((9,), 29), 2), torch.tensor([1]))
     assert state.past.length == 6 + 4 * 2
-    assert [part.view().data_ptr() for layer in state.past.layers for part in layer] == places
+    assert [part.data_ptr() for layer in state.past.layers for part in layer.views()] == places
     assert state.past.may_attend[1].tolist() == [[True] * 9 + [False] * 5] * 2
     assert state.ages.tolist() == [10, 9]
     longer = state.admit(begun(model, random_rows((40,), 29), 2), torch.tensor([2]))
     assert longer.past.length == 40
     assert longer.past.may_attend.sum(-1).tolist() == [[10, 10], [9, 9], [40, 40]]
     for layer in longer.past.layers:
-        for part in layer:
-            assert part.view().isfinite().all()
+        for part in layer.views():
+            assert part.isfinite().all()
 
 
 @torch.inference_mode()

@@ -70,7 +70,7 @@ def test_keys_and_values_of_the_source_are_computed_once(seed: int) -> None:
     _, after = model.step(batch.target_in[:, :1], state)
     assert not calls
     assert after.sources is state.sources
-    assert [keys.length for keys, _ in after.past.layers] == [1, 1]
+    assert [each.length for each in after.past.layers] == [1, 1]
 
 
 def test_reordering_leaves_the_source_where_it_is(seed: int) -> None:

@@ -24,28 +24,29 @@ def test_after_as_in_the_paper(seed: int) -> None:
     """LayerNorm(x + f(x))."""
     sublayer = make(norm_first=False)
     inputs, output = torch.randn(2, 2, 3, 7, dtype=torch.float64)
-    assert sublayer.before(inputs) is inputs
-    torch.testing.assert_close(sublayer.after(inputs, output), normalized(sublayer, inputs + output))
+    torch.testing.assert_close(
+        sublayer(inputs, lambda given: given * output), normalized(sublayer, inputs + inputs * output)
+    )
 
 
 def test_before(seed: int) -> None:
     """x + f(LayerNorm(x))."""
     sublayer = make(norm_first=True)
     inputs, output = torch.randn(2, 2, 3, 7, dtype=torch.float64)
-    torch.testing.assert_close(sublayer.before(inputs), normalized(sublayer, inputs))
-    torch.testing.assert_close(sublayer.after(inputs, output), inputs + output)
+    expected = inputs + normalized(sublayer, inputs) * output
+    torch.testing.assert_close(sublayer(inputs, lambda given: given * output), expected)
 
 
 def test_dropout_thins_the_output_and_never_the_residual(seed: int) -> None:
     sublayer = make(norm_first=True, dropout=0.5)
     inputs, output = torch.zeros(2, 3, 7, dtype=torch.float64), torch.ones(2, 3, 7, dtype=torch.float64)
-    assert set(sublayer.after(inputs, output).unique().tolist()) == {0.0, 2.0}
-    torch.testing.assert_close(sublayer.after(output, inputs), output)
+    assert set(sublayer(inputs, lambda _: output).unique().tolist()) == {0.0, 2.0}
+    torch.testing.assert_close(sublayer(output, lambda _: inputs), output)
 
 
 def test_normalized_after_is_normalized(seed: int) -> None:
     sublayer = Sublayer(torch.nn.LayerNorm(64), dropout=0.0, norm_first=False)
     inputs = 5 + 3 * torch.randn(2, 3, 64)
     torch.testing.assert_close(
-        sublayer.after(inputs, torch.zeros_like(inputs)), functional.layer_norm(inputs, (64,)), rtol=1e-5, atol=1e-5
+        sublayer(inputs, torch.zeros_like), functional.layer_norm(inputs, (64,)), rtol=1e-5, atol=1e-5
     )

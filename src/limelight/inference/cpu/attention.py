@@ -9,13 +9,10 @@ import math
 from functools import partial
 
 import numpy as np
-from torch import Tensor
 
-from limelight.attention.attend import attend
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
 from limelight.inference.cpu.simd import apart
 from limelight.inference.cpu.vectors import copy, dot, exponentiate, weighted_sum
-from limelight.shapes import Float
 
 Sizes = tuple[int, int, int, int, int, int, int]
 """Number of heads; size of a key and of a value per head; stride of keys and of values between places; offset of the
@@ -55,7 +52,7 @@ def rotate(joint: Numbers, turns: Numbers, heads: int) -> None:
 
     Args:
         joint: (rows, inner): queries, keys and values of all heads, concatenated.
-        turns: (rows, head_size), of `RotaryTable.at`; further rows of `joint` are not changed.
+        turns: (rows, head_size), see `turns_of`; further rows of `joint` are not changed.
         heads: number of heads of the queries, and of the keys.
     """
     pairs = turns.shape[1] // 2
@@ -131,83 +128,30 @@ def follow_parents(ancestors: Integers, parents: Integers, ages: Integers) -> No
 
 
 @partial(compiled, apart=True)
-def attend_source(
-    queries: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers
+def attend_memory(
+    queries: Numbers, firsts: Integers, memory: Numbers, lengths: Integers, heads: int, context: Numbers
 ) -> None:
     """Cross-attention: each hypothesis attends to its source.
 
     Args:
-        queries: (rows, heads, head_size).
+        queries: (rows, heads * head_size).
         firsts: (batch + 1,): index of the first row of each sentence.
-        keys: (batch, source, heads, head_size).
-        values: (batch, source, heads, value_size).
+        memory: (batch, source, heads * head_size + heads * value_size): keys, then values.
         lengths: (batch,): number of valid source positions.
-        context: (rows, heads, value_size): written to.
+        context: (rows, heads * value_size): written to.
     """
     apart()
-    _, heads, head_size = queries.shape
-    value_size = values.shape[3]
-    inner, outer, source = heads * head_size, heads * value_size, keys.shape[1]
-    sizes = heads, head_size, value_size, inner, outer, 0, 0
+    inner, outer, source = queries.shape[1], context.shape[1], memory.shape[1]
+    sizes = heads, inner // heads, outer // heads, inner + outer, inner + outer, 0, inner
     places = np.empty(source, dtype=np.int64)
     for sentence in range(len(lengths)):
         length = lengths[sentence]
         for position in range(length):
             places[position] = sentence * source + position
         for row in range(firsts[sentence], firsts[sentence + 1]):
-            attend_places(queries, row * inner, keys, values, places[:length], sizes, context, row * outer)
-
-
-@partial(compiled, apart=True)
-def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbers) -> None:
-    """Self-attention among the positions of each sentence.
-
-    Args:
-        joint: (rows, inner): queries, keys and values of all heads, concatenated; sentences end to end.
-        firsts: (sentences + 1,): index of the first row of each sentence, and the number of rows at the end.
-        longest: longer sentences are skipped.
-        context: (rows, heads, value_size): written to.
-    """
-    apart()
-    _, heads, value_size = context.shape
-    stride, outer = joint.shape[1], heads * value_size
-    inner = (stride - outer) // 2
-    sizes = heads, inner // heads, value_size, stride, stride, inner, 2 * inner
-    places = np.empty(longest, dtype=np.int64)
-    for sentence in range(len(firsts) - 1):
-        length = firsts[sentence + 1] - firsts[sentence]
-        if length <= longest:
-            for position in range(length):
-                places[position] = firsts[sentence] + position
-            for row in range(firsts[sentence], firsts[sentence + 1]):
-                attend_places(joint, row * stride, joint, joint, places[:length], sizes, context, row * outer)
+            attend_places(queries, row * inner, memory, memory, places[:length], sizes, context, row * outer)
 
 
 SHORT = 128
 """Up to this many positions attention is computed in compiled loops, and so is the whole search. At 128 the
 fused kernel takes 0.5 to 0.7 times as long (AMD EPYC Zen 3, AVX2 only), but the rest of a search in steps is slower."""
-
-
-def attend_ragged(
-    joint: Float[Tensor, "rows inner"], firsts: Integers, heads: int, head_size: int, turns: Numbers | None = None
-) -> Float[Tensor, "rows value_size"]:
-    """The context of every position.
-
-    Args:
-        joint: queries, keys and values of all heads at each position, concatenated; the rest of a row are its values.
-        firsts: (sentences + 1,): index of the first row of each sentence, and the number of rows at the end.
-        turns: for rotary positions, the rotation of each row (`RotaryTable`); queries and keys are rotated in place.
-    """
-    if turns is not None:
-        rotate(joint.numpy(), turns, heads)
-    inner = heads * head_size
-    sizes = inner, inner, joint.shape[1] - 2 * inner
-    context = joint.new_empty(len(joint), heads, sizes[2] // heads)
-    attend_within(joint.numpy(), firsts, SHORT, context.numpy())
-    for begin, end in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True):
-        if end - begin > SHORT:
-            # (length, heads * size) -> (1, heads, length, size)
-            parts = joint[begin:end].split(sizes, dim=1)
-            one = (part.unflatten(1, (heads, -1)).transpose(0, 1)[None].contiguous() for part in parts)
-            context[begin:end] = attend(*one)[0][0].transpose(0, 1)
-    return context.flatten(1)

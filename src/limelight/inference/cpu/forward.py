@@ -1,6 +1,6 @@
 """The layers of a Transformer in compiled code: all of the encoder for a source, a step of the decoder for hypotheses.
 
-They are those of `int8_layers.py`, without Python between them.
+All searches on a CPU run through this network, in one call (`search.py`) or in steps (`transformer.py`).
 """
 
 from functools import partial
@@ -8,30 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.inference.cpu.attention import attend_past, attend_places, rotate
+from limelight.inference.cpu.attention import attend_memory, attend_past, attend_places, rotate
 from limelight.inference.cpu.int8 import feed_forward, multiply, normalize, project_in, project_out
 from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
+from limelight.inference.cpu.network import Network, Side, norm_at, weights_at
 from limelight.inference.cpu.simd import apart
 from limelight.inference.cpu.ssru import recur
-from limelight.inference.cpu.stacks import Network, Side, norm_at, weights_at
-
-
-class Past(NamedTuple):
-    """What the decoder carries from step to step: see `state.py`."""
-
-    keys: Numbers
-    """(layers, slots, width, room, heads, head_size); of a recurrent decoder its cells, as keys of one head"""
-    values: Numbers
-    ancestors: Integers
-    """(slots, width, room)"""
-    ages: Integers
-    """(slots,)"""
-    memory: Numbers
-    """(layers, slots * longest, keys and values of all heads)"""
-    places: Integers
-    """(slots, longest): where the positions of each source stand in `memory`."""
-    lengths: Integers
-    """(slots,): of the sources."""
+from limelight.inference.cpu.state import Past
 
 
 class Rows(NamedTuple):
@@ -90,16 +73,17 @@ def encode(network: Network, source: Integers, places: Integers) -> Numbers:
 def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
     """Read a source into a slot."""
     apart()
-    count, first = len(source), past.places[slot, 0]
+    count = len(source)
     features = encode(network, source, np.arange(count))
     for layer in range(len(past.memory)):
-        multiply(features, weights_at(network.memory, layer), past.memory[layer, first : first + count])
+        multiply(features, weights_at(network.memory, layer), past.memory[layer, slot, :count])
     past.lengths[slot], past.ages[slot] = count, 0
 
 
-@expanded
+@partial(compiled, apart=True)
 def step(network: Network, rows: Rows, past: Past) -> Numbers:
     """The output of the decoder for one more position of these hypotheses: (rows, model)."""
+    apart()
     heads, head_size, value_size, activation, cell = network.sizes
     count, inner, outer = len(rows.ids), heads * head_size, heads * value_size
     hidden = np.empty((count, network.target.embedding.shape[1]), np.float32)
@@ -107,7 +91,6 @@ def step(network: Network, rows: Rows, past: Past) -> Numbers:
         _embed(network.target, rows.ids[row], past.ages[rows.slots[row]], hidden[row])
     joint, queries = np.empty((count, 2 * inner + outer), np.float32), np.empty((count, inner), np.float32)
     context = np.empty((count, outer), np.float32)
-    sizes = heads, head_size, value_size, inner + outer, inner + outer, 0, inner
     attention, cross, feed = network.decoder_attention, network.cross_attention, network.decoder_network
     for layer in range(len(attention.first.values)):
         norm, first = norm_at(attention.norm, layer), weights_at(attention.first, layer)
@@ -123,11 +106,7 @@ def step(network: Network, rows: Rows, past: Past) -> Numbers:
             project_out(context, weights_at(attention.last, layer), norm, hidden)
         norm = norm_at(cross.norm, layer)
         project_in(hidden, norm, weights_at(cross.first, layer), queries)
-        memory = past.memory[layer]
-        for row in range(count):
-            slot = rows.slots[row]
-            places = past.places[slot, : past.lengths[slot]]
-            attend_places(queries, row * inner, memory, memory, places, sizes, context, row * outer)
+        attend_memory(queries, rows.firsts, past.memory[layer], past.lengths, heads, context)
         project_out(context, weights_at(cross.last, layer), norm, hidden)
         first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
         feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)

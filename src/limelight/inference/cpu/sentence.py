@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from limelight.inference.cpu.attention import SHORT, follow_parents
 from limelight.inference.cpu.best_tokens import Surveyed, find_best, find_most_probable, survey
-from limelight.inference.cpu.forward import Past, Rows, begin, step
+from limelight.inference.cpu.forward import Rows, begin, step
 from limelight.inference.cpu.int8 import Int8Rows, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
 from limelight.inference.cpu.largest_sums import insert
+from limelight.inference.cpu.network import MAX_TOKENS, Network
 from limelight.inference.cpu.rules import Bytes, is_forbidden
 from limelight.inference.cpu.simd import LANES, TILE, apart, multiply_tile
-from limelight.inference.cpu.stacks import MAX_TOKENS, Network
+from limelight.inference.cpu.state import Past, Shape
 from limelight.models.interface import Path, Query
 
 UNDECIDED = -1
@@ -57,7 +58,7 @@ class Tasks(NamedTuple):
     """What is searched for."""
 
     sources: Integers
-    """The ids of all sentences, end to end; each has at most `stacks.MAX_TOKENS`, the end included."""
+    """The ids of all sentences, end to end; each has at most `MAX_TOKENS`, the end included."""
     firsts: Integers
     """(sentences + 1,): where each begins."""
     searches: Doubles
@@ -389,38 +390,12 @@ def _enter(network: Network, tasks: Tasks, past: Past, beam: Beam, slot: int, se
     beam.ended[slot, 0] = beam.ended[slot, 1] = 0
 
 
-@expanded
-def _room(network: Network, tasks: Tasks, slots: int, room: int) -> tuple[Past, Beam]:
-    """The past and the beams of empty slots with `room` positions each."""
-    heads, head_size, value_size, _, cell = network.sizes
-    if cell > 0:
-        heads, head_size, value_size = 1, cell, 0
-    layers, width, longest = len(network.memory.values), tasks.width, 0
-    for sentence in range(len(tasks.searches)):
-        longest = max(longest, tasks.firsts[sentence + 1] - tasks.firsts[sentence])
-    past = Past(
-        np.empty((layers, slots, width, room, heads, head_size), np.float32),
-        np.empty((layers, slots, width, room, heads, value_size), np.float32),
-        np.zeros((slots, width, room), np.int64),
-        np.zeros(slots, np.int64),
-        np.empty((layers, slots * longest, network.memory.outputs), np.float32),
-        np.arange(slots * longest).reshape(slots, longest),
-        np.zeros(slots, np.int64),
-    )
-    tokens, sums = np.zeros((slots, 2, width, room), np.int64), np.zeros((slots, 2, width, room))
-    beam = Beam(
-        np.zeros((slots, width)), np.zeros((slots, width), np.int64), tokens, sums, np.zeros((slots, 2), np.int64)
-    )
-    return past, beam
-
-
 @partial(compiled, apart=True)
-def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -> None:
-    """Write the best hypotheses of each sentence to `paths`; as many sentences as there are `slots` are decoded at a
+def search_sentences(network: Network, tasks: Tasks, past: Past, beam: Beam, paths: Paths) -> None:
+    """Write the best hypotheses of each sentence to `paths`; as many sentences as `past` has slots are decoded at a
     time."""
     apart()
-    past, beam = _room(network, tasks, slots, paths.tokens.shape[2])
-    width, coming, sound = tasks.width, 0, True
+    slots, width, coming, sound = len(past.ages), tasks.width, 0, True
     count, most = 2 * width if width > 1 else 1, slots * width
     # One more than are used: if it equals the one before it, the choice is not certain. The most probable token is.
     rank = count + 1 if width > 1 else 1
@@ -458,7 +433,9 @@ def search_sentences(network: Network, tasks: Tasks, slots: int, paths: Paths) -
             paths.lengths[taken[slot], 0] = UNDECIDED
 
 
-def search_for(queries: Sequence[Query], network: Network, *, start: int, end: int) -> list[tuple[Path, ...] | None]:
+def search_for(
+    queries: Sequence[Query], network: Network, shape: Shape, *, start: int, end: int
+) -> list[tuple[Path, ...] | None]:
     """The answers to queries of the same width; None for those that are left to the readable searches: for long
     sentences and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     room = min([MAX_TOKENS, *(len(side.positions) for side in network[:2] if len(side.positions))])
@@ -482,7 +459,13 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
         np.zeros((*kept, room), np.int64), np.zeros((*kept, room)), np.full(kept, UNDECIDED),
         np.zeros(kept, np.bool_), np.zeros(kept), np.zeros(kept),
     )  # fmt: skip
-    search_sentences(network, tasks, min(len(given), max(1, MAX_ROWS // width)), paths)
+    slots = min(len(given), max(1, MAX_ROWS // width))
+    beam = Beam(
+        np.zeros((slots, width)), np.zeros((slots, width), np.int64), np.zeros((slots, 2, width, room), np.int64),
+        np.zeros((slots, 2, width, room)), np.zeros((slots, 2), np.int64),
+    )  # fmt: skip
+    past = shape.past(slots, width, room, int(np.diff(firsts).max()))
+    search_sentences(network, tasks, past, beam, paths)
     for row, number in enumerate(asked):
         answers[number] = _answer(paths, row)
     return answers

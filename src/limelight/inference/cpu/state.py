@@ -1,134 +1,120 @@
-"""The state of a compiled Transformer between steps.
+"""What a compiled Transformer carries from step to step, for searches in one call and for searches in steps.
 
 Keys and values stay where they were written; a table of ancestors records which of them are a hypothesis' own past, and
 only that table changes when hypotheses are reordered. Every sentence has its own age, so that sentences can join at any
 step, and padding is never read.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from limelight.inference.cpu.attention import follow_parents
-from limelight.models.cache import put_rows
+from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.models.interface import State
-from limelight.shapes import Float, Int
+from limelight.shapes import Int
 
 FIRST_ROOM = 64
 """Initial capacity in positions; it doubles when full."""
 
-Pairs = tuple[tuple[Tensor, Tensor], ...]
-Past = tuple[tuple[Float[Tensor, "batch width room _ _"], Float[Tensor, "batch width room _ _"]], ...]
-"""The last axes are heads and the size of a key or a value; for cells 1 and the width, without values."""
-Sources = tuple[
-    tuple[Float[Tensor, "batch source heads head_size"], Float[Tensor, "batch source heads value_size"]], ...
-]
+
+class Past(NamedTuple):
+    """Keys and values of target and source. A slot has the hypotheses of a sentence."""
+
+    keys: Numbers
+    """(layers, slots, width, room, heads, head_size); of a recurrent decoder the cells, as keys of one head"""
+    values: Numbers
+    """(layers, slots, width, room, heads, value_size); of a recurrent decoder without size"""
+    ancestors: Integers
+    """(slots, width, room): index of each hypothesis' ancestor at each position"""
+    ages: Integers
+    """(slots,): number of positions that have been read"""
+    memory: Numbers
+    """(layers, slots, longest, keys and values of all heads)"""
+    lengths: Integers
+    """(slots,): of the sources"""
 
 
-@dataclass(frozen=True, slots=True)
+class Shape(NamedTuple):
+    """The sizes of a `Past` that do not change."""
+
+    layers: int
+    heads: int
+    head_size: int
+    value_size: int
+    memory: int
+    """Keys and values of all heads of a source position."""
+    cell: int
+    """Width of the cells of a recurrent decoder; 0 if it has self-attention."""
+
+    def past(self, slots: int, width: int, room: int, longest: int) -> Past:
+        """The past of empty slots."""
+        heads, head_size, value_size = (1, self.cell, 0) if self.cell else self[1:4]
+        return Past(
+            np.empty((self.layers, slots, width, room, heads, head_size), np.float32),
+            np.empty((self.layers, slots, width, room, heads, value_size), np.float32),
+            np.zeros((slots, width, room), np.int64),
+            np.zeros(slots, np.int64),
+            np.empty((self.layers, slots, longest, self.memory), np.float32),
+            np.zeros(slots, np.int64),
+        )
+
+
+@dataclass(slots=True)
 class CompiledState(State):
-    """Keys and values of the target so far and of the source, for each decoder layer. A step writes into them."""
+    """A `Past` whose slots come and go. A step writes into it."""
 
     past: Past
-    """Keys and values; of a recurrent decoder (`SSRUDecoder`) the cells after each position, as keys of one head."""
-    ancestors: Int[Tensor, "batch width room"]
-    """Index of each hypothesis' ancestor at each position."""
-    ages: Int[Tensor, " batch"]
-    """Number of positions that each sentence's hypotheses have read."""
-    sources: Sources
-    """Keys and values."""
-    lengths: Int[Tensor, " batch"]
-    """Number of valid positions of each source."""
-
-    @classmethod
-    def begin(cls, sources: Sources, lengths: Int[Tensor, " batch"], width: int, *, cell: int = 0) -> "CompiledState":
-        """The state before the first step. Self-attention has as many heads as cross-attention, of the same sizes.
-
-        A recurrent decoder has cells of size `cell` in place of keys, and no values.
-        """
-
-        def room(part: Tensor) -> Tensor:
-            return part.new_empty(len(part), width, FIRST_ROOM, *part.shape[2:])
-
-        ancestors = torch.zeros(len(lengths), width, FIRST_ROOM, dtype=torch.int64)
-        like = sources
-        if cell:
-            like = tuple(
-                (keys.new_empty(len(keys), 0, 1, cell), keys.new_empty(len(keys), 0, 1, 0)) for keys, _ in sources
-            )
-        return cls(changed(like, room), ancestors, torch.zeros_like(lengths), sources, lengths)
+    shape: Shape
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "CompiledState":
-        follow_parents(self.ancestors.numpy(), parents.numpy(), self.ages.numpy())
-        return self
-
-    def aged(self) -> "CompiledState":
-        """Advance the ages by one position, in place."""
-        ages = self.ages.numpy()
-        ages += 1
+        follow_parents(self.past.ancestors, parents.numpy(), self.past.ages)
         return self
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "CompiledState":
-        ages = self.ages[sentences]
-        used = int(ages.max())
-
-        def kept(part: Tensor) -> Tensor:
-            few = part.new_empty(len(sentences), *part.shape[1:])
-            few[:, :, :used] = part[:, :, :used][sentences]
-            return few
-
-        return CompiledState(
-            changed(self.past, kept),
-            self.ancestors[sentences],
-            ages,
-            changed(self.sources, lambda part: part[sentences]),
-            self.lengths[sentences],
-        )
+        chosen = sentences.numpy()
+        longest = int(self.past.lengths[chosen].max(initial=1))
+        return self._moved(chosen, np.arange(len(chosen)), len(chosen), self.past.ancestors.shape[2], longest)
 
     def admit(self, fresh: "CompiledState", places: Int[Tensor, " fresh"]) -> "CompiledState":
-        past, ancestors, batch = self.past, self.ancestors, int(places.max()) + 1
-        if batch > len(ancestors):
-            past, ancestors = self._widened(batch, ancestors.shape[2])
-        lengths = put_rows(self.lengths, fresh.lengths, places)
-        longest = int(lengths.max())
-        sources = tuple(
-            (put_rows(keys, fresh_keys, places, axis=1), put_rows(values, fresh_values, places, axis=1))
-            for (keys, values), (fresh_keys, fresh_values) in zip(self.sources, fresh.sources, strict=True)
-        )
-        if 2 * longest <= sources[0][0].shape[1]:
-            sources = changed(sources, lambda part: part[:, :longest].contiguous())
-        # The past of these rows is not cleared: at age 0 none of it is read.
-        return CompiledState(past, ancestors, put_rows(self.ages, fresh.ages, places), sources, lengths)
+        slots, old, new = places.numpy(), self.past, fresh.past
+        batch, longest = max(len(old.ages), int(slots.max()) + 1), max(old.memory.shape[2], new.memory.shape[2])
+        state = self
+        if batch > len(old.ages) or longest > old.memory.shape[2]:
+            everyone = np.arange(len(old.ages))
+            state = self._moved(everyone, everyone, batch, old.ancestors.shape[2], longest)
+        # The past of these slots is not cleared: at age 0 none of it is read.
+        state.past.ages[slots], state.past.lengths[slots] = new.ages, new.lengths
+        state.past.memory[:, slots, : new.memory.shape[2]] = new.memory
+        needed = int(state.past.lengths.max())
+        if 2 * needed > state.past.memory.shape[2]:
+            return state
+        everyone = np.arange(batch)
+        return state._moved(everyone, everyone, batch, old.ancestors.shape[2], needed)
 
     def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
-        self.ages[places] = 0
+        self.past.ages[places.numpy()] = 0
         return self
 
     def with_room(self) -> "CompiledState":
         """A state with capacity for the next position."""
-        room = self.ancestors.shape[2]
-        if self.ages.numpy().max() < room:
+        old = self.past
+        if old.ages.max() < old.ancestors.shape[2]:
             return self
-        past, ancestors = self._widened(len(self.ages), 2 * room)
-        return replace(self, past=past, ancestors=ancestors)
+        everyone = np.arange(len(old.ages))
+        return self._moved(everyone, everyone, len(old.ages), 2 * old.ancestors.shape[2], old.memory.shape[2])
 
-    def _widened(self, batch: int, room: int) -> tuple[Past, Int[Tensor, "{batch} width {room}"]]:
-        """Past and ancestors for more sentences or positions. Only the used part is copied: copying the capacity takes
+    def _moved(self, slots: Integers, to: Integers, count: int, room: int, longest: int) -> "CompiledState":
+        """A copy of these slots at others, among `count`. Only the used part is copied: copying the capacity takes
         several times as long."""
-        used = int(self.ages.max())
-
-        def widened(part: Tensor) -> Tensor:
-            wide = part.new_empty(batch, part.shape[1], room, *part.shape[3:])
-            wide[: len(part), :, :used] = part[:, :, :used]
-            return wide
-
-        ancestors = self.ancestors.new_zeros(batch, self.ancestors.shape[1], room)
-        ancestors[: len(self.ages), :, : self.ancestors.shape[2]] = self.ancestors
-        return changed(self.past, widened), ancestors
-
-
-def changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
-    """Apply a function to the keys and values of each layer."""
-    return tuple((change(keys), change(values)) for keys, values in layers)
+        old, new = self.past, self.shape.past(count, self.past.keys.shape[2], room, longest)
+        used, read = int(old.ages[slots].max(initial=0)), min(longest, old.memory.shape[2])
+        new.ages[to], new.lengths[to] = old.ages[slots], old.lengths[slots]
+        new.ancestors[to, :, :used] = old.ancestors[slots, :, :used]
+        new.memory[:, to, :read] = old.memory[:, slots, :read]
+        for layer in range(self.shape.layers):
+            new.keys[layer, to, :, :used] = old.keys[layer, slots, :, :used]
+            new.values[layer, to, :, :used] = old.values[layer, slots, :, :used]
+        return CompiledState(new, self.shape)

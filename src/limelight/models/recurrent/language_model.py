@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.interface import KeepHeads, LanguageModel, Memory, State
+from limelight.models.interface import LanguageModel, Memory, State
 from limelight.models.recurrent.cells import (
     Carried,
     CellStack,
@@ -77,20 +77,10 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
         tops, carried = self.cells.read_on(self.dropout(self.embedding(ids)), carried)
         return self._features(tops), carried
 
-    def read(
-        self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
-    ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
-        """There are no attention weights and no heads: the second result is empty."""
-        features, _ = self.read_on(ids, None)
-        return features, []
+    def read(self, ids: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length features"]:
+        return self.read_on(ids, None)[0]
 
-    def encode(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
-    ) -> ReadPrompt:
+    def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> ReadPrompt:
         lengths = source_valid.sum(dim=1)
         if not source.shape[1]:
             return ReadPrompt(self.cells.zeros(len(source)), source_valid)

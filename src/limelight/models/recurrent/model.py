@@ -20,20 +20,19 @@ the end of the translation to the encoder.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from limelight.attention.attend import ScoreFunction, attend
+from limelight.attention.attend import Attend
 from limelight.attention.scores import PositionalScore, Score, placed
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import put_rows
-from limelight.models.interface import AttentionWeights, KeepHeads, Memory, Seq2Seq, State
+from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.models.recurrent.cells import CellStack, CellState, admit_cells, keep_cells, kind_of, reorder_cells
 from limelight.shapes import Bool, Float, Int
 
@@ -50,7 +49,6 @@ class RecurrentMemory(Memory):
     annotations: Float[Tensor, "batch source value_size"]
     last: tuple[Float[Tensor, "batch summary"], ...]
     source_valid: Bool[Tensor, "batch source"]
-    keep_heads: KeepHeads | None = None
 
 
 class RecurrentEncoder(nn.Module):
@@ -74,11 +72,7 @@ class RecurrentEncoder(nn.Module):
         self.layers, self.narrow = layers, narrow
 
     def forward(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
+        self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
     ) -> RecurrentMemory:
         """Annotations of all positions (zeros at padding) and the final state."""
         packed = pack_padded_sequence(
@@ -92,24 +86,19 @@ class RecurrentEncoder(nn.Module):
         # (layers * directions, batch, hidden) -> the top layer's (batch, directions * hidden)
         parts = final if self.state_parts > 1 else (final,)
         last = tuple(torch.cat(tuple(part[-self.directions :]), dim=-1) for part in parts)
-        return RecurrentMemory(annotations, last, source_valid, keep_heads)
-
-
-Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch target source"] | None]
+        return RecurrentMemory(annotations, last, source_valid)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """The source as a decoder uses it: keys prepared for the score, values, and the mask.
 
-    Without attention it holds a single vector. `switch` is the entry of `keep_heads` for the one head: a factor of the
-    context, and in a second row a factor of the scores.
+    Without attention it holds a single vector.
     """
 
     prepared: Float[Tensor, "batch source key_size"]
     values: Float[Tensor, "batch source value_size"]
     may_attend: Bool[Tensor, "batch 1 source"]
-    switch: Float[Tensor, "*changes 1"] | None = None
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Source":
         """Keep only these rows."""
@@ -221,8 +210,8 @@ class RecurrentDecoder(nn.Module, ABC):
 
     @abstractmethod
     def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
-    ) -> Unrolled:
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
+    ) -> Float[Tensor, "batch target features"]:
         """Decode all positions of known targets (teacher forcing)."""
 
 
@@ -249,11 +238,11 @@ class FixedDecoder(RecurrentDecoder):
         return _read_out(self.readout, state.top, context, embedded), state
 
     def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
-    ) -> Unrolled:
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
+    ) -> Float[Tensor, "batch target features"]:
         context = state.source.values.expand(-1, embedded.shape[1], -1)
         tops = self.cells(torch.cat([embedded, context], dim=-1), state.cells)
-        return _read_out(self.readout, tops, context, embedded), None
+        return _read_out(self.readout, tops, context, embedded)
 
 
 class AttentiveDecoder(RecurrentDecoder):
@@ -261,7 +250,7 @@ class AttentiveDecoder(RecurrentDecoder):
 
     def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module) -> None:
         super().__init__(cells, bridge)
-        self.score, self.readout = score, readout
+        self.score, self.readout, self.attend = score, readout, Attend()
 
     def view(self, memory: RecurrentMemory) -> Source:
         prepared = placed(self.score, self.score.prepare(memory.annotations))
@@ -270,7 +259,6 @@ class AttentiveDecoder(RecurrentDecoder):
             # Keys and values in the same precision: autocast would cast full-precision values at every position.
             memory.annotations.to(prepared.dtype),
             memory.source_valid[:, None, :],
-            memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
         )
 
     def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
@@ -285,23 +273,12 @@ class AttentiveDecoder(RecurrentDecoder):
         queries: Float[Tensor, "batch query hidden"],
         source: Source,
         positions: Int[Tensor, "batch 1"] | None = None,
-        *,
-        want_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
-        """The context of each query, and the attention weights if `want_weights`; positions are by default 0, 1, ..."""
-        score, switch = self.score.compare, source.switch
-        if switch is not None and switch.dim() == 2:
-            switch, factor = switch
-            score = partial(_times, score, factor)
-        context, weights = attend(
-            placed(self.score, queries, positions),
-            source.prepared,
-            source.values,
-            score=score,
-            may_attend=source.may_attend,
-            want_weights=want_weights,
+    ) -> Float[Tensor, "batch query value_size"]:
+        """The context of each query; positions are by default 0, 1, ..."""
+        asked = placed(self.score, queries, positions)
+        return self.attend(
+            asked, source.prepared, source.values, score=self.score.compare, may_attend=source.may_attend
         )
-        return context if switch is None else context * switch.to(context.dtype), weights
 
 
 class BahdanauDecoder(AttentiveDecoder):
@@ -315,27 +292,23 @@ class BahdanauDecoder(AttentiveDecoder):
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        state, context, _ = self._advance(embedded, state)
+        state, context = self._advance(embedded, state)
         return _read_out(self.readout, state.top, context, embedded), state
 
     def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
-    ) -> Unrolled:
-        tops, contexts, weights = [], [], list[Tensor]()
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
+    ) -> Float[Tensor, "batch target features"]:
+        tops, contexts = [], []
         for position in embedded.split(1, dim=1):
-            state, context, attended = self._advance(position, state, want_weights=want_weights)
+            state, context = self._advance(position, state)
             tops.append(state.top)
             contexts.append(context)
-            weights += [] if attended is None else [attended]
-        features = _read_out(self.readout, torch.cat(tops, 1), torch.cat(contexts, 1), embedded)
-        return features, torch.cat(weights, 1) if weights else None
+        return _read_out(self.readout, torch.cat(tops, 1), torch.cat(contexts, 1), embedded)
 
-    def _advance(
-        self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
-    ) -> tuple[RecurrentState, Tensor, Tensor | None]:
-        context, weights = self.attend_source(state.top, state.source, state.positions, want_weights=want_weights)
+    def _advance(self, embedded: Tensor, state: RecurrentState) -> tuple[RecurrentState, Tensor]:
+        context = self.attend_source(state.top, state.source, state.positions)
         cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
-        return replace(state, cells=cells, ages=state.next_ages), context, weights
+        return replace(state, cells=cells, ages=state.next_ages), context
 
 
 class LuongDecoder(AttentiveDecoder):
@@ -345,15 +318,14 @@ class LuongDecoder(AttentiveDecoder):
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state = replace(state, cells=self.cells.step(embedded, state.cells))
-        context, _ = self.attend_source(state.top, state.source, state.positions)
+        context = self.attend_source(state.top, state.source, state.positions)
         return _read_out(self.readout, context, state.top), replace(state, ages=state.next_ages)
 
     def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
-    ) -> Unrolled:
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
+    ) -> Float[Tensor, "batch target features"]:
         tops = self.cells(embedded, state.cells)
-        contexts, weights = self.attend_source(tops, state.source, want_weights=want_weights)
-        return _read_out(self.readout, contexts, tops), weights
+        return _read_out(self.readout, self.attend_source(tops, state.source), tops)
 
 
 class InputFeedingDecoder(AttentiveDecoder):
@@ -366,29 +338,19 @@ class InputFeedingDecoder(AttentiveDecoder):
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        state, _ = self._advance(embedded, state)
+        state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
+        context = self.attend_source(state.top, state.source, state.positions)
+        state = replace(state, fed=_read_out(self.readout, context, state.top), ages=state.next_ages)
         return state.fed, state
 
     def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
-    ) -> Unrolled:
-        features, weights = [], list[Tensor]()
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
+    ) -> Float[Tensor, "batch target features"]:
+        features = []
         for position in embedded.split(1, dim=1):
-            state, attended = self._advance(position, state, want_weights=want_weights)
-            features.append(state.fed)
-            weights += [] if attended is None else [attended]
-        return torch.cat(features, 1), torch.cat(weights, 1) if weights else None
-
-    def _advance(
-        self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
-    ) -> tuple[RecurrentState, Tensor | None]:
-        state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
-        context, weights = self.attend_source(state.top, state.source, state.positions, want_weights=want_weights)
-        return replace(state, fed=_read_out(self.readout, context, state.top), ages=state.next_ages), weights
-
-
-def _times(score: ScoreFunction, factor: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    return score(queries, keys) * factor.to(queries.dtype)
+            fed, state = self.step(position, state)
+            features.append(fed)
+        return torch.cat(features, dim=1)
 
 
 def _read_out(readout: nn.Module, *parts: Tensor) -> Tensor:
@@ -423,13 +385,9 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         self.target_padding = embedding.padding
 
     def encode(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
+        self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
     ) -> RecurrentMemory:
-        return self.encoder(source, source_valid, keep_heads=keep_heads)
+        return self.encoder(source, source_valid)
 
     def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
         return self.decoder.start(memory, width)
@@ -440,16 +398,9 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         features, state = self.decoder.step(self.dropout(self.embedding(ids)), state)
         return self.dropout(features), state
 
-    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
-        features, _ = self._unroll(batch, keep_heads, want_weights=False)
-        return features
-
-    def forward_with_attention(
-        self, batch: Batch, *, keep_heads: KeepHeads | None = None
-    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        features, weights = self._unroll(batch, keep_heads, want_weights=True)
-        # (batch, target, source) -> (batch, 1 head, target, source)
-        return features, AttentionWeights(cross=() if weights is None else (weights[:, None],))
+    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
+        state = self.start(self.encode(batch.source, batch.source_valid))
+        return self.dropout(self.decoder.unroll(self.dropout(self.embedding(batch.target_in)), state))
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         if self.output is not None:
@@ -458,11 +409,3 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         return projection_weight(self.output, self.embedding), None
-
-    def _unroll(
-        self, batch: Batch, keep_heads: KeepHeads | None, *, want_weights: bool
-    ) -> tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch target source"] | None]:
-        state = self.start(self.encode(batch.source, batch.source_valid, keep_heads=keep_heads))
-        embedded = self.dropout(self.embedding(batch.target_in))
-        features, weights = self.decoder.unroll(embedded, state, want_weights=want_weights)
-        return self.dropout(features), weights

@@ -1,30 +1,16 @@
 """The Transformer: layers, stacks, decoder states and complete models."""
 
-from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayer, EncoderLayer, Layer, SourceView
-from limelight.models.transformer.model import (
-    Decoder,
-    DecoderState,
-    Encoder,
-    Stack,
-    Transformer,
-    TransformerMemory,
-    TransformerState,
-)
-from limelight.models.transformer.ssru import SSRU, SSRUDecoder, SSRULayer
+from limelight.models.transformer.layers import Layer, SourceView, Sublayer
+from limelight.models.transformer.model import Stack, Transformer, TransformerMemory, TransformerState
+from limelight.models.transformer.ssru import SSRU, SSRULayer
 
 __all__ = [
     "SSRU",
-    "CrossAttentionLayer",
-    "Decoder",
-    "DecoderLayer",
-    "DecoderState",
-    "Encoder",
-    "EncoderLayer",
     "Layer",
-    "SSRUDecoder",
     "SSRULayer",
     "SourceView",
     "Stack",
+    "Sublayer",
     "Transformer",
     "TransformerMemory",
     "TransformerState",

@@ -1,7 +1,8 @@
 """Build Transformers from their configuration: encoder-decoder, decoder-only and encoder-only."""
 
 from collections.abc import Sequence
-from typing import TypeVar, cast
+from functools import partial
+from typing import cast
 
 import torch
 from torch import nn
@@ -17,14 +18,13 @@ from limelight.layers.embedding import (
     output_layer,
 )
 from limelight.layers.feed_forward import FeedForward
-from limelight.models.transformer.halves import CausalLayer, CausalStack, Classifier, DecoderOnly, MaskedModel
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
-from limelight.models.transformer.model import Decoder, Encoder, Transformer
-from limelight.models.transformer.ssru import SSRU, SSRUDecoder, SSRULayer
+from limelight.models.transformer.halves import Classifier, DecoderOnly, MaskedModel
+from limelight.models.transformer.layers import Layer, Sublayer
+from limelight.models.transformer.model import Stack, Transformer
+from limelight.models.transformer.ssru import SSRU, SSRULayer
 from limelight.tokens.tokenizer import END
 
 StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
-LayerT = TypeVar("LayerT", EncoderLayer, CausalLayer)
 
 
 def build_transformer(
@@ -35,8 +35,10 @@ def build_transformer(
     tied = config.tie == "three-way"
     source_embedding = target_embedding if tied else TokenEmbedding(source_size, config.d_model, scale=True)
     output = None if config.tie != "none" else output_layer(config.d_model, target_size)
-    encoder = _encoder(config, source_embedding, config.encoder_layers)
-    decoder = _decoder(config, target_embedding)
+    encoder = _stack(config, source_embedding, [_layer(config) for _ in range(config.encoder_layers)])
+    attentive = config.decoder_autoreg == "self-attention"
+    make = partial(_layer, cross=True) if attentive else _ssru_layer
+    decoder = _stack(config, target_embedding, [make(config) for _ in range(config.decoder_layers)], rotates=attentive)
     bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
     return Transformer(encoder, decoder, output, output_bias=bias, start_id=target_size - 1, end_id=END)
 
@@ -45,7 +47,8 @@ def build_encoder_only(
     config: EncoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> MaskedModel | Classifier:
     """A new encoder-only model: a classifier if `labels` are given, else a masked model."""
-    encoder = _encoder(config, TokenEmbedding(target_size, config.d_model, scale=True), config.layers)
+    embedding = TokenEmbedding(target_size, config.d_model, scale=True)
+    encoder = _stack(config, embedding, [_layer(config) for _ in range(config.layers)])
     if not labels:
         return MaskedModel(encoder)
     return Classifier(encoder, labels, width=config.d_model, pooling=config.pooling, dropout=config.dropout)
@@ -55,20 +58,35 @@ def build_decoder_only(
     config: DecoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> DecoderOnly:
     """A new decoder-only model."""
-    layers = [_self_attention_layer(CausalLayer, config) for _ in range(config.layers)]
+    layers = [_layer(config) for _ in range(config.layers)]
     if config.norm == "pre":
         _scale_residual_projections(layers)
     # Learned positions have the scale of unscaled embeddings (Radford et al. 2018); sinusoids have the scale of
     # embeddings times sqrt(d_model).
-    decoder = CausalStack(
-        TokenEmbedding(target_size, config.d_model, scale=config.positions != "learned"),
+    embedding = TokenEmbedding(target_size, config.d_model, scale=config.positions != "learned")
+    decoder = _stack(config, embedding, layers)
+    return DecoderOnly(decoder, None if config.tie else output_layer(config.d_model, target_size), end_id=END)
+
+
+def _stack(config: StackConfig, embedding: TokenEmbedding, layers: Sequence[Layer], *, rotates: bool = True) -> Stack:
+    return Stack(
+        embedding,
         _positions(config),
         layers,
         dropout=config.dropout,
-        norm=_last_norm(config),
-        rotary=_rotary(config),
+        norm=nn.LayerNorm(config.d_model) if config.norm == "pre" else None,
+        rotary=_rotary(config) if rotates else None,
     )
-    return DecoderOnly(decoder, None if config.tie else output_layer(config.d_model, target_size), end_id=END)
+
+
+def _layer(config: StackConfig, *, cross: bool = False) -> Layer:
+    attention, across = _attention(config), _attention(config, cross=True) if cross else None
+    return Layer(attention, _feed_forward(config), partial(_sublayer, config), cross_attention=across)
+
+
+def _ssru_layer(config: TransformerConfig) -> SSRULayer:
+    ssru, across = SSRU(config.d_model), _attention(config, cross=True)
+    return SSRULayer(ssru, across, _feed_forward(config), partial(_sublayer, config))
 
 
 def _attention(config: StackConfig, *, cross: bool = False) -> MultiHeadAttention:
@@ -90,71 +108,12 @@ def _sublayer(config: StackConfig) -> Sublayer:
     return Sublayer(nn.LayerNorm(config.d_model), dropout=config.dropout, norm_first=config.norm == "pre")
 
 
-def _encoder(config: TransformerConfig | EncoderOnlyConfig, embedding: TokenEmbedding, depth: int) -> Encoder:
-    return Encoder(
-        embedding,
-        _positions(config),
-        [_self_attention_layer(EncoderLayer, config) for _ in range(depth)],
-        dropout=config.dropout,
-        norm=_last_norm(config),
-        rotary=_rotary(config),
-    )
-
-
-def _self_attention_layer(kind: type[LayerT], config: StackConfig) -> LayerT:
-    return kind(
-        _attention(config),
-        _feed_forward(config),
-        attention_sublayer=_sublayer(config),
-        feed_forward_sublayer=_sublayer(config),
-    )
-
-
 @torch.no_grad()
-def _scale_residual_projections(layers: Sequence[CausalLayer]) -> None:
+def _scale_residual_projections(layers: Sequence[Layer]) -> None:
     """Scale the last projection of each sub-layer by 1 / sqrt(2 N) for N layers (Radford et al. 2019, section 2.3)."""
     for layer in layers:
         for projection in (layer.attention.out_proj, cast(FeedForward, layer.feed_forward).outer):
             projection.weight /= (2 * len(layers)) ** 0.5
-
-
-def _decoder(config: TransformerConfig, embedding: TokenEmbedding) -> Decoder:
-    attentive = config.decoder_autoreg == "self-attention"
-    kind, layer = (Decoder, _decoder_layer) if attentive else (SSRUDecoder, _ssru_layer)
-    return kind(
-        embedding,
-        _positions(config),
-        [layer(config) for _ in range(config.decoder_layers)],
-        dropout=config.dropout,
-        norm=_last_norm(config),
-        rotary=_rotary(config) if attentive else None,
-    )
-
-
-def _decoder_layer(config: TransformerConfig) -> DecoderLayer:
-    return DecoderLayer(
-        _attention(config),
-        _attention(config, cross=True),
-        _feed_forward(config),
-        attention_sublayer=_sublayer(config),
-        cross_sublayer=_sublayer(config),
-        feed_forward_sublayer=_sublayer(config),
-    )
-
-
-def _ssru_layer(config: TransformerConfig) -> SSRULayer:
-    return SSRULayer(
-        SSRU(config.d_model),
-        _attention(config, cross=True),
-        _feed_forward(config),
-        ssru_sublayer=_sublayer(config),
-        cross_sublayer=_sublayer(config),
-        feed_forward_sublayer=_sublayer(config),
-    )
-
-
-def _last_norm(config: StackConfig) -> nn.LayerNorm | None:
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
 def _positions(config: StackConfig) -> SinusoidalPositions | LearnedPositions | None:

@@ -1,9 +1,9 @@
-"""The Transformer (Vaswani et al. 2017): memory, state, encoder, decoder, and the complete model."""
+"""The Transformer (Vaswani et al. 2017): stack of layers, memory, state, and the complete model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -20,15 +20,10 @@ from limelight.layers.embedding import (
     projection_weight,
 )
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import Cells, Columns, Past, put_rows
-from limelight.models.interface import AttentionWeights, KeepHeads, Memory, Seq2Seq, State
-from limelight.models.transformer.layers import (
-    CrossAttentionLayer,
-    DecoderLayerOutput,
-    EncoderLayer,
-    Layer,
-    SourceView,
-)
+from limelight.models.cache import Cell, Cells, Columns, Past, put_rows
+from limelight.models.interface import Memory, Seq2Seq, State
+from limelight.models.transformer.layers import Layer, Mask, Reading, SourceView
+from limelight.models.transformer.ssru import SSRULayer, cell_precision
 from limelight.shapes import Bool, Float, Int
 
 
@@ -38,52 +33,35 @@ class TransformerMemory(Memory):
 
     features: Float[Tensor, "batch source model"]
     source_valid: Bool[Tensor, "batch source"]
-    keep_heads: KeepHeads | None = None
-
-
-Own = TypeVar("Own", bound="DecoderState[Any]")
-PastT = TypeVar("PastT", Past, Cells)
 
 
 @dataclass(frozen=True, slots=True)
-class DecoderState(State, Generic[PastT]):
-    """What each decoder layer keeps of the target so far: cached keys and values, or cells."""
+class TransformerState(State):
+    """What each decoder layer keeps of the target so far, and keys and values of the source, if the model has one."""
 
-    past: PastT
+    past: Past | Cells
     ages: Int[Tensor, " batch"]
     """Number of positions that each sentence's hypotheses have read."""
-    keep_heads: KeepHeads | None
+    sources: tuple[SourceView, ...] = ()
 
-    def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "TransformerState":
         return replace(self, past=self.past.reorder(parents))
 
-    def keep(self: Own, sentences: Int[Tensor, " kept"]) -> Own:
-        return replace(self, past=self.past.keep(sentences), ages=self.ages[sentences])
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "TransformerState":
+        def kept(part: Tensor | None) -> Tensor | None:
+            return None if part is None else part[sentences]
 
-    def release(self: Own, places: Int[Tensor, " places"]) -> Own:
+        sources = tuple(SourceView(*map(kept, source)) for source in self.sources)  # type: ignore[arg-type]
+        return TransformerState(self.past.keep(sentences), self.ages[sentences], sources)
+
+    def release(self, places: Int[Tensor, " places"]) -> "TransformerState":
         # Otherwise their ages would exceed the learned positions.
         return replace(self, ages=self.ages.index_fill(0, places, 0))
 
-    def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
-        past, ages = self.past.admit(fresh.past, places), put_rows(self.ages, fresh.ages, places)
-        return replace(self, past=past, ages=ages)
-
-
-@dataclass(frozen=True, slots=True)
-class TransformerState(DecoderState[Any]):
-    """A decoder state with the keys and values of the source."""
-
-    sources: tuple[SourceView, ...]
-
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "TransformerState":
-        permitted = self.sources[0].may_attend
-        kept = None if permitted is None else permitted[sentences]
-        sources = tuple(SourceView(source.keys[sentences], source.values[sentences], kept) for source in self.sources)
-        return replace(DecoderState.keep(self, sentences), sources=sources)
-
     def admit(self, fresh: "TransformerState", places: Int[Tensor, " fresh"]) -> "TransformerState":
-        sources = _join_sources(self.sources, fresh.sources, places)
-        return replace(DecoderState.admit(self, fresh, places), sources=sources)
+        past = self.past.admit(fresh.past, len(self.ages), places)  # type: ignore[arg-type]
+        sources = _join_sources(self.sources, fresh.sources, places) if self.sources else ()
+        return TransformerState(past, put_rows(self.ages, fresh.ages, places), sources)
 
 
 def _join_sources(
@@ -110,152 +88,96 @@ def _permission(source: SourceView) -> Bool[Tensor, "batch 1 1 source"]:
     return torch.ones(batch, 1, 1, length, dtype=torch.bool, device=source.keys.device)
 
 
-Positions = SinusoidalPositions | LearnedPositions
-
-
 class Stack(nn.Module):
-    """Embedding, positions, and a stack of layers, with a final LayerNorm for pre-norm."""
+    """Embedding, positions, and layers, with a final normalization for pre-norm: an encoder or a decoder."""
 
     def __init__(
-        self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[Layer], *,
-        dropout: float, norm: nn.LayerNorm | None, rotary: RotaryPositions | None,
-    ) -> None:  # fmt: skip
+        self,
+        embedding: TokenEmbedding,
+        positions: SinusoidalPositions | LearnedPositions | None,
+        layers: Sequence[Layer],
+        *,
+        dropout: float,
+        norm: nn.Module | None,
+        rotary: RotaryPositions | None,
+    ) -> None:
         super().__init__()
         self.embedding, self.positions, self.rotary = embedding, positions, rotary
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 
-    def enter(self, ids: Int[Tensor, "batch length"]) -> tuple[Float[Tensor, "batch length model"], Rotate | None]:
-        """The first layer's input at positions 0, 1, ..., and the rotation for these positions (None if not rotary).
+    def forward(
+        self,
+        ids: Int[Tensor, "batch length"],
+        *,
+        may_attend: Mask | None = None,
+        causal: bool = False,
+        sources: Sequence[SourceView] = (),
+        past: Past | None = None,
+    ) -> Float[Tensor, "batch length model"]:
+        """Features at all positions. `past` receives keys and values.
 
         Dropout applies to the sums of embeddings and positions (section 5.4).
         """
         embedded = self.embedding(ids)
         hidden = self.dropout(embedded if self.positions is None else self.positions(embedded))
-        return hidden, self._rotation(torch.arange(ids.shape[1], device=ids.device))
+        rotate = self._rotation(torch.arange(ids.shape[1], device=ids.device))
+        return self._through(hidden, Reading(rotate, None, may_attend, causal), sources, past)
 
-    def enter_next(
-        self, ids: Int[Tensor, "batch width"], state: DecoderState[Any]
-    ) -> tuple[Float[Tensor, "batch width model"], Rotate | None]:
-        """`enter` for one more position of every hypothesis."""
-        embedded = self.embedding(ids)
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: TransformerState
+    ) -> tuple[Float[Tensor, "batch width model"], TransformerState]:
+        """Features of one more position of every hypothesis, and the state that includes it."""
+        past, ages, sources = state.past, state.ages, state.sources
+        hidden = self.embedding(ids)
         if self.positions is not None:
-            embedded = self.positions.at(embedded, state.ages, most=state.past.most_read(state.ages) + 1)
-        return self.dropout(embedded), self._rotation(state.ages[:, None, None])
+            hidden = self.positions.at(hidden, ages, most=past.max_age(ages) + 1)
+        hidden = self.dropout(hidden)
+        permitted = past.next_permission(len(ids), ids.device)
+        bias = None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
+        if sources and sources[0].may_attend is not None:
+            source_bias = as_bias(sources[0].may_attend, hidden.dtype)
+            sources = tuple(source._replace(may_attend=source_bias) for source in sources)
+        positions = ages[:, None, None]
+        features = self._through(hidden, Reading(self._rotation(positions), positions, bias), sources, past)
+        return features, replace(state, past=past.advanced(permitted), ages=ages + 1)
 
     def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """Apply the final LayerNorm (pre-norm only)."""
+        """Apply the final normalization (pre-norm only)."""
         return hidden if self.norm is None else self.norm(hidden)
-
-    def _rotation(self, places: Int[Tensor, "..."]) -> Rotate | None:
-        """Rotary embedding bound to positions, which broadcast over (batch, heads, length)."""
-        return None if self.rotary is None else partial(self.rotary, positions=places)
-
-
-class Encoder(Stack):
-    """A stack of layers with self-attention over all positions."""
-
-    def forward(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
-        want_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch source model"], list[Tensor]]:
-        """The encoder's output, and the attention weights of each layer if `want_weights`."""
-        hidden, rotate = self.enter(source)
-        may_attend = permit_keys(source_valid)
-        all_weights = []
-        for depth, layer in enumerate(cast(list[EncoderLayer], list(self.layers))):
-            kept = kept_heads(keep_heads, f"encoder.{depth}.self")
-            hidden, weights = layer(hidden, may_attend, rotate=rotate, keep_heads=kept, want_weights=want_weights)
-            if weights is not None:
-                all_weights.append(weights)
-        return self.leave(hidden), all_weights
-
-
-class Decoder(Stack):
-    """A stack of layers with causal self-attention, or another part that reads the target so far, and
-    cross-attention."""
 
     def project_memory(
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
     ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer. They do not depend on the target: compute them once."""
-        return tuple(SourceView(*layer.cross_attention.project_memory(memory), may_attend) for layer in self._each())
+        attentions = [layer.cross_attention for layer in self.each()]
+        return tuple(SourceView(*each.project_memory(memory), may_attend) for each in attentions if each is not None)
 
-    def begin(self, sources: Sequence[SourceView], width: int) -> Past | Cells:
-        """The past before the first position, of `width` hypotheses for each source."""
-        return Past(tuple((Columns.empty(each.keys), Columns.empty(each.values)) for each in sources), None, width)
+    def begin(self, batch: int, width: int) -> Past | Cells:
+        """The past before the first position, of `width` hypotheses for each sentence."""
+        if not isinstance(next(self.each(), None), SSRULayer):
+            return Past(tuple(Columns() for _ in self.layers), None, width)
+        weight = self.embedding.weight
+        cell = weight.new_zeros(batch, width, weight.shape[1], dtype=cell_precision(weight.dtype))
+        return Cells(tuple(Cell(cell.clone()) for _ in self.layers))
 
-    def forward(
-        self,
-        ids: Int[Tensor, "batch target"],
-        sources: Sequence[SourceView],
-        *,
-        keep_heads: KeepHeads | None = None,
-        want_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch target model"], list[DecoderLayerOutput]]:
-        """Features at all positions, and the output of each layer."""
-        hidden, rotate = self.enter(ids)
-        outputs = []
-        for depth, (layer, source) in enumerate(zip(self._each(), sources, strict=True)):
-            output = layer(
-                hidden,
-                source,
-                rotate=rotate,
-                keep_self=kept_heads(keep_heads, f"decoder.{depth}.self"),
-                keep_cross=kept_heads(keep_heads, f"decoder.{depth}.cross"),
-                want_weights=want_weights,
-            )
-            hidden = output.features
-            outputs.append(output)
-        return self.leave(hidden), outputs
-
-    def step(
-        self, ids: Int[Tensor, "batch width"], state: TransformerState
-    ) -> tuple[Float[Tensor, "batch width model"], Past | Cells]:
-        """Features of one more position of every hypothesis, and the updated past."""
-        hidden, rotate = self.enter_next(ids, state)
-        permitted, bias = next_bias(state, hidden)
-        positions = state.ages[:, None, None]
-        seen = state.sources[0].may_attend
-        source_bias = None if seen is None else as_bias(seen, hidden.dtype)
-        layers = []
-        for depth, (layer, source, past) in enumerate(zip(self._each(), state.sources, state.past.layers, strict=True)):
-            hidden, past = layer.step(
-                hidden,
-                source,
-                past,
-                positions=positions,
-                bias=bias,
-                source_bias=source_bias,
-                rotate=rotate,
-                keep_self=kept_heads(state.keep_heads, f"decoder.{depth}.self"),
-                keep_cross=kept_heads(state.keep_heads, f"decoder.{depth}.cross"),
-            )
-            layers.append(past)
-        return self.leave(hidden), state.past.advanced(tuple(layers), permitted)
-
-    def _each(self) -> list[CrossAttentionLayer]:
+    def each(self) -> Iterator[Layer]:
         """The layers; `nn.ModuleList` does not know their type."""
-        return cast(list[CrossAttentionLayer], list(self.layers))
+        return iter(cast(Sequence[Layer], self.layers))
 
+    def _through(
+        self, hidden: Tensor, reading: Reading, sources: Sequence[SourceView], past: Past | Cells | None
+    ) -> Tensor:
+        """All layers, one after the other."""
+        nothing = (None,) * len(self.layers)
+        for layer, source, own in zip(self.each(), sources or nothing, past.layers if past else nothing, strict=True):
+            hidden = layer(hidden, reading, source, own)
+        return self.leave(hidden)
 
-def next_bias(
-    state: DecoderState[Any], hidden: Float[Tensor, "batch width model"]
-) -> tuple[Bool[Tensor, "batch width columns"] | None, Float[Tensor, "batch 1 width columns"] | None]:
-    """The mask of columns after one more position, and the same as a bias to be added to scores; None if all are
-    allowed."""
-    permitted = state.past.next_permission(len(hidden), hidden.device)
-    return permitted, None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
-
-
-def kept_heads(keep_heads: KeepHeads | None, name: str) -> Tensor | None:
-    """The head multipliers of this attention, or None."""
-    return keep_heads.get(name) if keep_heads else None
+    def _rotation(self, positions: Int[Tensor, "..."]) -> Rotate | None:
+        """Rotary embedding bound to positions, which broadcast over (batch, heads, length)."""
+        return None if self.rotary is None else partial(self.rotary, positions=positions)
 
 
 class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
@@ -267,9 +189,15 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     """
 
     def __init__(
-        self, encoder: Encoder, decoder: Decoder, output: nn.Module | None, *,
-        output_bias: nn.Parameter | None = None, start_id: int, end_id: int,
-    ) -> None:  # fmt: skip
+        self,
+        encoder: Stack,
+        decoder: Stack,
+        output: nn.Module | None,
+        *,
+        output_bias: nn.Parameter | None = None,
+        start_id: int,
+        end_id: int,
+    ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.output, self.output_bias = encoder, decoder, output, output_bias
         self.start_id, self.end_id = start_id, end_id
@@ -277,14 +205,9 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         self.target_padding = decoder.embedding.padding
 
     def encode(
-        self,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        *,
-        keep_heads: KeepHeads | None = None,
+        self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
     ) -> TransformerMemory:
-        features, _ = self.encoder(source, source_valid, keep_heads=keep_heads)
-        return TransformerMemory(features, source_valid, keep_heads)
+        return TransformerMemory(self.encoder(source, may_attend=permit_keys(source_valid)), source_valid)
 
     def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState:
         valid = memory.source_valid
@@ -295,29 +218,17 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
             for source in self.decoder.project_memory(memory.features, permitted)
         )
         ages = torch.zeros(len(valid), dtype=torch.int64, device=valid.device)
-        return TransformerState(self.decoder.begin(sources, width), ages, memory.keep_heads, sources)
+        return TransformerState(self.decoder.begin(len(valid), width), ages, sources)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState
     ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
-        features, past = self.decoder.step(ids, state)
-        return features, replace(state, past=past, ages=state.ages + 1)
+        return self.decoder.step(ids, state)
 
-    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
-        memory, _ = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads)
-        sources = self.decoder.project_memory(memory, permit_keys(batch.source_valid))
-        features, _ = self.decoder(batch.target_in, sources, keep_heads=keep_heads)
-        return features
-
-    def forward_with_attention(
-        self, batch: Batch, *, keep_heads: KeepHeads | None = None
-    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        memory, encoder_self = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads, want_weights=True)
-        sources = self.decoder.project_memory(memory, permit_keys(batch.source_valid))
-        features, outputs = self.decoder(batch.target_in, sources, keep_heads=keep_heads, want_weights=True)
-        decoder_self = tuple(output.self_weights for output in outputs if output.self_weights is not None)
-        cross = tuple(output.cross_weights for output in outputs)
-        return features, AttentionWeights(tuple(encoder_self), decoder_self, cross)
+    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
+        permitted = permit_keys(batch.source_valid)
+        memory = self.encoder(batch.source, may_attend=permitted)
+        return self.decoder(batch.target_in, causal=True, sources=self.decoder.project_memory(memory, permitted))
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         if self.output is None:

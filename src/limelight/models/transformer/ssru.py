@@ -13,16 +13,16 @@ The unit is a sub-layer like others, with the model's residual connection and no
 (`transformer-decoder-autoreg: rnn`, `dec-cell: ssru`) its outputs are not projected.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from limelight.attention.multi_head import MultiHeadAttention, Rotate
-from limelight.models.cache import Cells
-from limelight.models.transformer.layers import CrossAttentionLayer, DecoderLayerOutput, SourceView, Sublayer
-from limelight.models.transformer.model import Decoder
-from limelight.shapes import Float, Int
+from limelight.attention.multi_head import MultiHeadAttention
+from limelight.models.cache import Cell
+from limelight.models.transformer.layers import Layer, Reading, Sublayer
+from limelight.shapes import Float
 
 
 class SSRU(nn.Module):
@@ -36,12 +36,6 @@ class SSRU(nn.Module):
             nn.init.xavier_uniform_(projection.weight)
         nn.init.zeros_(self.forget_proj.bias)
 
-    def project(
-        self, inputs: Float[Tensor, "batch length model"]
-    ) -> tuple[Float[Tensor, "batch length model"], Float[Tensor, "batch length model"]]:
-        """W x and W_f x + b_f of every position."""
-        return self.input_proj(inputs), self.forget_proj(inputs)
-
     def forward(self, inputs: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """All positions, from a cell of zeros. Padding at the end changes nothing before it."""
         new, forget = self.prepare(inputs)
@@ -51,20 +45,18 @@ class SSRU(nn.Module):
             cells.append(cell)
         return torch.stack(cells, dim=1).relu().to(inputs.dtype)
 
-    def step(
-        self, inputs: Float[Tensor, "batch width model"], cell: Float[Tensor, "batch width model"]
-    ) -> tuple[Float[Tensor, "batch width model"], Float[Tensor, "batch width model"]]:
-        """The output of one more position of every hypothesis, and its new cell."""
+    def step(self, inputs: Float[Tensor, "batch width model"], cell: Cell) -> Float[Tensor, "batch width model"]:
+        """The output of one more position of every hypothesis; its cell is replaced."""
         new, forget = self.prepare(inputs)
-        cell = torch.lerp(new, cell, forget)
-        return cell.relu().to(inputs.dtype), cell
+        cell.vectors = torch.lerp(new, cell.vectors, forget)
+        return cell.vectors.relu().to(inputs.dtype)
 
     def prepare(
         self, inputs: Float[Tensor, "batch length model"]
     ) -> tuple[Float[Tensor, "batch length model"], Float[Tensor, "batch length model"]]:
         """W x and f of every position, in the precision of cells."""
-        new, forget = (part.to(cell_precision(part.dtype)) for part in self.project(inputs))
-        return new, forget.sigmoid()
+        new, forget = self.input_proj(inputs), self.forget_proj(inputs)
+        return new.to(cell_precision(new.dtype)), forget.to(cell_precision(forget.dtype)).sigmoid()
 
 
 def cell_precision(given: torch.dtype) -> torch.dtype:
@@ -72,69 +64,23 @@ def cell_precision(given: torch.dtype) -> torch.dtype:
     return torch.promote_types(given, torch.float32)
 
 
-class SSRULayer(CrossAttentionLayer):
-    """An SSRU, cross-attention to the encoder, then a feed-forward network.
-
-    What the methods take for self-attention (`rotate`, `bias`, `keep_self`) is not used: there is none.
-    """
+class SSRULayer(Layer):
+    """A decoder layer with an SSRU instead of self-attention."""
 
     def __init__(
         self,
         ssru: SSRU,
         cross_attention: MultiHeadAttention,
         feed_forward: nn.Module,
-        *,
-        ssru_sublayer: Sublayer,
-        cross_sublayer: Sublayer,
-        feed_forward_sublayer: Sublayer,
+        sublayer: Callable[[], Sublayer],
     ) -> None:
-        super().__init__()
-        self.ssru, self.ssru_sublayer = ssru, ssru_sublayer
-        self.cross_attention, self.cross_sublayer = cross_attention, cross_sublayer
-        self.feed_forward, self.feed_forward_sublayer = feed_forward, feed_forward_sublayer
+        nn.Module.__init__(self)
+        self.ssru, self.ssru_sublayer = ssru, sublayer()
+        self.cross_attention, self.cross_sublayer = cross_attention, sublayer()
+        self.feed_forward, self.feed_forward_sublayer = feed_forward, sublayer()
 
-    def recur(self, inputs: Float[Tensor, "batch target model"]) -> Float[Tensor, "batch target model"]:
-        """The unit with its residual connection, at all positions."""
-        return self.ssru_sublayer.after(inputs, self.ssru(self.ssru_sublayer.before(inputs)))
-
-    def forward(
-        self,
-        inputs: Float[Tensor, "batch target model"],
-        source: SourceView,
-        *,
-        rotate: Rotate | None = None,
-        keep_self: Tensor | None = None,
-        keep_cross: Tensor | None = None,
-        want_weights: bool = False,
-    ) -> DecoderLayerOutput:
-        hidden, weights = self.attend_source(
-            self.recur(inputs), source, keep_heads=keep_cross, want_weights=want_weights
-        )
-        return DecoderLayerOutput(self.apply_feed_forward(hidden), None, weights)
-
-    def step(
-        self,
-        inputs: Float[Tensor, "batch width model"],
-        source: SourceView,
-        past: Float[Tensor, "batch width model"],
-        *,
-        positions: Int[Tensor, "batch 1 1"],
-        bias: Tensor | None,
-        source_bias: Float[Tensor, "batch 1 1 source"] | None,
-        rotate: Rotate | None = None,
-        keep_self: Tensor | None = None,
-        keep_cross: Tensor | None = None,
-    ) -> tuple[Float[Tensor, "batch width model"], Float[Tensor, "batch width model"]]:
-        output, cell = self.ssru.step(self.ssru_sublayer.before(inputs), past)
-        hidden = self.ssru_sublayer.after(inputs, output)
-        hidden, _ = self.attend_source(hidden, source, positions=positions, bias=source_bias, keep_heads=keep_cross)
-        return self.apply_feed_forward(hidden), cell
-
-
-class SSRUDecoder(Decoder):
-    """A decoder whose layers are `SSRULayer`."""
-
-    def begin(self, sources: Sequence[SourceView], width: int) -> Cells:
-        keys, model = sources[0].keys, self.embedding.weight.shape[1]
-        cell = keys.new_zeros(len(keys), width, model, dtype=cell_precision(keys.dtype))
-        return Cells(tuple(cell.clone() for _ in sources))
+    def read_self(
+        self, inputs: Float[Tensor, "batch length model"], reading: Reading, past: Any
+    ) -> Float[Tensor, "batch length model"]:
+        """The unit with its residual connection; there is no attention, so nothing of `reading` is used."""
+        return self.ssru_sublayer(inputs, self.ssru if past is None else lambda given: self.ssru.step(given, past))

@@ -1,0 +1,47 @@
+"""Packed weights: every linear layer of a model is replaced, and nothing else, so that it computes the same function
+whatever its other modules do."""
+
+import copy
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from limelight.attention.scores import Score
+from limelight.inference.linear import MakeLinear
+from limelight.models.interface import Seq2Seq
+from limelight.shapes import Float
+
+ModelT = TypeVar("ModelT", bound=Seq2Seq)
+
+
+def packed(model: ModelT, linear: MakeLinear) -> ModelT:
+    """A copy of the model in evaluation mode with layers made by `linear`; all other tensors are shared.
+
+    Left as they are: subclasses of `nn.Linear`, recurrent cells, whose fused kernel reads their weights, and scores,
+    which are small and may use parts of a matrix.
+    """
+    twin = copy.deepcopy(model, {id(shared): shared for shared in (*model.parameters(), *model.buffers())})
+    _replace(twin, linear)
+    if hasattr(twin, "output"):
+        final: Any = twin
+        final.output, final.output_bias = linear(*model.output_weights()), None
+    return twin.eval()
+
+
+def _replace(module: nn.Module, linear: MakeLinear) -> None:
+    for name, child in module.named_children():
+        if type(child) is nn.Linear:
+            setattr(module, name, linear(child.weight, child.bias))
+        elif not isinstance(child, Score):
+            _replace(child, linear)
+
+
+def joined(*layers: nn.Linear) -> tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]:
+    """Matrix and bias of one layer for several layers with the same input; the bias of those without one is zero."""
+    weights = [layer.weight.detach() for layer in layers]
+    biases = [
+        weight.new_zeros(len(weight)) if layer.bias is None else layer.bias.detach()
+        for layer, weight in zip(layers, weights, strict=True)
+    ]
+    return torch.cat(weights), torch.cat(biases)

@@ -1,0 +1,216 @@
+"""The one mechanism that looks into a forward pass or changes it: torch hooks, within a context.
+
+    with probe(model, weights=True, states=True) as seen:
+        model(batch)
+    seen.weights["decoder.1.cross"], seen.states["encoder.2"]
+
+Models know nothing of it, and are the same before and after. Attentions are named `encoder.0.self`, `decoder.1.self`,
+`decoder.1.cross`; state `encoder.k` is the vectors after k layers, before a final normalization, and 0 the embeddings.
+Probes can be nested: an inner one records what the outer ones change. Passes in other threads are neither recorded nor
+changed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from threading import get_ident
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from limelight.attention.attend import Attend, ScoreFunction, attend
+from limelight.errors import UserError
+from limelight.inspection.page_data import NAMES
+from limelight.models.transformer.model import Stack
+from limelight.shapes import Bool, Float
+
+ATTENTIONS = {"attention": "self", "cross_attention": "cross"}
+"""The attribute of a layer, and the last part of the name of its attention."""
+
+
+class Attended(NamedTuple):
+    """One call of `attend`."""
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    score: ScoreFunction
+    may_attend: Bool[Tensor, "..."] | None
+    causal: bool
+    weights: Tensor
+
+
+Change = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A change of single attention heads, by the names of their attentions."""
+
+    keep_heads: Mapping[str, Float[Tensor, "*batch heads"]] = field(default_factory=dict)
+    """Factors of the output of each head: 1 keeps it, 0 switches it off; with a first axis, of each sentence."""
+    temperature: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
+    """softmax(scores / temperature): below 1 the weights of a head are sharper, above 1 flatter."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a probe has recorded; of several passes, the last states and all calls of attentions."""
+
+    calls: dict[str, list[Attended]] = field(default_factory=dict)
+    states: dict[str, Float[Tensor, "batch length model"]] = field(default_factory=dict)
+    modules: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
+    """The first argument and the result of each call of the modules that were asked for."""
+
+    @property
+    def weights(self) -> dict[str, Float[Tensor, "batch heads query key"]]:
+        """The weights of each attention; those of a recurrent decoder, with a call for each position, together."""
+        called = {name: calls for name, calls in self.calls.items() if calls}
+        return {name: torch.cat([heads_first(call.weights) for call in calls], 2) for name, calls in called.items()}
+
+    def layers(self, kind: str) -> list[Float[Tensor, "batch heads query key"]]:
+        """The weights of a kind of attention (`NAMES`), lowest layer first; none if the model has no such attention."""
+        weights = self.weights
+        names = [NAMES[kind].format(depth) for depth in range(len(self.calls))]
+        return [weights[name] for name in names if name in weights]
+
+    def stack(self, side: str) -> list[Tensor]:
+        """The states of `encoder` or `decoder`, the embeddings first."""
+        return [state for name, state in self.states.items() if name.startswith(f"{side}.")]
+
+
+@contextmanager
+def probe(
+    model: nn.Module,
+    intervention: Intervention | None = None,
+    *,
+    weights: bool = False,
+    states: bool = False,
+    change: Mapping[str, Change] | None = None,
+    modules: Mapping[str, nn.Module] | None = None,
+) -> Iterator[Seen]:
+    """Record and change the passes of a model in this context and this thread.
+
+    Args:
+        intervention: heads to scale, and temperatures of their softmax.
+        weights: record the calls of all attentions, with their weights; they take the readable path.
+        states: record the states between the layers.
+        change: by the name of a state, a function that replaces it.
+        modules: record the first argument and the result of these modules, by any names.
+
+    Raises `UserError` for a name that the model does not have.
+    """
+    attentions, how, changes, thread = attentions_of(model), intervention or Intervention(), change or {}, get_ident()
+    for name in (*how.keep_heads, *how.temperature):
+        if name not in attentions:
+            raise UserError(f"unknown attention {name!r}; the model has {', '.join(attentions) or 'none'}")
+    layers = list(_states(model))
+    names = [name for name, _, _ in layers]
+    if unknown := sorted(changes.keys() - set(names)):
+        raise UserError(f"unknown state {unknown[0]!r}; the model has {', '.join(names) or 'none'}")
+
+    def here(hook: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: hook(*given) if get_ident() == thread else None
+
+    seen = Seen()
+    with ExitStack() as hooks:
+        for name, owner in attentions.items():
+            if name in how.temperature:
+                hook = here(_sharpen(1 / how.temperature[name]))
+                hooks.callback(owner.attend.register_forward_pre_hook(hook, with_kwargs=True).remove)
+            if name in how.keep_heads:
+                hook = here(_scale(how.keep_heads[name]))
+                hooks.callback(owner.attend.register_forward_hook(hook).remove)
+            if weights:
+                hook = here(_record(seen.calls.setdefault(name, [])))
+                hooks.callback(owner.attend.register_forward_hook(hook, with_kwargs=True, prepend=True).remove)
+        for name, layer, enters in layers:
+            if states or name in changes:
+                hook = here((_enter if enters else _leave)(seen.states, name, changes.get(name)))
+                register = layer.register_forward_pre_hook if enters else layer.register_forward_hook
+                hooks.callback(register(hook).remove)
+        for name, module in (modules or {}).items():
+            hook = here(_note(seen.modules.setdefault(name, [])))
+            hooks.callback(module.register_forward_hook(hook).remove)
+        yield seen
+
+
+def attentions_of(model: nn.Module) -> dict[str, Any]:
+    """The modules that attend (`MultiHeadAttention`, or a recurrent decoder) by the names of their attentions. An
+    ensemble has none: the names have a meaning in one model only."""
+    found = {}
+    for path, module in model.named_modules():
+        side, *rest = path.split(".")
+        if isinstance(module, Attend) and side != "members":
+            inside = len(rest) == 4 and rest[0] == "layers"
+            name = f"{side}.{rest[1]}.{ATTENTIONS[rest[2]]}" if inside else f"{side}.0.cross"
+            found[name] = model.get_submodule(path.rpartition(".")[0])
+    return found
+
+
+def _states(model: nn.Module) -> Iterator[tuple[str, nn.Module, bool]]:
+    """The name of each state, and the layer that it enters or leaves."""
+    for side, stack in model.named_children():
+        for depth, layer in enumerate(stack.layers if isinstance(stack, Stack) else ()):
+            if depth == 0:
+                yield f"{side}.0", layer, True
+            yield f"{side}.{depth + 1}", layer, False
+
+
+def heads_first(part: Tensor) -> Float[Tensor, "batch heads length size"]:
+    """With an axis for heads, which a recurrent decoder does not have."""
+    return part if part.dim() == 4 else part[:, None]
+
+
+def _sharpen(factors: Float[Tensor, " heads"]) -> Callable[..., Any]:
+    def hook(_: nn.Module, given: tuple[Tensor, ...], options: dict[str, Any]) -> Any:
+        plain = options["score"]
+
+        def score(queries: Tensor, keys: Tensor) -> Tensor:
+            return plain(queries, keys) * _per_head(factors, queries)
+
+        return given, {**options, "score": score}
+
+    return hook
+
+
+def _scale(factors: Float[Tensor, "*batch heads"]) -> Callable[..., Any]:
+    return lambda _, given, context: context * _per_head(factors, context)
+
+
+def _per_head(factors: Float[Tensor, "*batch heads"], like: Tensor) -> Tensor:
+    """Factors that broadcast to `like`, (batch, heads, length, size), or of one head (batch, length, size)."""
+    return factors.to(like.dtype)[(..., *[None] * (like.dim() - 2))]
+
+
+def _record(calls: list[Attended]) -> Callable[..., Any]:
+    def hook(_: nn.Module, given: tuple[Tensor, ...], options: dict[str, Any], context: Tensor) -> Tensor:
+        readable, weights = attend(*given, **options, want_weights=True)
+        assert weights is not None
+        causal, may_attend = options.get("causal", False), options.get("may_attend")
+        queries, keys, values = given
+        calls.append(Attended(queries, keys, values, options["score"], may_attend, causal, weights))
+        return readable
+
+    return hook
+
+
+def _enter(states: dict[str, Tensor], name: str, change: Change | None) -> Callable[..., Any]:
+    def hook(_: nn.Module, given: tuple[Any, ...]) -> Any:
+        states[name] = given[0] if change is None else change(given[0])
+        return states[name], *given[1:]
+
+    return hook
+
+
+def _leave(states: dict[str, Tensor], name: str, change: Change | None) -> Callable[..., Any]:
+    def hook(_: nn.Module, given: tuple[Any, ...], output: Tensor) -> Tensor:
+        states[name] = output if change is None else change(output)
+        return states[name]
+
+    return hook
+
+
+def _note(calls: list[tuple[Any, Any]]) -> Callable[..., Any]:
+    return lambda _, given, output: calls.append((given[0], output))

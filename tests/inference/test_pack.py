@@ -1,0 +1,100 @@
+"""Packing replaces linear layers and nothing else: any model computes the same function, subclasses included."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from limelight.attention.multi_head import MultiHeadAttention
+from limelight.inference.linear import Fp32Linear
+from limelight.inference.pack import packed
+from limelight.inference.prepare import prepare
+from limelight.layers.feed_forward import FeedForward
+from limelight.models.transformer import Layer, Sublayer, Transformer
+from tests.models.helpers import every_model, make_model, random_batch, transformer
+
+MODELS = dict(every_model())
+
+
+class Gated(FeedForward):
+    """SwiGLU (Shazeer 2020): the inner layer is multiplied by a gate."""
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__(d_model, d_ff, activation="swish")
+        self.gate = nn.Linear(d_model, d_ff)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.outer(self.activation(self.inner(inputs)) * self.gate(inputs))
+
+
+class NormedQueries(MultiHeadAttention):
+    """QK-norm (Henry et al. 2020): queries and keys have unit length."""
+
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, **mask: object) -> Tensor:
+        queries, keys = (3 * nn.functional.normalize(part, dim=-1) for part in (queries, keys))
+        return super().forward(queries, keys, values, **mask)
+
+
+def gated(model: Transformer) -> None:
+    for layer in (*model.encoder.each(), *model.decoder.each()):
+        layer.feed_forward = Gated(11, 13)
+
+
+def normed_queries(model: Transformer) -> None:
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            module.__class__ = NormedQueries
+
+
+def root_mean_square(model: Transformer) -> None:
+    for module in model.modules():
+        if isinstance(module, Sublayer):
+            module.norm = nn.RMSNorm(11)
+            nn.init.normal_(module.norm.weight)
+
+
+class ScaledLayer(Layer):
+    def forward(self, inputs: Tensor, *given: object) -> Tensor:
+        return 0.5 * super().forward(inputs, *given)
+
+
+def scaled_layers(model: Transformer) -> None:
+    for layer in model.decoder.each():
+        layer.__class__ = ScaledLayer
+
+
+def stepped(model: Transformer, batch) -> Tensor:
+    state, features = model.start(model.encode(batch.source, batch.source_valid), 2), []
+    for ids in batch.target_in.split(1, dim=1):
+        found, state = model.step(ids.expand(-1, 2), state)
+        features.append(found[:, :1])
+    return model.project(torch.cat(features, dim=1))
+
+
+@pytest.mark.parametrize("change", [gated, normed_queries, root_mean_square, scaled_layers])
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@torch.inference_mode()
+def test_a_subclass_decodes_as_it_was_trained(change, precision: str, seed: int) -> None:
+    model = make_model(transformer(norm="pre")).eval()
+    plain = stepped(model, batch := random_batch(model))
+    change(model)
+    expected, found = stepped(model.eval(), batch), stepped(prepare(model, precision), batch)
+    tolerance = 1e-4 if precision == "fp32" else 0.1 * float(expected.abs().max())
+    torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
+    assert (expected - plain).abs().max() > tolerance
+
+
+@pytest.mark.parametrize("name", MODELS)
+@torch.inference_mode()
+def test_packed_models_compute_the_same_and_the_original_stays(name: str, seed: int) -> None:
+    model = make_model(MODELS[name]).train()
+    before, kinds = copy.deepcopy(model.state_dict()), [type(part) for part in model.modules()]
+    twin, batch = packed(model, Fp32Linear), random_batch(model)
+    assert not any(part.training for part in twin.modules())
+    assert all(part.training for part in model.modules())
+    assert [type(part) for part in model.modules()] == kinds
+    assert {weight.data_ptr() for weight in twin.parameters()} <= {weight.data_ptr() for weight in model.parameters()}
+    model.eval()
+    torch.testing.assert_close(twin.project(twin(batch)), model.project(model(batch)), rtol=1e-4, atol=1e-5)
+    assert all(torch.equal(weight, before[key]) for key, weight in model.state_dict().items())

@@ -1,0 +1,103 @@
+"""The probe records and changes what any model computes, in all positions and step after step, and leaves no trace."""
+
+import threading
+
+import pytest
+import torch
+
+from limelight.errors import UserError
+from limelight.inspection.attention_map import NAMES
+from limelight.inspection.probe import Intervention, attentions_of, probe
+from limelight.models.interface import Seq2Seq
+from tests.models.helpers import decoder_only, exact_model, random_batch, recurrent, transformer
+
+CONFIGS = {
+    "transformer": transformer(),
+    "additive": transformer(score="additive", norm="pre"),
+    "ssru": transformer(decoder_autoreg="ssru"),
+    "bahdanau": recurrent(),
+    "luong": recurrent(wiring="luong"),
+    "decoder-only": decoder_only(),
+}
+
+
+def stepped(model: Seq2Seq, batch) -> torch.Tensor:
+    state, found = model.start(model.encode(batch.source, batch.source_valid)), []
+    for ids in batch.target_in.split(1, dim=1):
+        features, state = model.step(ids, state)
+        found.append(features)
+    return torch.cat(found, dim=1)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@torch.no_grad()
+def test_a_change_is_the_same_at_once_and_step_after_step(seed: int, name: str) -> None:
+    model = exact_model(CONFIGS[name])
+    batch = random_batch(model)
+    attention, owner = list(attentions_of(model).items())[-1]
+    heads = getattr(owner, "heads", 1)
+    keep, temperature = torch.ones(heads).double(), torch.ones(heads).double()
+    keep[0], temperature[-1] = 0.5, 0.25
+    plain = model(batch)
+    with probe(model, Intervention({attention: keep}, {attention: temperature})):
+        changed = model(batch)
+        torch.testing.assert_close(stepped(model, batch), changed)
+        with probe(model, weights=True, states=True):
+            torch.testing.assert_close(model(batch), changed)
+    assert not torch.allclose(changed, plain)
+    assert torch.equal(model(batch), plain)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@torch.no_grad()
+def test_a_temperature_is_that_of_the_softmax(seed: int, kind: str) -> None:
+    model = exact_model(transformer())
+    batch, name = random_batch(model, (4,), (3,)), NAMES[kind].format(0)
+    temperature = torch.tensor([1.0, 0.5, 4.0]).double()
+    with probe(model, weights=True) as before:
+        model(batch)
+    with probe(model, Intervention(temperature={name: temperature}), weights=True) as after:
+        model(batch)
+    powers = before.layers(kind)[0][0] ** (1 / temperature)[:, None, None]
+    torch.testing.assert_close(after.layers(kind)[0][0], powers / powers.sum(-1, keepdim=True))
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.no_grad()
+def test_states_can_be_replaced(seed: int, norm: str) -> None:
+    """With the states of another batch from some layer on, its features come out."""
+    model = exact_model(transformer(norm=norm))
+    one, other = random_batch(model), random_batch(model)
+    with probe(model, states=True) as seen:
+        expected = model(other)
+    assert [len(seen.stack(side)) for side in ("encoder", "decoder")] == [3, 3]
+    for depth in range(3):
+        change = {name: lambda _, name=name: seen.states[name] for name in (f"encoder.{depth}", f"decoder.{depth}")}
+        with probe(model, change=change):
+            torch.testing.assert_close(model(one), expected)
+
+
+@torch.no_grad()
+def test_other_threads_are_neither_recorded_nor_changed(seed: int) -> None:
+    model = exact_model(transformer())
+    batch, found = random_batch(model), []
+    plain = model(batch)
+    with probe(model, Intervention({"decoder.0.cross": torch.zeros(3)}), weights=True) as seen:
+        thread = threading.Thread(target=lambda: found.append(model(batch).detach()))
+        thread.start()
+        thread.join()
+    torch.testing.assert_close(found[0], plain)
+    assert not any(seen.calls.values())
+
+
+def test_unknown_names_are_refused(seed: int) -> None:
+    model = exact_model(transformer())
+    unknown = Intervention({"decoder.7.cross": torch.ones(3)})
+    with (
+        pytest.raises(UserError, match=r"unknown attention 'decoder.7.cross'; the model has encoder.0.self"),
+        probe(model, unknown),
+    ):
+        pass
+    with pytest.raises(UserError, match=r"unknown state 'decoder.9'"), probe(model, change={"decoder.9": torch.relu}):
+        pass
