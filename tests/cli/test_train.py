@@ -164,7 +164,7 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--train one.en", "--train one.en: a file with one language needs a file with the other"),
         (
             "--train memory.xlsx",
-            "memory.xlsx: is an Excel table (XLSX), which is not read as text; save its two text columns as tab",
+            "memory.xlsx: is an Excel table, which is not read as text; save its two text columns as tab",
         ),
         ("--train memory.tmx.gz", "memory.tmx.gz: there is no such file (looked in "),
         (

@@ -299,8 +299,8 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         ("--model {trained} --sample --beam 4", "--beam 4 and --sample exclude each other"),
         ("--model {trained} --sample --prune 4", "--prune 4 and --sample exclude each other"),
         ("--model {trained} --prune 2.5 --n-best 3", "--prune 2.5 and --n-best 3 exclude each other"),
-        ("--model {trained} --length-penalty 1000", "1000 is not a number from 0 up and at most 10"),
-        ("--model {trained} --max-length-extra 2000", "2000 is not a whole number from 1 to 1000"),
+        ("--model {trained} --length-penalty 1000", "1000 should be less than or equal to 10"),
+        ("--model {trained} --max-length-extra 2000", "2000 should be less than or equal to 1000"),
         ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: sampling options need --sample"),
     ],
 )

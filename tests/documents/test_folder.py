@@ -90,7 +90,7 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
     reasons = {Path(each.file).name: each.reason for each in report.left_out}
     expected = {
         "doc.pdf": "a PDF document is not read as a document; save it as one of",
-        "x.xlsx": "an Excel table (XLSX) is not read",
+        "x.xlsx": "an Excel table is not read",
         "a.csv": "a CSV table is not read",
         "lines.tsv": "lines of text, not a document: limelight translate lines.tsv",
         "a.txt.gz": "packed: unpack it first",

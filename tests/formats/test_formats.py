@@ -1,35 +1,17 @@
 """Files that are no text are named as what they are, by their names and by their bytes."""
 
 import gzip
-import io
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from limelight.errors import UserError
 from limelight.formats import read_lines, read_pairs
-from limelight.formats.opening import _BY_SUFFIX, _WAYS_OUT, BOTH_SIDES, open_text, refuse_to_translate
-
-
-def zipped(*names: str, mimetype: str = "") -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        if mimetype:
-            archive.writestr("mimetype", mimetype)
-        for name in names:
-            archive.writestr(name, "<x/>")
-    return content.getvalue()
-
+from limelight.formats.opening import _BY_SUFFIX, BOTH_SIDES, open_text, refuse_to_translate
 
 TMX = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
 CONTENTS = {
-    "an Excel table (XLSX)": zipped("[Content_Types].xml", "xl/workbook.xml"),
-    "a Word document (DOCX)": zipped("[Content_Types].xml", "word/document.xml"),
-    "a presentation (PPTX)": zipped("ppt/slides/slide1.xml"),
-    "an OpenDocument text (ODT)": zipped("content.xml", mimetype="application/vnd.oasis.opendocument.text"),
-    "an OpenDocument table (ODS)": zipped(mimetype="application/vnd.oasis.opendocument.spreadsheet"),
-    "a ZIP archive": zipped("train.en", "train.de"),
+    "a ZIP archive or an Office file": b"PK\x03\x04" + bytes(50),
     "an old Office file (DOC, XLS or PPT)": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500),
     "a PDF document": b"%PDF-1.7\n",
     "an RTF document": b"{\\rtf1\\ansi A dog.}",
@@ -46,7 +28,7 @@ def test_bytes_tell_what_a_file_is_whatever_its_name(kind: str, tmp_path: Path) 
         path.write_bytes(CONTENTS[kind])
         with pytest.raises(UserError) as told:
             open_text(path)
-        assert str(told.value) == f"{path}: is {kind}, which is not read as text; {_WAYS_OUT[kind]}"
+        assert str(told.value).startswith(f"{path}: is {kind}, which is not read as text; ")
         with pytest.raises(UserError):
             list(read_lines(path))
 
@@ -62,7 +44,7 @@ def test_a_name_is_told_at_once(suffix: str, tmp_path: Path) -> None:
                 continue
             with pytest.raises(UserError) as told:
                 read(path)
-            assert str(told.value) == f"{path}: is {kind}, which is not read as text; {_WAYS_OUT[kind]}"
+            assert str(told.value).startswith(f"{path}: is {kind}, which is not read as text; ")
 
 
 @pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])
@@ -77,12 +59,6 @@ def test_tmx_is_often_utf16_and_may_be_compressed(coding: str, tmp_path: Path) -
 def test_text_that_speaks_of_such_files_is_text(line: str, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(f"{line}\n", encoding="utf-8")
     assert list(read_lines(tmp_path / "text.txt")) == [line]
-
-
-def test_a_damaged_zip_is_a_zip(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(CONTENTS["a Word document (DOCX)"][:60])
-    with pytest.raises(UserError, match="is a ZIP archive, which is not read as text; unpack it first"):
-        open_text(tmp_path / "text")
 
 
 @pytest.mark.parametrize(

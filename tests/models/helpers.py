@@ -156,7 +156,7 @@ def batch_as_it_stands(model: Seq2Seq, sources: list[list[int]], targets: list[l
     """The same for sources that have their end, or none."""
     source, valid = pad_rows(sources, model.source_padding)
     return replace(
-        batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid, source_lengths=None
+        batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid, source_lengths=valid.sum(1)
     )
 
 

@@ -48,6 +48,7 @@ def test_a_transformer_is_one_graph_whatever_comes_after_the_sample(seed: int) -
     command = [sys.executable, "-m", "tests.training.compiled_steps"]
     found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert found["graphs"] == [1, 1]
+    assert found["calls"] == 4  # not the batch of one row, nor the one whose target has few positions
     assert found["apart"] < 1e-5
 
 
@@ -107,7 +108,7 @@ def test_a_backend_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("g++: not found")
 
     monkeypatch.setattr(update, "sample_batch", lambda _: of_rows(5))
-    monkeypatch.setattr(update, "Compiled", lambda model: Compiled(model, backend=failing))
+    monkeypatch.setattr(update, "Compiled", lambda model, longest: Compiled(model, backend=failing))
     said: list[str] = []
     assert compiled_or_none(Plain(), CPU, said.append) is None
     assert "(OSError: g++: not found)" in said[1]

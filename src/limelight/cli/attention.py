@@ -13,7 +13,7 @@ from limelight.cli import drawing, options
 from limelight.cli.models import Machine, find_models, open_generator, open_reader, open_translator
 from limelight.cli.outcome import command
 from limelight.cli.output import can_color, can_show, show
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
@@ -66,6 +66,7 @@ def attention(
         _write_measure(folders, configs, machine, sentence, measure, output, target=target,
                        direction=(source_lang, target_lang), theme=theme)  # fmt: skip
         return
+    differs = ""
     if "labels" in learns_from:
         _refuse_sides("an encoder alone", target, beam, source_lang, target_lang, end=True)
         seen, of_map = open_reader(folders, machine).attention(sentence), kind or "encoder_self"
@@ -81,6 +82,13 @@ def attention(
         seen = translator.attention(
             sentence, target=target, beam_size=beam, source_lang=source_lang, target_lang=target_lang
         )
+        if target is None:
+            asked = translator.translate(sentence, beam_size=beam, source_lang=source_lang, target_lang=target_lang)
+            if asked.text != seen.target_text:
+                differs = (
+                    f"limelight: `translate` prints {shown(asked.text, 80)!r}: it reads sentences one by one, with "
+                    "placeholders for what it carries; these weights are of the text as it is"
+                )
         of_map = kind or "cross"
     seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the tokens of a word then have equal weight
@@ -88,12 +96,14 @@ def attention(
     seen = seen.merge_words() if words and not page else seen
     if output is None:
         show(_as_text(seen, of_map, layer, head))
+        typer.echo(differs, err=True, nl=bool(differs))
         return
     colors = theme or "dark"
     if grid:
         save_grid(seen, output, kind=of_map, theme=colors)
     else:
         save(seen, output, kind=of_map, layer=layer, heads=head, theme=colors)
+    typer.echo(differs, err=True, nl=bool(differs))
     typer.echo(f"wrote {output}", err=True)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +12,6 @@ import typer
 from limelight.cli.arguments import option
 from limelight.cli.output import lines_to, text_progress
 from limelight.errors import RunError, UserError, counted
-from limelight.files import sha256
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
@@ -128,25 +125,12 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
     return Job(path, output, everything, report)
 
 
-def _settings(given: Mapping[str, Any], translator: Translator) -> dict[str, Any]:
-    """The options of a translation as JSON takes them, with the content of files."""
-    terms = json.dumps(given["glossary"].terms if given["glossary"] is not None else ())
-    return {
-        **given,
-        "sampling": repr(given["sampling"]),
-        "protect": [each.name for each in translator.options(**given).protectors or ()],
-        "glossary": hashlib.sha256(terms.encode()).hexdigest(),
-        "memory": sha256(Path(given["memory"].name)) if given["memory"] is not None else "",
-    }
-
-
 def translate_documents(
-    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_with: Mapping[str, Any]
+    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_of: Mapping[str, Any]
 ) -> None:
     """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out.
 
-    `asked` are options of `Translator.translate`. `made_with` is what the translations depend on besides these and the
-    text.
+    `asked` are options of `Translator.translate`. `made_of` is what the translations depend on besides the text.
     """
     from limelight.documents.folder import translate_folder
     from limelight.documents.translate import Work, translate_document
@@ -178,13 +162,12 @@ def translate_documents(
                 return chosen.direction.target
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
-    settings = _settings(given, translator)
     with lines_to(job.report) if job.report else nullcontext() as write, text_progress() as progress:
         # the report is refused now if it cannot be written
         work = Work(
             translate,
             Options(*direction, job.everything),
-            settings={**made_with, "options": settings},
+            settings=made_of,
             detect=detect,
             progress=lambda file, done, units: progress.show(f"{file}: segment", done, units),
         )

@@ -140,6 +140,23 @@ class TranslateOptions(NamedTuple):
 
         return read_glossary(self.glossary, self.options["source_lang"], self.options["target_lang"])
 
+    def plain(self) -> dict[str, Any]:
+        """The given options as plain values for JSON."""
+        options = {name: value for name, value in self.options.items() if value is not None}
+        sampling = self.options["sampling"]
+        return options if sampling is None else {**options, "sampling": asdict(sampling)}
+
+    def made_of(self) -> dict[str, Any]:
+        """What translations depend on besides the text, as plain values for JSON, with the content of files."""
+        from limelight.files import sha256
+
+        return made_with(self.folders, self.machine, self.precision, shortlist=self.shortlist) | {
+            "options": {name: value for name, value in self.plain().items() if name != "batch_tokens"},
+            "shortlist": self.shortlist,
+            "glossary": sha256(self.glossary) if self.glossary else "",
+            "memory": sha256(Path(self.memory.name)) if self.memory is not None else "",
+        }
+
 
 def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
@@ -147,7 +164,6 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
     from limelight.corpus.shards import Form
     from limelight.corpus.translate import TIMEOUT, CorpusJob
     from limelight.corpus.translate import translate_corpus as translate_files
-    from limelight.files import sha256
 
     if not many.inputs:
         raise UserError("which files? Name files, folders or URLs, and -o OUT/ for their translations")
@@ -171,14 +187,8 @@ def translate_corpus(many: Many, asked: TranslateOptions, form: str) -> None:
     machine = Machine(settings.device)
     precision, _ = resolved_precision(asked.folders[0], machine, asked.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
-    made_of = made_with(asked.folders, machine, precision, shortlist=asked.shortlist) | {
-        "options": {name: value for name, value in asdict(settings)["options"].items() if name != "batch_tokens"},
-        "shortlist": asked.shortlist,
-        "glossary": sha256(asked.glossary) if asked.glossary else "",
-        "memory": sha256(Path(asked.memory.name)) if asked.memory is not None else "",
-    }
     job = CorpusJob(
-        tuple(many.inputs), Path(many.output), made_of,
+        tuple(many.inputs), Path(many.output), asked._replace(machine=machine, precision=precision).made_of(),
         Form(many.field or "", many.pairs or ""), workers, _part(many.part), many.timeout or TIMEOUT,
     )  # fmt: skip
     with text_progress() as progress:
@@ -220,13 +230,10 @@ def _settings(workers: int | None, asked: TranslateOptions, *, form: str) -> tup
 
     gpus = _gpus(asked.machine.device)
     workers = workers or gpus or max(1, _cores() // (asked.machine.threads or 1))
-    options = {name: value for name, value in asked.options.items() if value is not None}
-    if options.get("sampling") is not None:
-        options["sampling"] = asdict(options["sampling"])
     device = "cpu" if _forks(asked.machine.device) else asked.machine.device
     threads = asked.machine.threads or max(1, _cores() // workers)
     return workers, WorkerSettings(
-        asked.folders, options, device, threads, asked.precision, asked.shortlist,
+        asked.folders, asked.plain(), device, threads, asked.precision, asked.shortlist,
         str(asked.glossary or ""), form, (str(asked.memory.index), asked.memory.name) if asked.memory else (),
     )  # fmt: skip
 

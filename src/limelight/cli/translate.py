@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from limelight.cli import documents, many, options, search_options
-from limelight.cli.models import Machine, find_models, made_with, open_translator
+from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command
 from limelight.cli.output import Write, file_or_text, greet, lines_to, live_lines_of
 from limelight.errors import counted
@@ -122,8 +122,7 @@ def _translate(
     )
     if job is not None:
         of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
-        made_of = made_with(asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
-        return documents.translate_documents(job, new_translator, of_documents, made_of)
+        return documents.translate_documents(job, new_translator, of_documents, asked.made_of())
     texts = live_lines_of(*what)
     with lines_to(given.file) as write:
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])

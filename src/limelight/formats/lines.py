@@ -36,6 +36,10 @@ MAX_SKIPPED_BYTES = 100_000_000
 counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
 
 _CONVERT = "{0}; convert it to UTF-8: iconv -f {0} -t UTF-8 FILE > NEW"
+_OF_ONE_BYTE = (
+    "convert the file to UTF-8 from the encoding that it has, such as Windows-1252: "
+    "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
+)
 _LOOKS_LIKE = {
     codecs.BOM_UTF32_LE: _CONVERT.format("UTF-32"),
     codecs.BOM_UTF32_BE: _CONVERT.format("UTF-32"),
@@ -164,7 +168,7 @@ def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = 
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:
         reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
-        advice = encoding_advice(raw, first=first) or _of_one_byte(raw) or "convert the file to UTF-8"
+        advice = encoding_advice(raw, first=first) or _OF_ONE_BYTE
         return BadLine(name, number, f"{reason}; {_with_file(advice, name)}")
     if "\0" in text:
         advice = encoding_advice(raw, first=first) or "is this file text?"
@@ -182,29 +186,6 @@ def encoding_advice(raw: bytes, *, first: bool) -> str:
     fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
     every_second = not fewer and more > 3 and 4 * more > len(raw)
     return f"the file looks like {_CONVERT.format('UTF-16')}" if every_second else ""
-
-
-_WESTERN = frozenset("’‘‚“”„–—…€«»‹›°§·¿¡©®™£¥½¼¾²³ºª×÷•\xa0")
-"""Signs of Windows-1252 that are common beside its letters."""
-
-
-def _of_one_byte(raw: bytes) -> str:
-    """The advice for a line in Windows-1252: its bytes above 0x7f are some accented letters and signs. In Cyrillic or
-    Greek text of an 8-bit encoding they are most of the letters. Empty if unknown."""
-    try:
-        text = raw.decode("cp1252")
-    except UnicodeDecodeError:
-        return ""
-    letters = [letter for letter in text if letter.isalpha()]
-    above = [letter for letter in text if ord(letter) > 0x7F]
-    if any(letter in "ÿþ" or not (letter.isalpha() or letter in _WESTERN) for letter in above):
-        return ""
-    if 2 * sum(map(str.isascii, letters)) < len(letters):
-        return (
-            "the line looks like text of an 8-bit encoding such as Windows-1251 (Cyrillic) or ISO-8859-7 (Greek); "
-            "convert the file to UTF-8: iconv -f WINDOWS-1251 -t UTF-8 FILE > NEW"
-        )
-    return "the line looks like Windows-1252; convert the file to UTF-8: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
 
 
 def _with_file(advice: str, name: str) -> str:

@@ -15,7 +15,6 @@ import lzma
 import os
 import re
 import warnings
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -140,43 +139,34 @@ _PAIRS = (
     "--test FILE; for anything else export each language as plain text"
 )
 _DOCUMENT = "save it as plain text in UTF-8, a sentence a line"
-
-_WAYS_OUT = {
-    "a CSV table": _PAIRS.format(".csv"),
-    "an Excel table (XLSX)": _TABLE,
-    "an Excel table (XLS)": _TABLE,
-    "an OpenDocument table (ODS)": _TABLE,
-    "a translation memory (TMX)": _PAIRS.format(".tmx"),
-    "a translation file (XLIFF)": _PAIRS.format(".xlf, .xliff"),
-    "a gettext catalog (PO)": _PAIRS.format(".po"),
-    "a Qt translation file (TS)": _PAIRS.format(".ts"),
-    "a Word document (DOCX)": _DOCUMENT,
-    "a Word document (DOC)": _DOCUMENT,
-    "an OpenDocument text (ODT)": _DOCUMENT,
-    "an RTF document": _DOCUMENT,
-    "a PDF document": _DOCUMENT,
-    "a presentation (PPTX)": _DOCUMENT,
-    "an old Office file (DOC, XLS or PPT)": _DOCUMENT,
-    "a ZIP archive": "unpack it first",
+_PAIRED = {
+    "a translation memory (TMX)": ".tmx",
+    "a translation file (XLIFF)": ".xlf, .xliff, .sdlxliff, .mqxliff",
+    "a Qt translation file (TS)": ".ts",
+    "a CSV table": ".csv",
+    "a gettext catalog (PO)": ".po",
 }
-
+"""Formats of parallel text that are not plain text, with their suffixes."""
+_OTHERS = {
+    "an Excel table": ".xlsx, .xls",
+    "an OpenDocument table": ".ods",
+    "a Word document": ".docx, .doc",
+    "an OpenDocument text": ".odt",
+    "an RTF document": ".rtf",
+    "a PDF document": ".pdf",
+    "a presentation": ".pptx",
+}
 _BY_SUFFIX = {
-    ".csv": "a CSV table",
-    ".xlsx": "an Excel table (XLSX)",
-    ".xls": "an Excel table (XLS)",
-    ".ods": "an OpenDocument table (ODS)",
-    ".tmx": "a translation memory (TMX)",
-    ".xlf": "a translation file (XLIFF)",
-    ".xliff": "a translation file (XLIFF)",
-    ".sdlxliff": "a translation file (XLIFF)",
-    ".mqxliff": "a translation file (XLIFF)",
-    ".po": "a gettext catalog (PO)",
-    ".docx": "a Word document (DOCX)",
-    ".doc": "a Word document (DOC)",
-    ".odt": "an OpenDocument text (ODT)",
-    ".rtf": "an RTF document",
-    ".pdf": "a PDF document",
-    ".pptx": "a presentation (PPTX)",
+    suffix: kind
+    for kind, suffixes in (_PAIRED | _OTHERS).items()
+    for suffix in suffixes.split(", ")
+    if suffix != ".ts"  # also the code of a language
+}
+_BEGINNINGS = {
+    b"%PDF-": "a PDF document",
+    b"{\\rtf": "an RTF document",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (DOC, XLS or PPT)",
+    b"PK\x03\x04": "a ZIP archive or an Office file",
 }
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
@@ -195,29 +185,6 @@ BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
 """Suffixes of files that hold both sides of parallel text."""
 PIPES = "|||"
 """The kind of a file of lines `source ||| target`."""
-
-_BEGINNINGS = {
-    b"%PDF-": "a PDF document",
-    b"{\\rtf": "an RTF document",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (DOC, XLS or PPT)",
-}
-
-_IN_ZIP = {
-    "xl/": "an Excel table (XLSX)",
-    "word/": "a Word document (DOCX)",
-    "ppt/": "a presentation (PPTX)",
-}
-
-_OPEN_DOCUMENTS = {
-    b"application/vnd.oasis.opendocument.text": "an OpenDocument text (ODT)",
-    b"application/vnd.oasis.opendocument.spreadsheet": "an OpenDocument table (ODS)",
-}
-
-_ROOTS = {
-    "<tmx": "a translation memory (TMX)",
-    "<xliff": "a translation file (XLIFF)",
-    "<ts": "a Qt translation file (TS)",
-}
 
 HEAD = 4096
 """Bytes from the beginning of a file that are enough to detect its format."""
@@ -256,8 +223,6 @@ def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
     """Raise `UserError` if `head`, the first decompressed bytes of a file, is of an unsupported format. With `xml`, XML
     is supported."""
     found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
-    if head.startswith(b"PK\x03\x04"):
-        found = _in_zip(path)
     found = found or ("" if xml else _in_xml(head))
     if found:
         raise _error(path, found)
@@ -271,9 +236,10 @@ def is_qt(head: bytes) -> bool:
 def _in_xml(head: bytes) -> str:
     """The XML format of a file; empty for unknown formats and for text."""
     start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
-    if not start.startswith(("<?xml", "<!--", "<!doctype", *_ROOTS)):
+    if not start.startswith(("<?xml", "<!--", "<!doctype", "<tmx", "<xliff", "<ts")):
         return ""
-    return next((name for root, name in _ROOTS.items() if re.search(rf"{root}[\s/>]", start)), "")
+    root = re.search(r"<(tmx|xliff|ts)[\s/>]", start)
+    return next((kind for kind in _PAIRED if root and kind.lower().endswith(f"({root[1]})")), "")
 
 
 def refuse_table(path: Path, head: bytes) -> None:
@@ -299,22 +265,9 @@ def _as_text(head: bytes) -> str:
     return head.decode(coding, "replace")
 
 
-def _in_zip(path: Path) -> str:
-    """The format of a ZIP file; unknown, damaged and doubly compressed ones are a ZIP archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            if "mimetype" in names and archive.getinfo("mimetype").file_size < HEAD:
-                kind = archive.read("mimetype").strip()
-                return _OPEN_DOCUMENTS.get(kind, "a ZIP archive")
-    except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
-        return "a ZIP archive"
-    kinds = (kind for start, kind in _IN_ZIP.items() if any(name.startswith(start) for name in names))
-    return next(kinds, "a ZIP archive")
-
-
 def _error(path: Path, found: str) -> UserError:
-    return UserError(f"{path}: is {found}, which is not read as text; {_WAYS_OUT[found]}")
+    way_out = _PAIRS.format(_PAIRED[found]) if found in _PAIRED else _TABLE if "table" in found else _DOCUMENT
+    return UserError(f"{path}: is {found}, which is not read as text; {way_out}")
 
 
 _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
@@ -367,14 +320,14 @@ def head_of(stream: BufferedReader, path: Path) -> bytes:
     return b""
 
 
-def kind_of(path: str | Path) -> str:
+def kind_of(path: str | Path, *, alone: bool = False) -> str:
     """The suffix that determines how a file is read as parallel text.
 
-    The content decides for three suffixes: `.ts` is also the code of a language, `.json` may be an array of pairs, and
-    a `.txt` file may have two columns in all of its first lines (`.tsv`, or `|||`).
+    The content decides for three suffixes: `.ts` is also the code of a language, unless the file is given `alone`,
+    `.json` may be an array of pairs, and a `.txt` file may have two columns in all of its first lines (`.tsv`, `|||`).
     """
     path, suffix = Path(path), text_suffix(path)
-    if suffix not in (".ts", ".json", ".txt") or not path.is_file():
+    if suffix not in (".ts", ".json", ".txt") or not path.is_file() or (alone and suffix == ".ts"):
         return suffix
     try:
         with open_segments(path, xml=True) as stream:

@@ -98,7 +98,7 @@ def read_pairs(
 
 def names_languages(files: Sequence[str | Path]) -> bool:
     """Whether the pairs read from these files depend on the `source` and `target` languages."""
-    if len(files) != 1 or kind_of(files[0]) not in _SEGMENTS:
+    if len(files) != 1 or kind_of(files[0], alone=True) not in _SEGMENTS:
         return False
     if text_suffix(files[0]) not in (".jsonl", ".json"):
         return True
@@ -109,7 +109,7 @@ def names_languages(files: Sequence[str | Path]) -> bool:
 def _scan(
     files: list[Path], languages: LanguagePair, *, marks: bool, states: States, column: str
 ) -> Iterator[Pair | BadLine]:
-    suffixes = [kind_of(file) for file in files]
+    suffixes = [kind_of(file, alone=len(files) == 1) for file in files]
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(files) == 1:
         further = (column,) * bool(column)

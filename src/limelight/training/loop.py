@@ -92,8 +92,10 @@ def _compile_if_asked(run: Run) -> None:
     """Compile the passes of the model that computes: the half-precision copy, if there is one."""
     if run.config.training.compile:
         computing = run.model if run.half is None else run.half.refreshed()
+        batching = run.config.batching
+        longest = max(batching.max_length, batching.block)
         with run.interruptible():
-            run.compiled = compiled_or_none(computing, run.device, run.report.say)
+            run.compiled = compiled_or_none(computing, run.device, run.report.say, longest=longest)
 
 
 def why_over(training: TrainingConfig, progress: Progress, *, epoch: float) -> str:
