@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from multiprocessing.connection import Connection
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -144,10 +146,19 @@ def opened(settings: str, number: int = 0) -> Translate:
     return open_texts(WorkerSettings(**json.loads(settings)), number)
 
 
+def _end_with_driver() -> None:
+    """End this process, also in the middle of a task, when the process that started it has ended."""
+    driver = parent_process()
+    assert driver is not None
+    wait([driver.sentinel])
+    os._exit(1)
+
+
 def serve(link: Connection, opener: Opener, settings: str, number: int) -> None:
     """Load the model, then answer tasks until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
     os.dup2(2, 1)
+    threading.Thread(target=_end_with_driver, daemon=True).start()
     with suppress(EOFError, OSError):
         try:
             translate = opener(settings, number)
