@@ -32,7 +32,7 @@ from limelight.serving.limits import Limits
 from limelight.serving.links import SILENT, Loading, Report, ReportCallback, Task
 from limelight.serving.logs import Log
 from limelight.serving.pool import NewLink, Pool
-from limelight.serving.routes import ROUTES, dialect_of
+from limelight.serving.routes import APIS
 from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
@@ -261,7 +261,7 @@ def running(
             model.pool.start()
         service = Service(catalog, limits, keys=keys, log=log)
         listening = listen("127.0.0.1", 0)
-        server = web_server(service, build_app(service, ROUTES, dialect_of, cors), proxies=proxies)
+        server = web_server(service, build_app(service, APIS, cors), proxies=proxies)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:
             await asyncio.sleep(0.005)

@@ -13,12 +13,12 @@ import yaml
 
 from limelight.cli.app import app
 from limelight.serving.limits import Limits
-from limelight.serving.routes import ROUTES
+from limelight.serving.routes import APIS
 from limelight.serving.run import OTHER_FILES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SERVE = typer.main.get_command(app).commands["serve"]
-PATHS = {route.path for route in ROUTES}
+PATHS = {route.path for api in APIS for route in api.routes}
 
 
 def read(name: str) -> str:

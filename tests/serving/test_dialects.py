@@ -78,7 +78,7 @@ def test_deepl_asks_for_the_form_of_address_that_a_model_knows() -> None:
     with running({"one": one}) as service:
         targets = service.get("/v2/languages?type=target").value
         assert [each["language"] for each in targets if each["supports_formality"]] == ["DE"]
-        for value in (*FORMALITIES, None):
+        for value in ("default", *FORMALITIES, None):
             body = {"text": ["dab"], "target_lang": "DE"} | ({"formality": value} if value else {})
             assert service.post("/v2/translate", body).status == 200
         own = {"text": "dab", "target_lang": "de", "formality": "formal"}

@@ -156,27 +156,3 @@ def test_the_deadline_bounds_detection_and_translation_together() -> None:
     with running(starts, start=lambda start: start, limits=Limits(deadline=1.0)) as service:
         answer = service.post("/translate", {"q": ["dab"] * 10, "source": "auto", "target": "de"})
         assert answer.status == 504
-
-
-def test_long_requests_of_one_client_are_answered_in_their_order() -> None:
-    """Not all of them at the end, when each has waited too long."""
-    model, ended = table(1), list[int]()
-    model.pause = 0.002
-    texts = ["dab", "face", "bad"] * 20
-    with running({"one": translator(model)}) as service:
-
-        def ask(number: int) -> None:
-            assert service.post("/translate", {"q": texts, "source": "en", "target": "de"}).status == 200
-            ended.append(number)
-
-        model.gate.clear()
-        threads = []
-        pool = service.service.catalog.models[0].pool
-        for number in range(4):
-            threads.append(threading.Thread(target=ask, args=[number]))
-            threads[-1].start()
-            wait_until(lambda: pool.waiting + pool.decoding == number + 1)  # noqa: B023
-        model.gate.set()
-        for thread in threads:
-            thread.join(60)
-    assert ended.index(0) < 2 <= ended.index(3)

@@ -126,23 +126,6 @@ def test_arrays_and_objects_of_strings() -> None:
     assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
 
 
-def test_strings_at_any_depth_are_translated() -> None:
-    """Values that are no strings stay, and so do the names of fields."""
-    nested = read_prompt("", '{"menu": {"open": "a", "sizes": ["b", 7, null]}, "on": true, "": [{"x": "c\\n"}]}')
-    assert nested.texts == ("a", "b", "c\n")
-    filled = '{"menu": {"open": "ä", "sizes": ["B", 7, null]}, "on": true, "": [{"x": "C\\n"}]}'
-    assert nested.value(["ä", "B", "C\n"]) == filled
-    assert read_prompt("", '["a", ["b"], 7]').value(["A", "B"]) == '["A", ["B"], 7]'
-    numbers = '["a", 1.10, 1e400, 0.1234567890123456789, 12345678901234567890]'
-    assert read_prompt("", numbers).value(["a"]) == numbers
-    assert read_prompt("", '["a", NaN]').shape == "text"
-    assert read_prompt("", "[" * 32 + '"a"' + "]" * 32).texts == ("a",)
-    with pytest.raises(Refusal, match="more than 32 levels"):
-        read_prompt("", "[" * 33 + '"a"' + "]" * 33)
-    with pytest.raises(Refusal, match="key 'a' twice"):
-        read_prompt("", '{"a": {"b": "x"}, "a": {"b": "y"}}')
-
-
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
@@ -197,10 +180,3 @@ def test_half_of_a_surrogate_pair_in_json_is_refused() -> None:
         with pytest.raises(Refusal, match="surrogate"):
             read_prompt("", text)
     assert read_prompt("", '["\\ud83d\\ude00"]').texts == ("\U0001f600",)
-
-
-def test_two_texts_with_one_key_are_refused() -> None:
-    """One of them would be lost."""
-    with pytest.raises(Refusal, match="the JSON has the key 'a' twice"):
-        read_prompt("", '{"a": "dab", "b": "fee", "a": "face"}')
-    assert read_prompt("", '{"a": "dab", "b": "dab"}').keys == ("a", "b")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import server
+from limelight.serving import app, server
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
-from limelight.serving.server import ACCEPTED_AT_A_TIME, PatientProtocol
+from limelight.serving.server import ACCEPTED_AT_A_TIME, TimedProtocol
 from tests.serving import helpers
 from tests.serving.helpers import Running, running, table, translator, wait_until
 
@@ -19,13 +19,13 @@ from tests.serving.helpers import Running, running, table, translator, wait_unti
 def without_delay(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """TCP_NODELAY of the connection that a request came on."""
     seen: list[int] = []
-    made = PatientProtocol.connection_made
+    made = TimedProtocol.connection_made
 
-    def connection_made(self: PatientProtocol, transport: Any) -> None:
+    def connection_made(self: TimedProtocol, transport: Any) -> None:
         made(self, transport)
         seen.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
-    monkeypatch.setattr(PatientProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(TimedProtocol, "connection_made", connection_made)
     with running({"one": translator(table(1))}) as service:
         assert service.get("/health").status == 200
     return seen
@@ -48,13 +48,13 @@ def test_control_a_socket_that_names_no_protocol_is_seen(monkeypatch: pytest.Mon
 def accepted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> int:
     """How many of a hundred connections, which came while the event loop was busy, it takes at most before other things
     have their turn."""
-    made, counts = PatientProtocol.connection_made, [0]
+    made, counts = TimedProtocol.connection_made, [0]
 
-    def connection_made(self: PatientProtocol, transport: Any) -> None:
+    def connection_made(self: TimedProtocol, transport: Any) -> None:
         made(self, transport)
         counts[-1] += 1
 
-    monkeypatch.setattr(PatientProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(TimedProtocol, "connection_made", connection_made)
     with running({"one": translator(table(1))}) as service, ExitStack() as connections:
 
         def turn() -> None:
@@ -182,20 +182,11 @@ def status_of(service: Running, target: str, host: str = "localhost") -> int:
 
 
 def test_a_target_with_the_host_is_answered_as_one_without() -> None:
-    """RFC 9112, section 3.2.2: such a target takes precedence over the header Host."""
+    """RFC 9112, section 3.2.2."""
     with running({"one": translator(table(1))}) as service:
         for target in ("/health", "http://localhost/health", "HTTP://127.0.0.1:8000/health?a=b"):
             assert status_of(service, target) == 200, target
-        assert status_of(service, "http://localhost") == status_of(service, "/")
-        assert status_of(service, "http://localhost?a=/health") == status_of(service, "/?a=/health")
-        assert status_of(service, "http://localhost/languages", host="evil.example") == 200
-        assert (
-            status_of(service, "http://evil.example/languages")
-            == status_of(service, "/languages", "evil.example")
-            == 403
-        )
-        for target in ("http:///health", "http://user@localhost/health", "ftp://localhost/health"):
-            assert status_of(service, target) == 404, target
+        assert status_of(service, "/languages", "evil.example") == 403
 
 
 def test_a_body_with_two_lengths_is_refused_and_the_connection_ends() -> None:
@@ -263,14 +254,16 @@ def test_a_client_that_sends_only_empty_lines_is_disconnected(first: bytes) -> N
             pytest.fail("it was not disconnected")
 
 
-def test_empty_lines_have_the_bound_of_headers() -> None:
-    with (
-        running({"one": translator(table(1))}) as service,
-        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
-    ):
-        for size, status in ((server.HEADER_BYTES, 200), (server.HEADER_BYTES + 2, 400)):
-            connection.sendall(b"\r\n" * (size // 2) + post())
-            assert status_on(connection) == status
+def test_headers_have_a_bound_complete_or_not() -> None:
+    with running({"one": translator(table(1))}) as service:
+        assert service.get("/languages", More="x" * app.HEADER_BYTES).status == 431
+        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n")
+            with suppress(ConnectionError):
+                for _ in range(100 * server.MAX_HEAD // 1000):
+                    connection.sendall(b"More: " + b"x" * 1000 + b"\r\n")
+                    time.sleep(0.0001)
+            assert is_closed(connection, 10)
 
 
 @pytest.mark.parametrize("empty", [b"", b"\r\n"])

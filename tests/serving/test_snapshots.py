@@ -15,8 +15,8 @@ import limelight
 from limelight.errors import UserError
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.snapshots import MAX_LOADED, Snapshots, validation_curve
-from limelight.serving.dialects.answers import Explained
 from limelight.serving.links import Loading
+from limelight.serving.page import Explained
 from limelight.storage.layout import find_snapshots
 from tests.serving.helpers import Running, running
 from tests.training.helpers import go, log_of, tiny_run

@@ -18,7 +18,7 @@ import pytest
 from limelight.serving.keys import MINUTE, Key, Keys, digest
 from limelight.serving.pool import Pool
 from limelight.serving.refusal import Refusal
-from limelight.serving.routes import ROUTES
+from limelight.serving.routes import APIS
 from tests.serving.helpers import ROOT, Running, running, table, translator
 from tests.torture.conftest import Measured
 from tests.torture.test_serving import answered
@@ -175,7 +175,7 @@ def let_in(service: Running, routes: list[Any]) -> tuple[list[str], int]:
 
 def test_no_route_is_reached_without_a_key(guarded: Running, full: bool, seed: int, measured: Measured) -> None:
     """Every route but the list of public ones, in 20 spellings."""
-    routes = [route for route in ROUTES if route.path not in PUBLIC]
+    routes = [route for api in APIS for route in api.routes if route.path not in PUBLIC]
     chosen = routes if full else random.Random(seed).sample(routes, 8)
     found, number = let_in(guarded, chosen)
     assert not found, found[:3]

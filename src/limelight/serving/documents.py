@@ -154,6 +154,8 @@ class Order(NamedTuple):
     """Files of glossaries."""
     formality: str = ""
     """The form of address, as of `--formality`; the one that the target language names, if empty."""
+    copies: bool = False
+    """Whether a document in the target language comes back as it is; otherwise it is refused, as by DeepL."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -167,6 +169,8 @@ async def translate_document(service: Service, client: Client, opened: OpenDocum
     try:
         sample = CODES.sub(" ", " ".join(segment.text for segment in opened.segments[:CHUNK]))
         way = await service.way(client, order.source, order.target, sample)
+        if way.changes_nothing and not order.copies:
+            raise bad_request("Source and target language are equal.", "document")
         texts: list[str] = []
         # What the document says several times is translated once.
         different = await asyncio.to_thread(lambda: list(dict.fromkeys(opened.segments)))

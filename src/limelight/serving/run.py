@@ -20,7 +20,7 @@ from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading
 from limelight.serving.logs import Log
 from limelight.serving.pool import Pool
-from limelight.serving.routes import ROUTES, dialect_of
+from limelight.serving.routes import APIS
 from limelight.serving.server import end_engines, listen, serve
 from limelight.serving.service import Service
 from limelight.serving.stored import Glossaries, Memories
@@ -117,7 +117,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
             except UserError as error:
                 log("reload_failed", reason=str(error))
 
-    app = build_app(service, ROUTES, dialect_of, plan.cors)
+    app = build_app(service, APIS, plan.cors)
     host, port = listening.getsockname()[:2]
     listens = partial(
         _listens,

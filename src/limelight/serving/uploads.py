@@ -116,20 +116,25 @@ class Uploads:
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, identity)
         return identity, key
 
-    def find(self, identity: str, key: str) -> Document:
-        """The document. Raises `Refusal`, 404, for a wrong key as for one that there is not."""
+    def find(self, identity: str, key: str, missing: int = 400) -> Document:
+        """The document. Raises `Refusal` for a wrong key and for an unknown one, whose status
+        of DeepL is the default."""
         document = self._documents.get(identity)
         expected = document.key if document is not None else secrets.token_hex(32)
         if not hmac.compare_digest(key.encode(), expected.encode()) or document is None:
-            raise Refusal(404, "document", "Document not found")
+            raise Refusal(missing, "document", "Document not found")
         return document
 
-    def take(self, identity: str, key: str) -> tuple[str, bytes]:
+    def take(self, identity: str, key: str, missing: int = 400) -> tuple[str, bytes]:
         """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
         arrived. Raises `Refusal` where that is not there, or no longer."""
-        document = self.find(identity, key)
-        if document.status != "done":
-            raise Refusal(503, "document_not_ready", document.error or "Document is not ready", retry_after=1)
+        document = self.find(identity, key, missing)
+        if document.status == "translating":
+            raise Refusal(503, "document_not_ready", "Document is not ready", retry_after=1)
+        if document.error:
+            error = None if document.work.cancelled() else document.work.exception()
+            status = error.status if isinstance(error, Refusal) and error.status < 500 else 400
+            raise Refusal(status, "document", document.error)  # no further request will change it
         if not document.taken:
             document.taken = True
             asyncio.get_running_loop().call_later(TAKEN_SECONDS, self.forget, identity)

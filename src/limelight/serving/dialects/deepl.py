@@ -1,4 +1,4 @@
-"""The API of DeepL: `/v2/translate`, `/v2/languages`, `/v2/usage`, and `/v3/languages`, which Weblate asks for.
+"""The API of DeepL: texts, languages and usage; its glossaries are in `glossaries.py`, its documents in `documents.py`.
 
 Shapes and traps are those of the official client (deepl 1.32): errors are `message` and `detail`, both strings;
 characters are counted where it asks for them; English and Portuguese are targets with a region alone.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from limelight.config.directions import Direction, same_language
 from limelight.serving.asks import Ask, Split
-from limelight.serving.call import Call, Dialect, Reply, Result, Route
+from limelight.serving.call import Api, Asked, Call, Result
 from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Client, Service
@@ -20,14 +20,8 @@ from limelight.text.languages import language_name
 
 UNLIMITED = 1_000_000_000_000
 """DeepL's value for no limit."""
-
 VARIANTS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
 """Targets that its clients take with a region alone."""
-
-
-def error(refusal: Refusal) -> Reply:
-    """`{"message": ..., "code": ...}`."""
-    return Reply({"message": refusal.message, "code": refusal.code})
 
 
 class Failure(Result):
@@ -37,31 +31,29 @@ class Failure(Result):
     code: str
 
 
-DEEPL = Dialect("deepl", error, Failure, denied=403, key_field="auth_key", key_in_json=False, forms=True)
+API = Api(
+    "deepl",
+    lambda refusal: Failure(message=refusal.message, code=refusal.code),
+    denied=403,
+    key_field="auth_key",
+    key_in_json=False,
+)
 
-
-def as_list(value: Any) -> Any:
-    """A single text becomes a list."""
-    return value if isinstance(value, list) else [value]
-
-
-OneOrMore = BeforeValidator(as_list, json_schema_input_type=str | list[str])
-Texts = Annotated[Annotated[list[str], Field(min_length=1)], OneOrMore]
+OneOrMore = BeforeValidator(
+    lambda value: value if isinstance(value, list) else [value], json_schema_input_type=str | list[str]
+)
+Language = Annotated[str, Field(min_length=2, max_length=20)]
 SPLIT: dict[str, Split] = {"0": "never", "1": "sentences", "nonewlines": "across lines"}
-SPELLED = {"true": "1", "false": "0", "1": "1", "0": "0"}
+SPELLED = {"true": "1", "false": "0"}
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 FORMALITIES = {
-    "default": None,
     "more": "formal",
     "less": "informal",
     "prefer_more": "prefer_formal",
     "prefer_less": "prefer_informal",
 }
-
-
 REQUIRED = {"formal": "prefer_more", "informal": "prefer_less"}
 """Forms of address that a model is refused for which has no choice, and what to ask instead."""
-
 REFUSED = {
     "style_id": "styles",
     "custom_instructions": "instructions",
@@ -70,33 +62,51 @@ REFUSED = {
 """Fields that would change a translation, and what they ask for."""
 
 
-class WithGlossary(BaseModel):
-    """The glossaries of a request."""
+class WithGlossary(Asked):
+    """Settings of a text or a document."""
 
-    glossary_id: str | None = Field(None, max_length=100)
+    target_lang: Language
+    source_lang: str = Field("", max_length=20)
+    formality: Formality = "default"
+    glossary_id: str = Field("", max_length=100)
     glossary_ids: Names = Field([], max_length=5)
 
-    def files_of(self, service: Service, client: Client, source: str, target: str) -> list[tuple[str, int]]:
-        """Their files. Raises `Refusal` if one has no terms for the direction."""
+    @property
+    def form(self) -> str:
+        """The form of address."""
+        return FORMALITIES.get(self.formality, "")
+
+    async def files(self, call: Call) -> list[tuple[str, int]]:
+        """The files of the glossaries. Raises `Refusal` if one has no terms for the direction, for settings that would
+        change a translation and that no model here has, and for a form of address that no model chooses."""
+        for name, what in REFUSED.items():
+            if call.fields.get(name):
+                raise bad_request(f"{name}: {what} are not supported: leave it out")
+        await require_form(call.service, self.form, self.source_lang, self.target_lang)
         named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
-        return service.glossaries.files(client.key, named, source, target)
+        return call.service.glossaries.files(call.client.key, named, self.source_lang, self.target_lang)
+
+
+async def require_form(service: Service, form: str, source: str, target: str) -> None:
+    """Raises `Refusal` for a form of address that no model chooses in this language."""
+    if form in REQUIRED:
+        ways = await service.ways(source, target)
+        if not any(way.direction.target in way.model.formality for way in ways):
+            language, instead = ways[0].direction.target or target, REQUIRED[form]
+            raise bad_request(
+                f"formality: no model here chooses the form of address in {language}: leave it out, or use {instead}"
+            )
 
 
 class Translate(Tagging, WithGlossary):
     """A request. `context`, `preserve_formatting` and what is not known change nothing."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    text: Texts
-    target_lang: str = Field(min_length=2, max_length=20)
-    source_lang: str | None = Field(None, max_length=20)
+    text: Annotated[Annotated[list[str], Field(min_length=1)], OneOrMore]
     split_sentences: Annotated[
-        Literal["0", "1", "nonewlines"],
-        BeforeValidator(lambda value: SPELLED.get(str(value).lower(), value)),
+        Literal["0", "1", "nonewlines"], BeforeValidator(lambda value: SPELLED.get(str(value).lower(), str(value)))
     ] = "1"
-    formality: Formality | None = None
     show_billed_characters: bool = False
-    model_type: str | None = Field(None, max_length=40)
+    model_type: str = Field("", max_length=40)
     tag_handling_version: Literal["v1", "v2"] | None = None
 
 
@@ -106,7 +116,7 @@ class Translation(Result):
     detected_source_language: str
     text: str
     billed_characters: int = Field(0, description="Present if requested.")
-    model_type_used: str = Field("", description="Where the request has `model_type`: the same.")
+    model_type_used: str = Field("", description="If the request has `model_type`: the same.")
 
 
 class Translated(Result):
@@ -115,23 +125,26 @@ class Translated(Result):
     translations: list[Translation] = Field(description="One for each text, in their order.")
 
 
-async def translate(service: Service, call: Call) -> Reply:
+@API.post("/v2/translate")
+async def translate(call: Call, asked: Translate) -> Translated:
     """Translate texts."""
-    asked = call.read(Translate)
-    refuse_settings(call)
-    form = FORMALITIES[asked.formality] if asked.formality else None
-    await require_form(service, form, asked.source_lang or "", asked.target_lang)
     ask = Ask(
         asked.text,
         asked.target_lang,
-        asked.source_lang or "",
-        options={"formality": form},
+        asked.source_lang,
+        options={"formality": asked.form or None},
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
-        glossaries=asked.files_of(service, call.client, asked.source_lang or "", asked.target_lang),
+        glossaries=await asked.files(call),
     )
-    answers = await translated(service, call.client, ask)
-    return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})
+    found = []
+    for text, answer in zip(asked.text, await translated(call.service, call.client, ask), strict=True):
+        more: dict[str, Any] = {"billed_characters": len(text)} if asked.show_billed_characters else {}
+        if asked.model_type:
+            more["model_type_used"] = asked.model_type
+        source = (answer.language or asked.source_lang).upper()
+        found.append(Translation(detected_source_language=source, text=answer.text, **more))
+    return Translated(translations=found)
 
 
 async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]:
@@ -148,42 +161,13 @@ async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]
         raise
 
 
-async def require_form(service: Service, form: str | None, source: str, target: str) -> None:
-    """Raises `Refusal` for a form of address that no model chooses in this language."""
-    if form not in REQUIRED:
-        return
-    ways = await service.ways(source, target)
-    if not any(way.direction.target in way.model.formality for way in ways):
-        language = ways[0].direction.target or target
-        raise bad_request(
-            f"formality: no model here chooses the form of address in {language}: leave it out, or use {REQUIRED[form]}"
-        )
-
-
-def refuse_settings(call: Call) -> None:
-    """Raises `Refusal` for settings that would change a translation, and that no model here has."""
-    for name, what in REFUSED.items():
-        if call.fields.get(name):
-            raise bad_request(f"{name}: {what} are not supported: leave it out")
-
-
-def _shown(asked: Translate, text: str, answer: Answer) -> dict[str, Any]:
-    source = answer.language or asked.source_lang or ""
-    shown: dict[str, Any] = {"detected_source_language": source.upper(), "text": answer.text}
-    if asked.show_billed_characters:
-        shown["billed_characters"] = len(text)
-    if asked.model_type:
-        shown["model_type_used"] = asked.model_type
-    return shown
-
-
-class Languages(BaseModel):
+class Languages(Asked):
     """`type` comes in the query, or in the body of a GET, where the official client puts it."""
 
     type: Literal["source", "target"] = "source"
 
 
-class Language(Result):
+class NamedLanguage(Result):
     """A language."""
 
     language: str
@@ -191,25 +175,25 @@ class Language(Result):
     supports_formality: bool = Field(False, description="Of targets alone.")
 
 
-async def languages(service: Service, call: Call) -> Reply:
+@API.get("/v2/languages")
+@API.post("/v2/languages")
+async def languages(call: Call, asked: Languages) -> list[NamedLanguage]:
     """List the source or the target languages."""
-    kind = call.read(Languages).type
-    service.catalog.require_known()
-    found = dict.fromkeys(getattr(direction, kind) for direction in service.catalog.directions)
-    if kind == "source":
-        return Reply([{"language": code.upper(), "name": language_name(code)} for code in found])
-    codes = [variant for code in found for variant in VARIANTS.get(code.lower(), (code.upper(),))]
-    chooses = {language for model in service.catalog.models for language in model.formality}
-    return Reply(
-        [
-            {
-                "language": code,
-                "name": language_name(code),
-                "supports_formality": any(same_language(code, each) for each in chooses),
-            }
-            for code in codes
-        ]
-    )
+    catalog = call.service.catalog
+    catalog.require_known()
+    found = dict.fromkeys(getattr(direction, asked.type) for direction in catalog.directions)
+    if asked.type == "source":
+        return [NamedLanguage(language=code.upper(), name=language_name(code)) for code in found]
+    chooses = {language for model in catalog.models for language in model.formality}
+    return [
+        NamedLanguage(
+            language=code,
+            name=language_name(code),
+            supports_formality=any(same_language(code, each) for each in chooses),
+        )
+        for known in found
+        for code in VARIANTS.get(known.lower(), (known.upper(),))
+    ]
 
 
 FEATURES = {
@@ -217,11 +201,11 @@ FEATURES = {
     "translate_document": ("glossary", "auto_detection"),
     "glossary": (),
 }
-"""What can be asked for, and what languages can have there. The resources of DeepL beside these have no languages."""
+"""What can be asked for, and what languages can have there. DeepL's other resources have no languages."""
 
 
-class LanguagesOf(BaseModel):
-    """What the languages of version 3 are for; DeepL has called it a product, too."""
+class LanguagesOf(Asked):
+    """What the languages are for."""
 
     resource: Literal[
         "translate_text", "translate_document", "glossary", "write", "voice", "style_rules", "translation_memory"
@@ -229,7 +213,7 @@ class LanguagesOf(BaseModel):
 
 
 class Feature(Result):
-    """What a language can have."""
+    """A feature of a language."""
 
     status: Literal["stable"]
 
@@ -245,38 +229,34 @@ class LanguageOf(Result):
     features: dict[str, Feature]
 
 
-async def languages_of(service: Service, call: Call) -> Reply:
-    """List each language once, whether as a source, as a target, or as both."""
-    resource = call.read(LanguagesOf).resource
-    if resource not in FEATURES:
-        return Reply([])
-    service.catalog.require_known()
-    directions = service.catalog.directions
+@API.get("/v3/languages")
+async def languages_of(call: Call, asked: LanguagesOf) -> list[LanguageOf]:
+    """List each language once, whether as a source, as a target, or as both; Weblate asks for this."""
+    if asked.resource not in FEATURES:
+        return []
+    call.service.catalog.require_known()
+    directions = call.service.catalog.directions
     sources = {code for each in directions if (code := each.source)}
     targets = {code for each in directions if (code := each.target)}
-    shown = [
-        _language(code, resource, source=code in sources, target=code in targets) for code in sorted(sources | targets)
+
+    def shown(code: str, *, source: bool, target: bool) -> LanguageOf:
+        names = [name for name in FEATURES[asked.resource] if source or name != "auto_detection"]
+        return LanguageOf(
+            lang=code,
+            name=language_name(code),
+            usable_as_source=source,
+            usable_as_target=target,
+            status="stable",
+            features={name: Feature(status="stable") for name in names},
+        )
+
+    variants = [
+        f"{code.lower()}{variant[2:]}" for code in sorted(targets) for variant in VARIANTS.get(code.lower(), ())
     ]
-    variants = [variant for code in sorted(targets) for variant in VARIANTS.get(code.lower(), ())]
-    return Reply(shown + [_language(_tag(code), resource, source=False, target=True) for code in variants])
-
-
-def _tag(code: str) -> str:
-    """`en-GB` for `EN-GB`."""
-    language, _, region = code.partition("-")
-    return f"{language.lower()}-{region}"
-
-
-def _language(code: str, resource: str, *, source: bool, target: bool) -> dict[str, Any]:
-    features = [name for name in FEATURES[resource] if source or name != "auto_detection"]
-    return {
-        "lang": code,
-        "name": language_name(code),
-        "usable_as_source": source,
-        "usable_as_target": target,
-        "status": "stable",
-        "features": {name: {"status": "stable"} for name in features},
-    }
+    return [
+        *(shown(code, source=code in sources, target=code in targets) for code in sorted(sources | targets)),
+        *(shown(code, source=False, target=True) for code in variants),
+    ]
 
 
 class Usage(Result):
@@ -286,16 +266,8 @@ class Usage(Result):
     character_limit: int
 
 
-async def usage(service: Service, call: Call) -> Reply:
+@API.get("/v2/usage")
+@API.post("/v2/usage")
+async def usage(call: Call) -> Usage:
     """How many characters were translated since the start of the service."""
-    return Reply({"character_count": service.used.get(call.client.key, 0), "character_limit": UNLIMITED})
-
-
-ROUTES = (
-    Route("POST", "/v2/translate", DEEPL, translate, Translated, form=Translate),
-    Route("GET", "/v2/languages", DEEPL, languages, list[Language], form=Languages),
-    Route("POST", "/v2/languages", DEEPL, languages, list[Language], form=Languages),
-    Route("GET", "/v3/languages", DEEPL, languages_of, list[LanguageOf], form=LanguagesOf),
-    Route("GET", "/v2/usage", DEEPL, usage, Usage),
-    Route("POST", "/v2/usage", DEEPL, usage, Usage),
-)
+    return Usage(character_count=call.service.used.get(call.client.key, 0), character_limit=UNLIMITED)

@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from limelight.serving.asks import Ask
+from limelight.serving.call import Call
 from limelight.serving.pool import Partial
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Client, Service
+from limelight.serving.service import Service
 
 FAULT = Refusal(500, "internal", "something went wrong in the service; it is in its log")
+SHORT = 100
+"""Characters of a text of which each progress is sent."""
 
 
 class Progress(NamedTuple):
@@ -26,33 +29,20 @@ class Progress(NamedTuple):
     """How much of it the search has settled: guards may still change that."""
 
 
-SHORT = 100
-"""Characters of a text of which each progress is sent."""
-CHARACTERS_A_SECOND = 200_000
-"""Characters per second that are joined again for progress reports of a text, at most."""
-MAX_REST = 0.25
-"""Maximum seconds between two events if there is new text."""
-
-Item = Progress | Refusal | Any
-"""Any number of `Progress`, and then the answer, or why there is none."""
-
-
 class Following:
-    """What happens to a request, from the first thing on.
+    """What happens to a request: any number of `Progress`, and then the answer, or a `Refusal`.
 
-    Of each text only the newest progress is kept, and put together when it is asked for: a client that reads slowly, or
-    not at all, makes nothing grow, and a long text is not joined again for each of its tokens.
+    Of each text only the newest progress is kept: a client that reads slowly, or not at all, makes nothing grow.
     """
 
     def __init__(self, service: Service, begin: Callable[[Partial], Awaitable[Any]]) -> None:
         self._newest: dict[int, Progress] = {}
-        self._answer: Item | None = None
+        self._answer: Any = None
         self._changed = asyncio.Event()
-        self._rest = 0.0
         self._working = asyncio.create_task(self._work(service, begin))
 
     async def begun(self) -> None:
-        """Wait for the first thing. Raises `Refusal` where that is one."""
+        """Wait for the first thing. Raises `Refusal` if it is one."""
         try:
             await self._changed.wait()
         except asyncio.CancelledError:
@@ -64,13 +54,10 @@ class Following:
     def __aiter__(self) -> Following:
         return self
 
-    async def __anext__(self) -> Item:
-        await asyncio.sleep(self._rest)
+    async def __anext__(self) -> Any:
         await self._changed.wait()
         if self._newest:
-            number = next(iter(self._newest))
-            progress = self._newest.pop(number)
-            self._rest = min(MAX_REST, len(progress.text) / CHARACTERS_A_SECOND)
+            progress = self._newest.pop(next(iter(self._newest)))
             if not self._newest and self._answer is None:
                 self._changed.clear()
             return progress
@@ -114,9 +101,9 @@ class Growth:
         return True
 
 
-async def follow(service: Service, client: Client, ask: Ask) -> Following:
-    """Translate, and wait for the first thing. Raises `Refusal` where that is one."""
-    return await following(service, lambda shown: service.translate(client, ask, shown))
+async def follow(call: Call, ask: Ask) -> Following:
+    """Translate, and wait for the first thing. Raises `Refusal` if it is one."""
+    return await following(call.service, lambda shown: call.service.translate(call.client, ask, shown))
 
 
 async def following(service: Service, begin: Callable[[Partial], Awaitable[Any]]) -> Following:

@@ -7,25 +7,29 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from limelight.serving.call import Call, Content, Reply, Result, Route
-from limelight.serving.dialects.deepl import DEEPL
+from limelight.serving.call import Asked, Call, Response, Result, content
+from limelight.serving.dialects.deepl import API, Language
 from limelight.serving.refusal import bad_request
 from limelight.serving.service import Service
 from limelight.serving.stored import Dictionary, StoredGlossary, read_entries
 
-Language = Annotated[str, Field(min_length=2, max_length=20)]
 Name = Annotated[str, Field(min_length=1, max_length=1024)]
+TSV = "text/tab-separated-values; charset=utf-8"
+_INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
 
 
-class GivenEntries(BaseModel):
-    """The terms of one direction."""
-
-    model_config = ConfigDict(extra="ignore")
+class Pair(Asked):
+    """The direction of a dictionary."""
 
     source_lang: Language
     target_lang: Language
+
+
+class Entries(Pair):
+    """The terms of one direction."""
+
     entries: str = Field(description="A term a line: its source, a tab or a comma, and its target.")
     entries_format: Literal["tsv", "csv"] = "tsv"
 
@@ -36,70 +40,38 @@ class GivenEntries(BaseModel):
         return read_entries(self.source_lang, self.target_lang, self.entries, separator, before)
 
 
-_INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
-
-
-def with_list(fields: Any) -> Any:
-    """The fields of a form that the client for Node sends, `dictionaries[0].source_lang`, as a list of objects."""
-    if not isinstance(fields, Mapping) or "dictionaries" in fields:
-        return fields
-    parts: dict[int, dict[str, Any]] = {}
-    others = {}
-    for name, value in fields.items():
-        if match := _INDEXED.fullmatch(name):
-            parts.setdefault(int(match[1]), {})[match[2]] = value
-        else:
-            others[name] = value
-    return {**others, "dictionaries": [parts[number] for number in sorted(parts)]} if parts else fields
-
-
-class NewGlossary(GivenEntries):
+class OneDirection(Entries):
     """A glossary of version 2."""
 
     name: Name
 
 
-class NewMultilingual(BaseModel):
+class _Several(Asked):
+    @model_validator(mode="before")
+    @classmethod
+    def _with_list(cls, fields: Any) -> Any:
+        """The fields of a form of the client for Node, `dictionaries[0].source_lang`, as a list of objects."""
+        found = {name: _INDEXED.fullmatch(name) for name in fields} if isinstance(fields, Mapping) else {}
+        parts: dict[int, dict[str, Any]] = {}
+        for name, match in found.items():
+            if match:
+                parts.setdefault(int(match[1]), {})[match[2]] = fields[name]
+        others = {name: fields[name] for name, match in found.items() if not match}
+        return {**others, "dictionaries": [parts[number] for number in sorted(parts)]} if parts else fields
+
+
+class NewMultilingual(_Several):
     """A glossary of version 3."""
 
-    _with_list = model_validator(mode="before")(with_list)
-
     name: Name
-    dictionaries: list[GivenEntries] = Field(min_length=1, max_length=100)
+    dictionaries: list[Entries] = Field(min_length=1, max_length=100)
 
 
-class Changed(BaseModel):
+class Changed(_Several):
     """What is to change in a glossary: its name, or the entries of one direction, which are added."""
 
-    _with_list = model_validator(mode="before")(with_list)
-
     name: Name | None = None
-    dictionaries: list[GivenEntries] = Field([], max_length=1)
-
-
-class Pair(BaseModel):
-    """The direction of a dictionary."""
-
-    source_lang: Language
-    target_lang: Language
-
-
-class Glossary(Result):
-    """A glossary of version 2."""
-
-    glossary_id: str
-    name: str
-    ready: bool
-    source_lang: str
-    target_lang: str
-    creation_time: str
-    entry_count: int
-
-
-class Glossaries(Result):
-    """Glossaries of a client that have one direction."""
-
-    glossaries: list[Glossary]
+    dictionaries: list[Entries] = Field([], max_length=1)
 
 
 class LanguagePair(Result):
@@ -109,16 +81,26 @@ class LanguagePair(Result):
     target_lang: str
 
 
-class Pairs(Result):
-    """The directions that glossaries can have."""
-
-    supported_languages: list[LanguagePair]
-
-
 class Counted(LanguagePair):
     """The terms of one direction."""
 
     entry_count: int
+
+
+class Listed(LanguagePair):
+    """The terms of one direction."""
+
+    entries: str
+    entries_format: Literal["tsv"]
+
+
+class Glossary(Counted):
+    """A glossary of version 2."""
+
+    glossary_id: str
+    name: str
+    ready: bool
+    creation_time: str
 
 
 class Multilingual(Result):
@@ -130,17 +112,22 @@ class Multilingual(Result):
     dictionaries: list[Counted]
 
 
+class Glossaries(Result):
+    """Glossaries of a client that have one direction."""
+
+    glossaries: list[Glossary]
+
+
 class Multilinguals(Result):
     """All glossaries of a client."""
 
     glossaries: list[Multilingual]
 
 
-class Listed(LanguagePair):
-    """The terms of one direction."""
+class Pairs(Result):
+    """The directions that glossaries can have."""
 
-    entries: str
-    entries_format: Literal["tsv"]
+    supported_languages: list[LanguagePair]
 
 
 class ListedEntries(Result):
@@ -149,127 +136,128 @@ class ListedEntries(Result):
     dictionaries: list[Listed]
 
 
-TSV = Content("text/tab-separated-values; charset=utf-8")
+def _counted(each: Dictionary) -> Counted:
+    return Counted(source_lang=each.source, target_lang=each.target, entry_count=len(each.terms))
 
 
-def _one(glossary: StoredGlossary) -> dict[str, Any]:
+def _one(glossary: StoredGlossary) -> Glossary:
     """The answer of version 2."""
     (only,) = glossary.dictionaries
-    languages = {"source_lang": only.source, "target_lang": only.target}
-    named = {"glossary_id": glossary.id, "name": glossary.name, "ready": True}
-    return {**named, **languages, "creation_time": glossary.created, "entry_count": len(only.terms)}
+    named = {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
+    return Glossary(ready=True, **named, **_counted(only).model_dump())
 
 
-def _counted(each: Dictionary) -> dict[str, Any]:
-    return {"source_lang": each.source, "target_lang": each.target, "entry_count": len(each.terms)}
-
-
-def _many(glossary: StoredGlossary) -> dict[str, Any]:
+def _many(glossary: StoredGlossary) -> Multilingual:
     """The answer of version 3."""
     dictionaries = [_counted(each) for each in glossary.dictionaries]
-    named = {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
-    return {**named, "dictionaries": dictionaries}
+    return Multilingual(
+        glossary_id=glossary.id, name=glossary.name, creation_time=glossary.created, dictionaries=dictionaries
+    )
 
 
-def _found(service: Service, call: Call) -> StoredGlossary:
-    return service.glossaries.find(call.client.key, call.path["id"])
-
-
-def _single(service: Service, call: Call) -> StoredGlossary:
-    glossary = _found(service, call)
+def _single(call: Call) -> StoredGlossary:
+    glossary = call.service.glossaries.find(call.client.key, call.path["id"])
     if len(glossary.dictionaries) != 1:
-        raise service.glossaries.not_found()
+        raise call.service.glossaries.not_found()
     return glossary
 
 
-async def create(service: Service, call: Call) -> Reply:
+@API.post("/v2/glossaries", status=201)
+async def create(call: Call, asked: OneDirection) -> Glossary:
     """Create a glossary of one direction."""
-    asked = call.read(NewGlossary)
-    dictionary = await asyncio.to_thread(asked.read, service)
-    return Reply(_one(await service.glossaries.add(call.client.key, asked.name, [dictionary])), 201)
+    dictionary = await asyncio.to_thread(asked.read, call.service)
+    return _one(await call.service.glossaries.add(call.client.key, asked.name, [dictionary]))
 
 
-async def several(service: Service, call: Call) -> Reply:
+@API.get("/v2/glossaries")
+async def several(call: Call) -> Glossaries:
     """List the glossaries of one direction."""
-    found = service.glossaries.list(call.client.key)
-    return Reply({"glossaries": [_one(each) for each in found if len(each.dictionaries) == 1]})
+    found = call.service.glossaries.list(call.client.key)
+    return Glossaries(glossaries=[_one(each) for each in found if len(each.dictionaries) == 1])
 
 
-async def details(service: Service, call: Call) -> Reply:
+@API.get("/v2/glossaries/{id}")
+async def details(call: Call) -> Glossary:
     """A glossary of one direction."""
-    return Reply(_one(_single(service, call)))
+    return _one(_single(call))
 
 
-async def entries(service: Service, call: Call) -> Reply:
+@API.get("/v2/glossaries/{id}/entries", media_type=TSV)
+async def entries(call: Call) -> Response:
     """The terms of a glossary of one direction."""
-    (only,) = _single(service, call).dictionaries
-    return Reply(content=only.entries.encode(), media_type=TSV.media_type)
+    (only,) = _single(call).dictionaries
+    return content(only.entries.encode(), TSV)
 
 
-async def delete(service: Service, call: Call) -> Reply:
+@API.delete("/v2/glossaries/{id}")
+@API.delete("/v3/glossaries/{id}")
+async def delete(call: Call) -> None:
     """Delete a glossary."""
-    await service.glossaries.delete(call.client.key, call.path["id"])
-    return Reply(status=204)
+    await call.service.glossaries.delete(call.client.key, call.path["id"])
 
 
-async def pairs(service: Service, call: Call) -> Reply:
+@API.get("/v2/glossary-language-pairs")
+async def pairs(call: Call) -> Pairs:
     """List the directions that glossaries can have."""
-    service.catalog.require_known()
-    found = [{"source_lang": each.source, "target_lang": each.target} for each in service.catalog.directions]
-    return Reply({"supported_languages": found})
+    call.service.catalog.require_known()
+    directions = call.service.catalog.directions
+    return Pairs(supported_languages=[LanguagePair(source_lang=one, target_lang=other) for one, other in directions])
 
 
-async def create_many(service: Service, call: Call) -> Reply:
+@API.post("/v3/glossaries", status=201)
+async def create_many(call: Call, asked: NewMultilingual) -> Multilingual:
     """Create a glossary."""
-    asked = call.read(NewMultilingual)
-    dictionaries = [await asyncio.to_thread(each.read, service) for each in asked.dictionaries]
-    return Reply(_many(await service.glossaries.add(call.client.key, asked.name, dictionaries)), 201)
+    dictionaries = [await asyncio.to_thread(each.read, call.service) for each in asked.dictionaries]
+    return _many(await call.service.glossaries.add(call.client.key, asked.name, dictionaries))
 
 
-async def several_many(service: Service, call: Call) -> Reply:
+@API.get("/v3/glossaries")
+async def several_many(call: Call) -> Multilinguals:
     """List the glossaries."""
-    return Reply({"glossaries": [_many(each) for each in service.glossaries.list(call.client.key)]})
+    return Multilinguals(glossaries=[_many(each) for each in call.service.glossaries.list(call.client.key)])
 
 
-async def details_many(service: Service, call: Call) -> Reply:
+@API.get("/v3/glossaries/{id}")
+async def details_many(call: Call) -> Multilingual:
     """A glossary."""
-    return Reply(_many(_found(service, call)))
+    return _many(call.service.glossaries.find(call.client.key, call.path["id"]))
 
 
-async def change(service: Service, call: Call) -> Reply:
+@API.route("PATCH", "/v3/glossaries/{id}")
+async def change(call: Call, asked: Changed) -> Multilingual:
     """Rename a glossary, or add terms of a direction; a term that is there gets the new target."""
-    asked = call.read(Changed)
 
     def changed(glossary: StoredGlossary) -> StoredGlossary:
         if asked.name is not None:
             glossary = glossary.model_copy(update={"name": asked.name})
         for each in asked.dictionaries:
             fitting = [known for known in glossary.dictionaries if known.fits(each.source_lang, each.target_lang)]
-            glossary = glossary.with_dictionary(each.read(service, fitting[0] if fitting else None))
+            glossary = glossary.with_dictionary(each.read(call.service, fitting[0] if fitting else None))
         return glossary
 
-    return Reply(_many(await service.glossaries.change(call.client.key, call.path["id"], changed)))
+    return _many(await call.service.glossaries.change(call.client.key, call.path["id"], changed))
 
 
-async def entries_many(service: Service, call: Call) -> Reply:
+@API.get("/v3/glossaries/{id}/entries")
+async def entries_many(call: Call, asked: Pair) -> ListedEntries:
     """The terms of one direction of a glossary."""
-    asked = call.read(Pair)
-    found = _found(service, call).dictionary(asked.source_lang, asked.target_lang)
-    shown = {"source_lang": found.source, "target_lang": found.target}
-    return Reply({"dictionaries": [{**shown, "entries": found.entries, "entries_format": "tsv"}]})
+    glossary = call.service.glossaries.find(call.client.key, call.path["id"])
+    found = glossary.dictionary(asked.source_lang, asked.target_lang)
+    terms = Listed(source_lang=found.source, target_lang=found.target, entries=found.entries, entries_format="tsv")
+    return ListedEntries(dictionaries=[terms])
 
 
-async def put_dictionary(service: Service, call: Call) -> Reply:
+@API.route("PUT", "/v3/glossaries/{id}/dictionaries")
+async def put_dictionary(call: Call, asked: Entries) -> Counted:
     """Replace the terms of a direction."""
-    asked = call.read(GivenEntries)
-    new = await asyncio.to_thread(asked.read, service)
-    await service.glossaries.change(call.client.key, call.path["id"], lambda glossary: glossary.with_dictionary(new))
-    return Reply(_counted(new))
+    new = await asyncio.to_thread(asked.read, call.service)
+    await call.service.glossaries.change(call.client.key, call.path["id"], lambda each: each.with_dictionary(new))
+    return _counted(new)
 
 
-async def delete_dictionary(service: Service, call: Call) -> Reply:
+@API.delete("/v3/glossaries/{id}/dictionaries")
+async def delete_dictionary(call: Call, asked: Pair) -> None:
     """Delete the terms of a direction."""
-    asked = call.read(Pair)
 
     def without(glossary: StoredGlossary) -> StoredGlossary:
         gone = glossary.dictionary(asked.source_lang, asked.target_lang)
@@ -278,23 +266,4 @@ async def delete_dictionary(service: Service, call: Call) -> Reply:
             raise bad_request("this is the only dictionary of the glossary: delete the glossary")
         return glossary.model_copy(update={"dictionaries": left})
 
-    await service.glossaries.change(call.client.key, call.path["id"], without)
-    return Reply(status=204)
-
-
-ROUTES = (
-    Route("POST", "/v2/glossaries", DEEPL, create, Glossary, form=NewGlossary, statuses=(201,)),
-    Route("GET", "/v2/glossaries", DEEPL, several, Glossaries),
-    Route("GET", "/v2/glossaries/{id}", DEEPL, details, Glossary),
-    Route("GET", "/v2/glossaries/{id}/entries", DEEPL, entries, TSV),
-    Route("DELETE", "/v2/glossaries/{id}", DEEPL, delete, None, statuses=(204,)),
-    Route("GET", "/v2/glossary-language-pairs", DEEPL, pairs, Pairs),
-    Route("POST", "/v3/glossaries", DEEPL, create_many, Multilingual, form=NewMultilingual, statuses=(201,)),
-    Route("GET", "/v3/glossaries", DEEPL, several_many, Multilinguals),
-    Route("GET", "/v3/glossaries/{id}", DEEPL, details_many, Multilingual),
-    Route("PATCH", "/v3/glossaries/{id}", DEEPL, change, Multilingual, form=Changed),
-    Route("DELETE", "/v3/glossaries/{id}", DEEPL, delete, None, statuses=(204,)),
-    Route("GET", "/v3/glossaries/{id}/entries", DEEPL, entries_many, ListedEntries, form=Pair),
-    Route("PUT", "/v3/glossaries/{id}/dictionaries", DEEPL, put_dictionary, Counted, form=GivenEntries),
-    Route("DELETE", "/v3/glossaries/{id}/dictionaries", DEEPL, delete_dictionary, None, form=Pair, statuses=(204,)),
-)
+    await call.service.glossaries.change(call.client.key, call.path["id"], without)

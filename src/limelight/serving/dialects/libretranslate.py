@@ -1,4 +1,4 @@
-"""The API of LibreTranslate: `/translate`, `/languages`, `/detect`, `/suggest`, `/health`, `/frontend/settings`.
+"""The API of LibreTranslate, and the address that OmegaT's plugins for local machine translation ask.
 
 Fields come as JSON, as a form or in the query, and so does the key; errors are `{"error": ...}`.
 """
@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from limelight.serving.asks import Ask, TagHandling, require_within
-from limelight.serving.call import Call, Dialect, Reply, Result, Route
+from limelight.serving.call import Api, Asked, Call, Result
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.documents import SUFFIXES
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Service
 from limelight.text.languages import language_name
-
-
-def error(refusal: Refusal) -> Reply:
-    """`{"error": ...}`."""
-    return Reply({"error": refusal.message})
 
 
 class Failure(Result):
@@ -29,17 +23,29 @@ class Failure(Result):
     error: str
 
 
-LIBRETRANSLATE = Dialect("libretranslate", error, Failure, denied=403, key_field="api_key", forms=True)
+def failure(refusal: Refusal) -> Failure:
+    """A refusal. A language that is not known has LibreTranslate's own message, which its clients look for."""
+    if refusal.code == "language" and " is not supported;" in refusal.message:
+        return Failure(error=refusal.message.partition(";")[0])
+    return Failure(error=refusal.message)
 
 
-class Translate(BaseModel):
+API = Api("libretranslate", failure, denied=403, key_field="api_key")
+
+
+def require_fields(call: Call, *names: str) -> None:
+    """Raises `Refusal`, in LibreTranslate's words, for a field that is missing."""
+    for name in names:
+        if not call.fields.get(name):
+            raise bad_request(f"Invalid request: missing {name} parameter")
+
+
+class Translate(Asked):
     """A request."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    q: str | list[str]
-    source: str = Field(min_length=1, max_length=20)
-    target: str = Field(min_length=1, max_length=20)
+    q: str | list[str] = ""
+    source: str = Field("", max_length=20)
+    target: str = Field("", max_length=20)
     format: str = Field("text", max_length=20)
     alternatives: int = Field(0, ge=0)
 
@@ -52,44 +58,42 @@ class Detected(Result):
 
 
 class Translated(Result):
-    """The answer; its fields are lists where `q` is one."""
+    """The answer; its fields are lists if `q` is one."""
 
     translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
     detectedLanguage: Detected | list[Detected] = Field([], description="With the source `auto`.")  # noqa: N815
     alternatives: list[str] | list[list[str]] = Field([], description="Present if requested.")
 
 
-async def translate(service: Service, call: Call) -> Reply:
-    """Translate a text, or a list of them."""
-    for name in ("q", "source", "target"):
-        if not call.fields.get(name):
-            raise bad_request(f"Invalid request: missing {name} parameter")
-    asked = call.read(Translate)
+@API.post("/translate")
+async def translate(call: Call, asked: Translate) -> Translated:
+    """Translate a text, or a list of texts."""
+    require_fields(call, "q", "source", "target")
     if asked.format not in ("text", "html", "markdown"):
         raise bad_request(f"{asked.format} format is not supported: use text, html or markdown")
-    require_within("alternatives", asked.alternatives, 0, service.limits.n_best - 1, "--max-n-best")
-    many, automatic = isinstance(asked.q, list), asked.source == "auto"
-    texts = asked.q if isinstance(asked.q, list) else [asked.q]
-    options, wide = ({"n_best": asked.alternatives + 1}, "number of alternatives") if asked.alternatives else ({}, "")
-    tags = None if asked.format == "text" else TagHandling(asked.format)
-    ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options, tags=tags, wide=wide)
-    answers = await translated(service, call.client, ask)
-    found: dict[str, Any] = {"translatedText": [answer.text for answer in answers]}
+    require_within("alternatives", asked.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
+    many, automatic, count = isinstance(asked.q, list), asked.source == "auto", asked.alternatives
+    ask = Ask(
+        asked.q if isinstance(asked.q, list) else [asked.q],
+        asked.target,
+        "" if automatic else asked.source,
+        options={"n_best": count + 1} if count else {},
+        tags=None if asked.format == "text" else TagHandling(asked.format),
+        wide="number of alternatives" if count else "",
+    )
+    answers = await translated(call.service, call.client, ask)
+    found: dict[str, list[Any]] = {"translatedText": [answer.text for answer in answers]}
     if automatic:
-        found["detectedLanguage"] = [_detected(answer) for answer in answers]
-    if asked.alternatives:
-        found["alternatives"] = [_alternatives(answer, asked.alternatives) for answer in answers]
-    return Reply(found if many else {name: value[0] for name, value in found.items()})
-
-
-def _detected(answer: Answer) -> dict[str, Any]:
-    return {"confidence": _percent(answer.detected.get(answer.language, 0.0)), "language": answer.language}
-
-
-def _alternatives(answer: Answer, number: int) -> list[str]:
-    """Number of different translations."""
-    found = dict.fromkeys(answer.rank(each + 1) for each in range(number))
-    return [text for text in found if text != answer.text]
+        found["detectedLanguage"] = [
+            Detected(confidence=_percent(answer.detected.get(answer.language, 0.0)), language=answer.language)
+            for answer in answers
+        ]
+    if count:
+        ranks = [dict.fromkeys(answer.rank(each + 1) for each in range(count)) for answer in answers]
+        found["alternatives"] = [
+            [text for text in texts if text != answer.text] for texts, answer in zip(ranks, answers, strict=True)
+        ]
+    return Translated(**(found if many else {name: value[0] for name, value in found.items()}))
 
 
 def _percent(probability: float) -> float:
@@ -100,61 +104,58 @@ ALSO = {"he": ("iw",), "nb": ("no",), "no": ("nb",), "zh-hans": ("zh",), "zh-han
 """Other codes under which clients look for a language; each stands for the same one in requests."""
 
 
-class Language(Result):
-    """A source language, and its targets."""
-
-    code: str
-    name: str
-    targets: list[str]
-
-
-async def languages(service: Service, call: Call) -> Reply:
-    """List the source languages with their targets."""
-    service.catalog.require_known()
-    targets: dict[str, list[str]] = {}
-    for direction in service.catalog.directions:
-        for source in _codes(direction.source):
-            targets.setdefault(source, []).extend(_codes(direction.target))
-    return Reply([{"code": code, "name": language_name(code), "targets": into} for code, into in targets.items()])
-
-
 def _codes(language: str) -> tuple[str, ...]:
     """The code of a language, and others for it."""
     return language, *ALSO.get(language.lower().replace("_", "-"), ())
 
 
-class Detect(BaseModel):
+class Named(Result):
+    """A language."""
+
+    code: str
+    name: str
+
+
+class Language(Named):
+    """A source language, and its targets."""
+
+    targets: list[str]
+
+
+@API.get("/languages", public=True)
+async def languages(call: Call) -> list[Language]:
+    """List the source languages with their targets."""
+    call.service.catalog.require_known()
+    targets: dict[str, list[str]] = {}
+    for direction in call.service.catalog.directions:
+        for source in _codes(direction.source):
+            targets.setdefault(source, []).extend(_codes(direction.target))
+    return [Language(code=code, name=language_name(code), targets=into) for code, into in targets.items()]
+
+
+class Detect(Asked):
     """A request."""
 
-    q: str | list[str]
+    q: str | list[str] = ""
 
 
-async def detect(service: Service, call: Call) -> Reply:
+@API.post("/detect")
+async def detect(call: Call, asked: Detect) -> list[Detected]:
     """Detect the language of a text."""
-    if not call.fields.get("q"):
-        raise bad_request("Invalid request: missing q parameter")
-    asked = call.read(Detect)
-    text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
-    found = await service.detect(call.client, text)
-    return Reply([{"confidence": _percent(likely), "language": code} for code, likely in found.items()])
+    require_fields(call, "q")
+    found = await call.service.detect(call.client, asked.q if isinstance(asked.q, str) else "\n".join(asked.q))
+    return [Detected(confidence=_percent(likely), language=code) for code, likely in found.items()]
 
 
-class Suggestion(BaseModel):
+class Suggestion(Asked):
     """A translation that somebody would prefer."""
 
-    q: str
-    s: str
-    source: str = Field(max_length=20)
-    target: str = Field(max_length=20)
+    q: str = ""
+    s: str = ""
 
 
-class Suggested(Result):
-    """That a suggestion was taken."""
-
-    success: bool
-
-
-async def suggest(service: Service, call: Call) -> Reply:
+@API.post("/suggest")
+async def suggest(call: Call, asked: Suggestion) -> Failure:
     """Suggestions of better translations are not collected."""
     raise Refusal(403, "suggestions", "Suggestions are disabled on this server.")
 
@@ -165,16 +166,10 @@ class Health(Result):
     status: Literal["ok"]
 
 
-async def health(service: Service, call: Call) -> Reply:
+@API.get("/health", public=True, counted=False)
+async def health(call: Call) -> Health:
     """Succeeds while the process answers."""
-    return Reply({"status": "ok"})
-
-
-class Named(Result):
-    """A language."""
-
-    code: str
-    name: str
+    return Health(status="ok")
 
 
 class Pair(Result):
@@ -197,35 +192,44 @@ class Settings(Result):
     supportedFilesFormat: list[str]  # noqa: N815
 
 
-async def settings(service: Service, call: Call) -> Reply:
+@API.get("/frontend/settings", public=True)
+async def settings(call: Call) -> Settings:
     """The limits of the service and what it can do, for pages."""
+    service = call.service
     service.catalog.require_known()
-    directions = service.catalog.directions
-    first = directions[0] if directions else None
-    shown: Literal[""] | str = first.source if first else ""
-    target = first.target if first else ""
-    return Reply(
-        {
-            "apiKeys": service.keys is not None,
-            "charLimit": service.limits.characters,
-            "filesTranslation": True,
-            "frontendTimeout": 500,
-            "keyRequired": service.keys is not None,
-            "language": {
-                "source": {"code": shown, "name": language_name(shown)},
-                "target": {"code": target, "name": language_name(target)},
-            },
-            "suggestions": False,
-            "supportedFilesFormat": list(SUFFIXES),
-        }
+    source, target = next(iter(service.catalog.directions), ("", ""))
+    keyed = service.keys is not None
+    return Settings(
+        apiKeys=keyed,
+        charLimit=service.limits.characters,
+        filesTranslation=True,
+        frontendTimeout=500,
+        keyRequired=keyed,
+        language=Pair(
+            source=Named(code=source, name=language_name(source)), target=Named(code=target, name=language_name(target))
+        ),
+        suggestions=False,
+        supportedFilesFormat=list(SUFFIXES),
     )
 
 
-ROUTES = (
-    Route("POST", "/translate", LIBRETRANSLATE, translate, Translated, form=Translate),
-    Route("GET", "/languages", LIBRETRANSLATE, languages, list[Language], public=True),
-    Route("POST", "/detect", LIBRETRANSLATE, detect, list[Detected], form=Detect),
-    Route("POST", "/suggest", LIBRETRANSLATE, suggest, Suggested, form=Suggestion),
-    Route("GET", "/health", LIBRETRANSLATE, health, Health, public=True, counted=False),
-    Route("GET", "/frontend/settings", LIBRETRANSLATE, settings, Settings, public=True),
-)
+class OmegaT(Asked):
+    """A request of a plugin of OmegaT, whose key is `api_key` in the address."""
+
+    text: str
+    source: str = Field(min_length=1, max_length=20)
+    target: str = Field(min_length=1, max_length=20)
+
+
+class Translation(Result):
+    """The answer."""
+
+    translation: str
+
+
+@API.get("/omegat")
+async def omegat(call: Call, asked: OmegaT) -> Translation:
+    """Translate the text of one segment."""
+    ask = Ask([asked.text], asked.target, "" if asked.source == "auto" else asked.source)
+    (answer,) = await translated(call.service, call.client, ask)
+    return Translation(translation=answer.text)

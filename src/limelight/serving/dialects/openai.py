@@ -1,8 +1,8 @@
 """The chat completions of OpenAI, for programs that know nothing else: the last message of the user is translated.
 
-The model is `NAME:en-de`, `en-de` alone, or a name alone where the model has one direction or the prompt says into
-which language; `prompts.py` reads what the messages ask for. Settings of sampling, which clients send unasked, are
-ignored: the answer is the model's best translation.
+The model is `NAME:en-de`, `en-de` alone, or a name alone if the model has one direction or the prompt says into which
+language; `prompts.py` reads what the messages ask for. Settings of sampling, which clients send unasked, are ignored:
+the answer is the model's best translation.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from secrets import token_hex
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from limelight.config.directions import same_language
 from limelight.serving.asks import Ask, require_within
-from limelight.serving.call import Call, Dialect, Reply, Result, Route
+from limelight.serving.call import Api, Asked, Call, Events, Result, plain
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.prompts import Prompt, read_prompt
@@ -36,12 +36,6 @@ Written = Callable[[Sequence[str]], str]
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
 
 
-def error(refusal: Refusal) -> Reply:
-    """`{"error": {"message", "type", "param", "code"}}`."""
-    kind = "invalid_request_error" if refusal.status < 500 else "server_error"
-    return Reply({"error": {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}})
-
-
 class Problem(Result):
     """The reason for an error."""
 
@@ -57,18 +51,24 @@ class Failure(Result):
     error: Problem
 
 
-OPENAI = Dialect("openai", error, Failure)
+def failure(refusal: Refusal) -> Failure:
+    """A refusal."""
+    kind: Any = "invalid_request_error" if refusal.status < 500 else "server_error"
+    return Failure(error=Problem(message=refusal.message, type=kind, param=None, code=refusal.code))
 
 
-class Part(BaseModel):
+API = Api("openai", failure)
+
+
+class Part(Asked):
     """A part of a message; only text can be translated."""
 
     type: Literal["text", "input_text"]
     text: str
 
 
-class Message(BaseModel):
-    """One of the conversation."""
+class Message(Asked):
+    """A message of the conversation."""
 
     role: str = Field(max_length=20)
     content: str | list[Part | dict[str, Any]] | None = Field(
@@ -76,37 +76,34 @@ class Message(BaseModel):
     )
 
     @property
+    def parts(self) -> list[Part | dict[str, Any]]:
+        """The parts of its content."""
+        return [Part(type="text", text=self.content or "")] if not isinstance(self.content, list) else self.content
+
+    @property
     def plain(self) -> str:
-        """The text of the part."""
-        if self.content is None or isinstance(self.content, str):
-            return self.content or ""
-        return "\n".join(part.text for part in self.content if isinstance(part, Part))
+        """The text of its parts."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Part))
 
     @property
     def text(self) -> str:
-        """The whole text of a message. Raises `Refusal` for a part that is not text."""
-        if self.content is None or isinstance(self.content, str):
-            return self.content or ""
-        parts = [part.text for part in self.content if isinstance(part, Part)]
-        if len(parts) < len(self.content):
+        """The whole text. Raises `Refusal` for a part that is not text."""
+        if not all(isinstance(part, Part) for part in self.parts):
             raise bad_request("messages: only text can be translated, and the last message of the user has other parts")
-        return "".join(parts)
+        return "".join(part.text for part in self.parts if isinstance(part, Part))
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Asked):
     """Options of a stream."""
 
     include_usage: bool = False
 
 
-class Completion(BaseModel):
+class Completion(Asked):
     """A request."""
-
-    model_config = ConfigDict(extra="ignore")
 
     model: str = Field(max_length=200)
     messages: list[Message] = Field(min_length=1, max_length=MAX_MESSAGES)
-
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: int = 1
@@ -150,11 +147,11 @@ class Completed(Result):
     usage: Usage
 
 
-async def completions(service: Service, call: Call) -> Reply:
+@API.post("/v1/chat/completions")
+async def completions(call: Call, asked: Completion) -> Completed:
     """Translate what the last message of the user asks for."""
-    asked = call.read(Completion)
-    _refuse_settings(call)
-    _refuse_choices(asked, service.limits.n_best)
+    service = call.service
+    _refuse_settings(call, asked)
     users = [message for message in asked.messages if message.role == "user"]
     if not users:
         raise bad_request("messages: there is none with the role user, whose text would be translated")
@@ -162,27 +159,21 @@ async def completions(service: Service, call: Call) -> Reply:
     prompt = read_prompt(system, users[-1].text)
     write = _form(asked.response_format or {}, prompt)
     ask = _ask(service, asked, prompt)
-    head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
+    head: dict[str, Any] = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
         usage = asked.stream_options is not None and asked.stream_options.include_usage
-        following = await follow(service, call.client, ask)
+        following = await follow(call, ask)
         events = _chunks(following, head, ask, None if write is _text else write, usage=usage)
-        return Reply(events=events, close=following.close)
+        return Events(events, following.close)  # type: ignore[return-value]
     answers = await translated(service, call.client, ask)
-    best = [answer.text for answer in answers]
-    others = [[answer.rank(number + 1) for answer in answers] for number in range(asked.n - 1)]
-    choices = [
-        {"index": index, "message": _said(write(texts)), "finish_reason": "stop", "logprobs": None}
-        for index, texts in enumerate([best, *others])
-    ]
-    return Reply({**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers, asked.n)})
+    choices = []
+    for index in range(asked.n):
+        said = Said(role="assistant", content=write([answer.rank(index) for answer in answers]))
+        choices.append(Choice(index=index, message=said, finish_reason="stop", logprobs=None))
+    return Completed(object="chat.completion", choices=choices, usage=_usage(ask, answers, asked.n), **head)
 
 
-def _said(content: str) -> dict[str, str]:
-    return {"role": "assistant", "content": content}
-
-
-def _refuse_settings(call: Call) -> None:
+def _refuse_settings(call: Call, asked: Completion) -> None:
     """Raises `Refusal` for what an answer cannot have, by its name."""
     for name in REFUSED:
         unused = name in ("tools", "functions") and "none" in (
@@ -193,11 +184,7 @@ def _refuse_settings(call: Call) -> None:
             raise bad_request(f"{name}: not supported by a translator; leave it out")
     if call.fields.get("modalities") not in (None, [], ["text"]):
         raise bad_request("modalities: only text is supported")
-
-
-def _refuse_choices(asked: Completion, most: int) -> None:
-    """Raises `Refusal` for a number of choices that an answer cannot have."""
-    require_within("n", asked.n, 1, most, "--max-n-best")
+    require_within("n", asked.n, 1, call.service.limits.n_best, "--max-n-best")
     if asked.stream and asked.n > 1:
         raise bad_request(f"n must be 1 in a stream, not {asked.n}: leave out n or stream")
 
@@ -213,21 +200,14 @@ def _form(form: dict[str, Any], prompt: Prompt) -> Written:
     """What makes the content of an answer. Raises `Refusal` for a `response_format` that a translation cannot have."""
     kind = form.get("type", "text")
     if kind == "text":
-        if prompt.shape == "text":
-            return _text
-        return lambda texts: _json(prompt.value(texts))
+        return _text if prompt.shape == "text" else lambda texts: _json(prompt.value(texts))
     if kind == "json_object":
-        return lambda texts: _json(
-            prompt.value(texts) if prompt.shape in ("list", "object", "nested") else _named(prompt, texts)
-        )
+        as_it_is = prompt.shape in ("list", "object", "nested")
+        return lambda texts: _json(prompt.value(texts) if as_it_is else {"translation": prompt.value(texts)})
     if kind != "json_schema":
         raise bad_request("response_format: its type must be text, json_object or json_schema")
     name = _field(form.get("json_schema"), prompt)
     return lambda texts: _json({name: prompt.value(texts)} if name else prompt.value(texts))
-
-
-def _named(prompt: Prompt, texts: Sequence[str]) -> dict[str, Any]:
-    return {"translation": prompt.value(texts)}
 
 
 def _json(value: Any) -> str:
@@ -235,7 +215,7 @@ def _json(value: Any) -> str:
 
 
 def _field(given: Any, prompt: Prompt) -> str:
-    """The one field of a schema that takes the whole answer; empty where its fields are those of the message. Raises
+    """The one field of a schema that takes the whole answer; empty if its fields are those of the message. Raises
     `Refusal` for other schemas."""
     schema = given.get("schema") if isinstance(given, dict) else None
     fields = schema.get("properties") if isinstance(schema, dict) else None
@@ -249,12 +229,9 @@ def _field(given: Any, prompt: Prompt) -> str:
                 return str(name)
             if prompt.shape == "list" and _is_text(items) and set(field) <= {*PLAIN_KEYS, "items"}:
                 return str(name)
-    needed = {
-        "list": "one field, an array of strings",
-        "object": "the fields of the message, all of them strings",
-        "nested": "strings alone, as nested JSON comes back without a schema",
-    }.get(prompt.shape, "one field, a string without other constraints")
-    raise bad_request(f"response_format: the json_schema of this message must be an object with {needed}")
+    needed = {"list": "one field, an array of strings", "object": "the fields of the message, all of them strings"}
+    what = needed.get(prompt.shape, "one field, a string without other constraints")
+    raise bad_request(f"response_format: the json_schema of this message must be an object with {what}")
 
 
 def _is_text(field: Any) -> bool:
@@ -265,16 +242,17 @@ async def _chunks(
     items: Following, head: dict[str, Any], ask: Ask, write: Written | None, *, usage: bool
 ) -> AsyncIterator[str]:
     """Text word by word, as soon as the search has settled it; with `write`, what that makes of the whole answer."""
+    head = {**head, "object": "chat.completion.chunk"}
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
-        return event({**head, "object": "chat.completion.chunk", "choices": [choice]})
+        return event({**head, "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": ""})
     sent = ""
     async for item in items:
         if isinstance(item, Refusal):
-            yield event(error(item).value)
+            yield event(plain(failure(item)))
             return
         if isinstance(item, Progress):
             text = "" if write else item.settled
@@ -286,31 +264,28 @@ async def _chunks(
         if not isinstance(item, Progress):
             yield chunk({}, "stop")
             if usage:
-                yield event({**head, "object": "chat.completion.chunk", "choices": [], "usage": _usage(ask, item)})
+                yield event({**head, "choices": [], "usage": plain(_usage(ask, item))})
     yield "data: [DONE]\n\n"
 
 
-def _usage(ask: Ask, answers: Sequence[Answer], choices: int = 1) -> dict[str, int]:
+def _usage(ask: Ask, answers: Sequence[Answer], choices: int = 1) -> Usage:
     """Characters of the source, whose tokens are not known here, and tokens of all choices."""
     prompt = sum(map(len, ask.texts))
     tokens = (answer.found.get("tokens", [0]) for answer in answers)
     completion = sum(each[: rank + 1][-1] for each in tokens for rank in range(choices))
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
 
 
 def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
-    """The texts with the model and direction that the model's name and the prompt stand for. Raises `Refusal` where the
+    """The texts with the model and direction that the model's name and the prompt stand for. Raises `Refusal` if the
     two name different languages."""
     options, wide = ({"n_best": asked.n}, "n") if asked.n > 1 else ({}, "")
     name, colon, pair = asked.model.rpartition(":")
-    if not colon:
-        name, pair = (
-            (asked.model, "") if any(asked.model == each.name for each in service.catalog.models) else ("", pair)
-        )
+    if not colon and any(asked.model == each.name for each in service.catalog.models):
+        name, pair = asked.model, ""
     found = _PAIR.fullmatch(pair)
     if pair and found is None:
-        there = ", ".join(model_names(service))
-        raise Refusal(404, "model_not_found", f"there is no such model; there are: {there}")
+        raise _no_model(service)
     source, target = found.groups() if found else ("", "")
     if target and prompt.targets and not any(same_language(each, target) for each in prompt.targets):
         asks = " and ".join(prompt.targets)
@@ -319,12 +294,16 @@ def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
         raise _conflict(f"the prompt asks for a translation from {prompt.source[:20]}", asked.model)
     if not target and len(prompt.targets) == 1:
         (target,) = prompt.targets
-    source = source or prompt.source
-    return Ask(prompt.texts, target, source, name, options, terms=usable(prompt.terms), wide=wide)
+    return Ask(prompt.texts, target, source or prompt.source, name, options, terms=usable(prompt.terms), wide=wide)
 
 
 def _conflict(what: str, model: str) -> Refusal:
     return bad_request(f"{what}, and the model {model} does not: give the name of a model alone", "language")
+
+
+def _no_model(service: Service) -> Refusal:
+    there = ", ".join(model_names(service))
+    return Refusal(404, "model_not_found", f"there is no such model; there are: {there}")
 
 
 def model_names(service: Service) -> list[str]:
@@ -355,25 +334,22 @@ class Models(Result):
     data: list[Listed]
 
 
-async def models(service: Service, call: Call) -> Reply:
+def _listed(name: str) -> Listed:
+    return Listed(id=name, object="model", created=0, owned_by="limelight")
+
+
+@API.get("/v1/models")
+async def models(call: Call) -> Models:
     """List the names that a request may have as its `model`: a model and a direction."""
-    service.catalog.require_known()
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "limelight"} for name in model_names(service)]
-    return Reply({"object": "list", "data": data})
+    call.service.catalog.require_known()
+    return Models(object="list", data=[_listed(name) for name in model_names(call.service)])
 
 
-async def model(service: Service, call: Call) -> Reply:
+@API.get("/v1/models/{id}")
+async def model(call: Call) -> Listed:
     """Information on one of these names."""
-    service.catalog.require_known()
+    call.service.catalog.require_known()
     name = call.path["id"]
-    if name not in (*model_names(service), *(each.name for each in service.catalog.translators)):
-        there = ", ".join(model_names(service))
-        raise Refusal(404, "model_not_found", f"there is no such model; there are: {there}")
-    return Reply({"id": name, "object": "model", "created": 0, "owned_by": "limelight"})
-
-
-ROUTES = (
-    Route("POST", "/v1/chat/completions", OPENAI, completions, Completed, form=Completion, streams=True),
-    Route("GET", "/v1/models", OPENAI, models, Models),
-    Route("GET", "/v1/models/{id}", OPENAI, model, Listed),
-)
+    if name not in (*model_names(call.service), *(each.name for each in call.service.catalog.translators)):
+        raise _no_model(call.service)
+    return _listed(name)

@@ -1,45 +1,73 @@
-"""Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`.
-
-POST /api/v1/translate      texts, with n-best lists, scores and the translation of each sentence
-POST /api/v1/attention      one sentence from inside: the weights of every kind of attention, as the page draws them
-POST /api/v1/steps          each token with its probability, and what else could have stood there
-POST /api/v1/beam           the search as a tree
-GET  /api/v1/models         what is served
-GET  /api/v1/health/live    whether the process answers
-GET  /api/v1/health/ready   whether it can translate
-GET  /metrics               for Prometheus
-"""
+"""Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from limelight.serving.asks import Ask, Split
-from limelight.serving.call import Call, Content, Dialect, Reply, Route
-from limelight.serving.dialects.answers import FORMAT, Attention, Beam, Failure, Live, Models, Ready, Steps, Translated
+from limelight.pipelines.translation import Translation as Hypothesis
+from limelight.serving.asks import Ask
+from limelight.serving.call import Api, Call, Events, Response, Result, Strict, content, json_content, plain
 from limelight.serving.dialects.deepl import OneOrMore
 from limelight.serving.dialects.events import Following, Growth, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Service
+from limelight.serving.service import Answer
+from limelight.serving.stored import Sent, StoredMemory
+
+FORMAT = 1
+CHARACTERS = 2000
+"""Maximum characters of a sentence that is explained."""
 
 
-def error(refusal: Refusal) -> Reply:
-    """`{"format": 1, "error": {"code": ..., "message": ...}}`."""
-    return Reply({"format": FORMAT, "error": {"code": refusal.code, "message": refusal.message}})
+class Formatted(Result):
+    """An answer."""
+
+    format: Literal[1]
 
 
-OWN = Dialect("limelight", error, Failure)
+class Problem(Result):
+    """Why there is no answer."""
+
+    code: str = Field(description="For programs.")
+    message: str = Field(description="For people: the value, the bound and what to change.")
 
 
-class Sampling(BaseModel):
+class Failure(Formatted):
+    """An error; with `stream` the data of the event `error`."""
+
+    error: Problem
+
+
+def failure(refusal: Refusal) -> Failure:
+    """A refusal."""
+    return Failure(format=FORMAT, error=Problem(code=refusal.code, message=refusal.message))
+
+
+API = Api("limelight", failure, own=True)
+
+
+# ---- translation
+
+Language = Annotated[str, Field(max_length=20)]
+
+
+class Directed(Strict):
+    """The direction and the model of a request."""
+
+    source_lang: Language = Field("", description="Source language; detected if omitted.")
+    target_lang: Language = Field("", description="Target language; may be omitted if the models have only one.")
+    model: str = Field(
+        "", max_length=200, description="Name of a model; if omitted, the first model for the direction."
+    )
+    beam_size: int | None = Field(None, description="Beam size; 1 is greedy search.")
+
+
+class Sampling(Strict):
     """How to draw instead of searching for the best."""
-
-    model_config = ConfigDict(extra="forbid")
 
     temperature: float = Field(1.0, le=1e6)
     top_k: int = Field(0, ge=0, le=1_000_000)
@@ -47,29 +75,17 @@ class Sampling(BaseModel):
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
 
 
-class OwnTerm(BaseModel):
+class OwnTerm(Strict):
     """A term and what it has to become."""
-
-    model_config = ConfigDict(extra="forbid")
 
     source: str = Field(min_length=1, max_length=200)
     target: str = Field(min_length=1, max_length=200)
 
 
-class Translate(Tagging):
+class Translate(Tagging, Directed):
     """A request of `/api/v1/translate`. What is not given is the model's own."""
 
-    model_config = ConfigDict(extra="forbid")
-
     text: Annotated[list[str], OneOrMore] = Field(description="A text, or a list of texts.")
-    source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
-    target_lang: str = Field(
-        "", max_length=20, description="Target language; may be omitted if the models have only one."
-    )
-    model: str = Field(
-        "", max_length=200, description="Name of a model; if omitted, the first model for the direction."
-    )
-    beam_size: int | None = Field(None, description="Beam size; 1 is greedy search.")
     n_best: int | None = Field(None, description="Number of translations of each sentence.")
     length_penalty: float | None = Field(
         None, description="Exponent of the length penalty; larger values prefer longer translations."
@@ -93,133 +109,204 @@ class Translate(Tagging):
     stream: bool = Field(False, description="Whether the answer is sent as server-sent events while the text grows.")
 
     def ask(self) -> Ask:
-        """The requested task."""
-        options: dict[str, Any] = {
-            "beam_size": self.beam_size,
-            "n_best": self.n_best,
-            "length_penalty": self.length_penalty,
-            "sampling": None if self.sampling is None else self.sampling.model_dump(),
-            "prefix": self.prefix or None,
-            "guards": None if self.guards else False,
-            "protect": None if self.protect else False,
-            "formality": self.formality,
-            "domain": self.domain or None,
-        }
-        split: Split = "sentences" if self.split_sentences and not self.prefix else "never"
-        tags = self.handling()
-        if tags is not None or self.terms:
-            self._refuse_plain_options()
-        terms = [(each.source, each.target) for each in self.terms]
-        wide = "beam_size and n_best"
-        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split, tags, terms, wide=wide)
-
-    def _refuse_plain_options(self) -> None:
-        """Raises `Refusal` for what texts with tags or terms cannot have."""
-        given = {"prefix": self.prefix, "stream": self.stream, "n_best": self.n_best not in (None, 1)}
-        for name, value in given.items():
-            if value:
+        """The requested task. Raises `Refusal` for what texts with tags or terms cannot have."""
+        tags, terms = self.handling(), [(each.source, each.target) for each in self.terms]
+        plain_only = {"prefix": self.prefix, "stream": self.stream, "n_best": self.n_best not in (None, 1)}
+        for name, value in plain_only.items():
+            if value and (tags is not None or terms):
                 raise bad_request(f"{name}: only for text without tags and terms")
+        names = {"beam_size", "n_best", "length_penalty", "sampling", "prefix", "formality", "domain"}
+        options = {name: value or None for name, value in self.model_dump(include=names).items()}
+        options |= {name: False for name in ("guards", "protect") if not getattr(self, name)}
+        options |= {name: getattr(self, name) for name in ("beam_size", "n_best", "length_penalty")}  # 0 is a value
+        return Ask(
+            self.text,
+            self.target_lang,
+            self.source_lang,
+            self.model,
+            options,
+            "sentences" if self.split_sentences and not self.prefix else "never",
+            tags,
+            terms,
+            wide="beam_size and n_best",
+        )
 
 
-async def translate(service: Service, call: Call) -> Reply:
+class Detected(Result):
+    """A source language, and how likely it is."""
+
+    language: str
+    probability: float
+
+
+class Translation(Result):
+    """A text."""
+
+    text: str
+    model: str
+    source_lang: str
+    target_lang: str
+    path: list[str] = Field(description="The languages of a translation through another one; empty if direct.")
+    confidence: float | None = Field(description="The mean of the sentences, weighted by their tokens.")
+    warnings: list[str] = Field(description="Those of the sentences, each once.")
+    detected: list[Detected] = Field(description="The likeliest first; empty if the request names the language.")
+    sentences: list[Hypothesis] = Field(
+        description="The best translation of each sentence, or of each segment between tags."
+    )
+
+
+class Translated(Formatted):
+    """The answer; with `stream` the data of the event `done`."""
+
+    translations: list[Translation] = Field(description="One for each text, in their order.")
+
+
+@API.post("/api/v1/translate")
+async def translate(call: Call, asked: Translate) -> Translated:
     """Translate texts, with n-best lists, scores and the translation of each sentence."""
-    asked = call.read(Translate)
     if asked.stream:
-        following = await follow(service, call.client, asked.ask())
-        return Reply(events=_events(following), close=following.close)
-    return Reply(_answered(await service.translate(call.client, asked.ask())))
+        following = await follow(call, asked.ask())
+        return Events(_events(following), following.close)  # type: ignore[return-value]
+    return _answered(await call.service.translate(call.client, asked.ask()))  # type: ignore[return-value]
 
 
 async def _events(items: Following) -> AsyncIterator[str]:
     """`partial` while words appear, with what will not change any more as `certain`; then `done`, or `error`."""
     growth = Growth()
     async for item in items:
-        if isinstance(item, Progress):
-            if not growth.is_worth(item):
-                continue
-            yield event({"text": item.number, "translation": item.text, "certain": item.certain}, "partial")
-        elif isinstance(item, Refusal):
-            yield event(error(item).value, "error")
-        else:
+        if isinstance(item, Refusal):
+            yield event(plain(failure(item)), "error")
+        elif not isinstance(item, Progress):
             yield event(_answered(item), "done")
+        elif growth.is_worth(item):
+            yield event({"text": item.number, "translation": item.text, "certain": item.certain}, "partial")
 
 
 def _answered(answers: Sequence[Answer]) -> dict[str, Any]:
-    return {"format": FORMAT, "translations": [shown(answer) for answer in answers]}
-
-
-def shown(answer: Answer) -> dict[str, Any]:
-    """A translated text, with each of its sentences."""
+    """`Translated`, whose sentences come from the engine as JSON."""
     return {
-        "text": answer.text,
-        "model": answer.model,
-        "source_lang": answer.direction.source,
-        "target_lang": answer.direction.target,
-        "path": answer.found.get("path", []),
-        "confidence": answer.found.get("confidence"),
-        "warnings": answer.warnings,
-        "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
-        "sentences": answer.found.get("sentences", []),
+        "format": FORMAT,
+        "translations": [
+            {
+                "text": answer.text,
+                "model": answer.model,
+                "source_lang": answer.direction.source,
+                "target_lang": answer.direction.target,
+                "path": answer.found.get("path", []),
+                "confidence": answer.found.get("confidence"),
+                "warnings": answer.warnings,
+                "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
+                "sentences": answer.found.get("sentences", []),
+            }
+            for answer in answers
+        ],
     }
 
 
-async def models(service: Service, call: Call) -> Reply:
+# ---- models and health
+
+
+class Way(Result):
+    """A direction; languages without names are empty."""
+
+    source: str
+    target: str
+    through: str = Field(description="The language through which texts are translated; empty for a direct one.")
+
+
+class Served(Result):
+    """A model."""
+
+    name: str
+    ready: bool = Field(description="Whether all its engines are ready.")
+    use: Literal["translate", "generate", "fill"]
+    snapshots: int = Field(description="Number of snapshots of its run.")
+    directions: list[Way]
+    decoding: dict[str, Any] = Field(
+        description="Search settings of a request that names none; empty while the model loads."
+    )
+
+
+class Bounds(Result):
+    """What a request may have at most."""
+
+    characters: int
+    texts: int
+    beam: int
+    n_best: int
+
+
+class Models(Formatted):
+    """What is served."""
+
+    models: list[Served]
+    limits: Bounds
+
+
+@API.get("/api/v1/models")
+async def models(call: Call) -> Models:
     """List the models and the limits of the service."""
-    found = [
-        {
-            "name": model.name,
-            "ready": model.pool.ready,
-            "use": model.use,
-            "snapshots": model.pool.info.get("snapshots", 0),
-            "directions": [
-                *({**each._asdict(), "through": ""} for each in model.directions),
-                *({**each._asdict(), "through": between} for each, between in model.pivots.items()),
-            ],
-            "decoding": model.pool.info.get("decoding", {}),
-        }
-        for model in service.catalog.models
-    ]
-    limits = service.limits
-    bounds = {"characters": limits.characters, "texts": limits.texts, "beam": limits.beam, "n_best": limits.n_best}
-    return Reply({"format": FORMAT, "models": found, "limits": bounds})
+    found, limits = [], call.service.limits
+    for model in call.service.catalog.models:
+        ways = [(*each, "") for each in model.directions] + [(*each, other) for each, other in model.pivots.items()]
+        served = Served(
+            name=model.name,
+            ready=model.pool.ready,
+            use=model.use,
+            snapshots=model.pool.info.get("snapshots", 0),
+            directions=[Way(source=source, target=target, through=through) for source, target, through in ways],
+            decoding=model.pool.info.get("decoding", {}),
+        )
+        found.append(served)
+    bounds = Bounds(characters=limits.characters, texts=limits.texts, beam=limits.beam, n_best=limits.n_best)
+    return Models(format=FORMAT, models=found, limits=bounds)
 
 
-async def live(service: Service, call: Call) -> Reply:
+class Live(Formatted):
+    """Whether the process answers."""
+
+    live: bool
+
+
+class Ready(Formatted):
+    """Whether requests can be answered."""
+
+    ready: bool
+    models: dict[str, bool] = Field(description="Readiness of each model, by name.")
+
+
+@API.get("/api/v1/health/live", public=True, counted=False)
+async def live(call: Call) -> Live:
     """Succeeds while the process answers."""
-    return Reply({"format": FORMAT, "live": True})
+    return Live(format=FORMAT, live=True)
 
 
-async def ready(service: Service, call: Call) -> Reply:
+@API.get("/api/v1/health/ready", public=True, counted=False, statuses=(503,))
+async def ready(call: Call) -> Ready:
     """Whether every model can translate: 503 while one loads or has no engine, and while the service ends."""
-    models = {model.name: model.pool.ready for model in service.catalog.models}
-    state = {"format": FORMAT, "ready": service.ready, "models": models}
-    return Reply(state, 200 if service.ready else 503)
+    models = {model.name: model.pool.ready for model in call.service.catalog.models}
+    state = Ready(format=FORMAT, ready=call.service.ready, models=models)
+    return state if state.ready else json_content(state, 503)  # type: ignore[return-value]
 
 
-async def metrics(service: Service, call: Call) -> Reply:
+@API.get("/metrics", counted=False, media_type=MEDIA_TYPE)
+async def metrics(call: Call) -> Response:
     """The metrics for Prometheus."""
-    for model in service.catalog.models:
-        service.metrics.waiting.labels(model.name).set(model.pool.waiting)
-        service.metrics.decoding.labels(model.name).set(model.pool.decoding)
-        service.metrics.ready.labels(model.name).set(model.pool.ready)
-    return Reply(content=service.metrics.text(), media_type=MEDIA_TYPE)
+    counted = call.service.metrics
+    for model in call.service.catalog.models:
+        counted.waiting.labels(model.name).set(model.pool.waiting)
+        counted.decoding.labels(model.name).set(model.pool.decoding)
+        counted.ready.labels(model.name).set(model.pool.ready)
+    return content(counted.text(), MEDIA_TYPE)
 
 
-CHARACTERS = 2000
+# ---- explanations
 
 
-class Explain(BaseModel):
+class Explain(Directed):
     """A request of `/api/v1/attention`, `/api/v1/steps` and `/api/v1/beam`."""
 
-    model_config = ConfigDict(extra="forbid")
-
     text: str = Field(min_length=1, max_length=CHARACTERS, description="One sentence.")
-    source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
-    target_lang: str = Field(
-        "", max_length=20, description="Target language; may be omitted if the models have only one."
-    )
-    model: str = Field("", max_length=200, description="Name of a model.")
-    beam_size: int | None = Field(None, description="Beam size.")
     prefix: str = Field("", max_length=CHARACTERS, description="Beginning of the translation.")
     target: str | None = Field(
         None, max_length=CHARACTERS, description="A translation to inspect instead of the model's own."
@@ -227,44 +314,135 @@ class Explain(BaseModel):
     every_head: bool = Field(False, description="Whether to return the weights of each head, and not only their means.")
 
 
-async def _document(service: Service, call: Call) -> dict[str, Any]:
-    asked = call.read(Explain)
+class Attention(Formatted):
+    """The weights of a translation, and its tokens."""
+
+    attention: dict[str, Any] = Field(description="As in `docs/schema/page-1.json`, without `steps` and `beam`.")
+
+
+class Explained(Formatted):
+    """A part of the document of `docs/schema/page-1.json`."""
+
+    model: str
+    translation: dict[str, Any]
+
+
+class Steps(Explained):
+    """The probability of every token of a translation."""
+
+    steps: list[dict[str, Any]]
+
+
+class Beam(Explained):
+    """The search for a translation."""
+
+    beam: dict[str, Any] | None = Field(description="Null if the translation was given.")
+
+
+async def _document(call: Call, asked: Explain) -> dict[str, Any]:
     if asked.prefix and asked.target is not None:
         raise bad_request("prefix: not with target, which is a whole translation; leave one of them out")
     ask = Ask([asked.text], asked.target_lang, asked.source_lang, asked.model, {"beam_size": asked.beam_size})
     options = asked.model_dump(include={"beam_size", "prefix", "target", "every_head"}, exclude_none=True)
-    document: dict[str, Any] = await service.inspect(call.client, ask, "explain_text", options)
+    document: dict[str, Any] = await call.service.inspect(call.client, ask, "explain_text", options)
     return document
 
 
-async def attention(service: Service, call: Call) -> Reply:
-    """The attention of a sentence and its translation: the document of docs/schema/page-1.json."""
-    document = await _document(service, call)
+@API.post("/api/v1/attention")
+async def attention(call: Call, asked: Explain) -> Attention:
+    """The attention of a sentence and its translation."""
+    document = await _document(call, asked)
     seen = {key: value for key, value in document.items() if key not in ("steps", "beam")}
-    return Reply({"format": FORMAT, "attention": seen})
+    return Attention(format=FORMAT, attention=seen)
 
 
-async def steps(service: Service, call: Call) -> Reply:
+@API.post("/api/v1/steps")
+async def steps(call: Call, asked: Explain) -> Steps:
     """Every token of a translation with its probability, and what else could have stood there."""
-    return _part(await _document(service, call), "steps")
+    found = await _document(call, asked)
+    return Steps(format=FORMAT, **{name: found[name] for name in ("model", "translation", "steps")})
 
 
-async def beam(service: Service, call: Call) -> Reply:
+@API.post("/api/v1/beam")
+async def beam(call: Call, asked: Explain) -> Beam:
     """The search for a translation, as a tree of hypotheses."""
-    return _part(await _document(service, call), "beam")
+    found = await _document(call, asked)
+    return Beam(format=FORMAT, beam=found.get("beam"), model=found["model"], translation=found["translation"])
 
 
-def _part(document: dict[str, Any], name: str) -> Reply:
-    return Reply({"format": FORMAT, **{key: document.get(key) for key in ("model", "translation", name)}})
+# ---- translation memories
 
 
-ROUTES = (
-    Route("POST", "/api/v1/translate", OWN, translate, Translated, form=Translate, streams=True),
-    Route("GET", "/api/v1/models", OWN, models, Models),
-    Route("GET", "/api/v1/health/live", OWN, live, Live, public=True, counted=False),
-    Route("GET", "/api/v1/health/ready", OWN, ready, Ready, public=True, counted=False, statuses=(200, 503)),
-    Route("GET", "/metrics", OWN, metrics, Content(MEDIA_TYPE), counted=False),
-    Route("POST", "/api/v1/attention", OWN, attention, Attention, form=Explain),
-    Route("POST", "/api/v1/steps", OWN, steps, Steps, form=Explain),
-    Route("POST", "/api/v1/beam", OWN, beam, Beam, form=Explain),
-)
+class Segment(Strict):
+    """A text and its translation."""
+
+    source: str
+    target: str
+
+
+class NewMemory(Strict):
+    """A memory: its segments, or a file of them as the part `file` of a form (`multipart/form-data`)."""
+
+    name: str = Field(min_length=1, max_length=200, description="Shown in `origin` of matches.")
+    source_lang: str = Field(min_length=2, max_length=20)
+    target_lang: str = Field(min_length=2, max_length=20)
+    segments: list[Segment] = Field([])
+
+
+class Memory(Result):
+    """A memory."""
+
+    id: str
+    name: str
+    source_lang: str
+    target_lang: str
+    segments: int = Field(description="Their number.")
+    created: str
+
+
+class Added(Memory):
+    """A new memory."""
+
+    format: Literal[1]
+    left_out: int = Field(description="Segments of the file that cannot be used.")
+    reason: str = Field(description="That of the first of them; empty if there are none.")
+
+
+class ListedMemories(Formatted):
+    """The memories of a client."""
+
+    memories: list[Memory]
+
+
+def _shown(memory: StoredMemory) -> dict[str, Any]:
+    languages = {"source_lang": memory.source, "target_lang": memory.target}
+    return {**memory.model_dump(include={"id", "name", "segments", "created"}), **languages}
+
+
+@API.post("/api/v1/memory", status=201, upload=True)
+async def add_memory(call: Call, asked: NewMemory) -> Added:
+    """Store a translation memory, which the translations of this key reuse in every API."""
+    file = call.uploads.get("file")
+    if (file is not None) == bool(asked.segments):
+        raise bad_request("segments: send them, or a file of them as the part file of a form, and not both")
+    (way, *_) = await call.service.ways(asked.source_lang, asked.target_lang)
+    sent = Sent(pairs=[(each.source, each.target) for each in asked.segments])
+    if file is not None:
+        sent = Sent(file.name or "file", file.content)
+    source, target = way.direction
+    memory = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
+    kept, left_out = await call.service.memories.add(memory, sent)
+    return Added(format=FORMAT, left_out=len(left_out), reason=left_out[0] if left_out else "", **_shown(kept))
+
+
+@API.get("/api/v1/memory")
+async def list_memories(call: Call) -> ListedMemories:
+    """List the translation memories of this key."""
+    found = call.service.memories.list(call.client.key)
+    return ListedMemories(format=FORMAT, memories=[Memory(**_shown(each)) for each in found])
+
+
+@API.delete("/api/v1/memory/{id}")
+async def delete_memory(call: Call) -> None:
+    """Delete a translation memory."""
+    await call.service.memories.delete(call.client.key, call.path["id"])

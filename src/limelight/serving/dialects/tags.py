@@ -1,4 +1,4 @@
-"""How a request says that its texts have tags, as DeepL names it, and what terms it brings."""
+"""How a request says that its texts have tags, as DeepL names it."""
 
 from __future__ import annotations
 
@@ -35,17 +35,15 @@ class Tagging(BaseModel):
     outline_detection: bool = Field(True, description="Whether XML tags without adjacent text also end a sentence.")
 
     def handling(self) -> TagHandling | None:
-        """How tags are read; None for text without. Raises `Refusal` for names of tags in such a text."""
+        """How tags are read; None for plain text. Raises `Refusal` for names of tags in such a text."""
         names = ("ignore_tags", "splitting_tags", "non_splitting_tags")
         given = [name for name in names if getattr(self, name)]
-        if not self.tag_handling:
-            if given:
-                raise bad_request(f"{given[0]}: give tag_handling, too, as xml or html")
-            return None
-        if self.tag_handling == "markdown":
-            if given:
-                raise bad_request(f"{given[0]}: only for xml and html")
-            return TagHandling("markdown")
+        if given and not self.tag_handling:
+            raise bad_request(f"{given[0]}: give tag_handling, too, as xml or html")
+        if given and self.tag_handling == "markdown":
+            raise bad_request(f"{given[0]}: only for xml and html")
+        if not self.tag_handling or self.tag_handling == "markdown":
+            return TagHandling("markdown") if self.tag_handling else None
         xml = self.tag_handling == "xml"
         ignored, splitting, inline = (
             tuple(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name)) for name in names

@@ -1,0 +1,136 @@
+"""The fields and files of a request: untrusted, so the size and the time of a body are bounded before it is parsed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ValidationError
+from python_multipart.exceptions import FormParserError
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect, Request
+
+from limelight.serving.call import Upload
+from limelight.serving.limits import Limits
+from limelight.serving.refusal import Refusal, bad_request, beyond, of_validation
+
+MAX_FIELDS = 1000
+JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
+
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+async def read_body(request: Request, limits: Limits, *, upload: bool) -> bytes:
+    """The whole body. Raises `Refusal`: 413 above the limit, 408 when it takes too long, 415 for a compressed one; and
+    `ClientDisconnect` when the client has left."""
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise Refusal(415, "encoding", "compressed bodies are not read: send it without Content-Encoding")
+    limit, option = (limits.document, "--max-upload") if upload else (limits.body, "--max-body")
+    announced, body = request.headers.get("content-length", "0"), bytearray()
+    size = int(announced) if announced.isdecimal() else 0
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            if size <= limit:
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > limit:
+                        break
+    except TimeoutError:
+        message = f"the body did not arrive within {limits.body_seconds:g} s: send it without pauses"
+        raise Refusal(408, "slow_body", message) from None
+    if max(size, len(body)) > limit:
+        remedy = "divide the document" if upload else "send less at a time"
+        raise Refusal(413, "too_large", beyond(f"the body has {max(size, len(body)):,} bytes", limit, option, remedy))
+    return bytes(body)
+
+
+def read_query(query: bytes) -> dict[str, Any]:
+    """The fields of a query string, or of a form. Raises `Refusal`."""
+    try:
+        pairs = parse_qsl(query.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
+    except UnicodeDecodeError:
+        raise bad_request("the text is not UTF-8") from None
+    except ValueError:
+        raise bad_request(f"the form has more than {MAX_FIELDS} fields: send less at a time") from None
+    return _collected(pairs)
+
+
+def _collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The fields; a repeated one is a list."""
+    found: dict[str, list[str]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+
+
+async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:
+    """The fields and files of a body. Raises `Refusal` for one that cannot be read."""
+    if not body.strip():
+        return {}, {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_object = body.lstrip().startswith(b"{")
+    if kind == JSON or kind.endswith("+json") or (not kind and is_object):
+        return _object(body), {}
+    if kind in (FORM, ""):
+        if is_object:  # curl sends JSON so, unless it is told otherwise
+            raise bad_request(f"the body looks like JSON, and comes as a form: add the header Content-Type: {JSON}")
+        return read_query(body), {}
+    if kind == MULTIPART:
+        return await _multipart(request, body)
+    raise Refusal(415, "media_type", f"the body must be {JSON}, {FORM} or {MULTIPART}")
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """A JSON object. The parser bounds depth and digits; NaN and half of a surrogate pair are refused."""
+
+    def refused(name: str) -> Any:
+        raise ValueError(f"{name} is not a number")
+
+    try:
+        value = json.loads(body.decode("utf-8-sig"), parse_constant=refused)
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        said = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)[:200]
+        raise bad_request(f"the body is not valid JSON: {said}") from None
+    if not isinstance(value, dict):
+        raise bad_request("the body must be a JSON object: {...}")
+    return value
+
+
+async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:
+    charset = request.headers.get("content-type", "").lower().partition("charset=")[2].strip('" ')
+    if charset and not charset.startswith(("utf-8", "utf8", "us-ascii")):  # some codecs take quadratic time
+        raise Refusal(415, "charset", "the form must be UTF-8: leave out the charset of its Content-Type")
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    pairs, uploads = list[tuple[str, str]](), dict[str, Upload]()
+    try:
+        async with Request(request.scope, receive).form(
+            max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body)
+        ) as form:
+            for key, value in form.multi_items():
+                if isinstance(value, UploadFile):
+                    uploads[key] = Upload(value.filename or "", await value.read())
+                else:
+                    pairs.append((key, value))
+    except (MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
+        raise bad_request("invalid multipart body, or more than one file") from None
+    except Exception as error:  # starlette's own form of a `MultiPartException` within an application
+        if isinstance(error, ClientDisconnect) or getattr(error, "status_code", None) != 400:
+            raise
+        raise bad_request("invalid multipart body, or more than one file") from None
+    return _collected(pairs), uploads
+
+
+def read_form(form: type[Fields], fields: Any) -> Fields:
+    """The fields in this form. Raises `Refusal` that names the first one that does not fit."""
+    try:
+        return form.model_validate(fields)
+    except ValidationError as error:
+        raise of_validation(error) from None
