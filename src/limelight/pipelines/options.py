@@ -76,6 +76,8 @@ class Options:
     lines: bool = False
     guards: bool | None = None
     """Whether translations are checked; None: between two different named languages."""
+    carries: bool | None = None
+    """Whether anything is carried by default; None likewise."""
     pivot: bool = True
     formality: str = ""
     domain: str = ""
@@ -120,6 +122,7 @@ class Options:
             target_lang=target,
             lines=bool(asked.get("lines")),
             guards=config.guards if guards is None else guards,
+            carries=config.guards,
             pivot=bool(asked.get("pivot", True)),
             formality=_formality(asked.get("formality") or (form and f"prefer_{form}")),
             domain=asked.get("domain") or "",
@@ -133,9 +136,12 @@ class Options:
     def checks(self, direction: Direction | None) -> bool:
         """Whether translations of a direction are checked. A task other than translation has outputs whose numbers,
         addresses, and letters need not be those of its input."""
-        if self.guards is not None:
-            return self.guards
-        return direction is not None and is_between_languages(direction)
+        return is_between_languages(direction) if self.guards is None else self.guards
+
+    def default_protectors(self, direction: Direction | None) -> tuple[Protector, ...]:
+        """What is protected in a direction if nothing was asked for."""
+        carries = is_between_languages(direction) if self.carries is None else self.carries
+        return DEFAULT if carries else ()
 
     def with_phrases(self, phrases: Phrases, constraints: Constraints = FREE) -> Options:
         """The same for a search with phrases, with a wider beam if some have to be included."""
@@ -154,8 +160,10 @@ def _formality(asked: str | None) -> str:
     return asked or ""
 
 
-def is_between_languages(direction: Direction) -> bool:
+def is_between_languages(direction: Direction | None) -> bool:
     """Whether a direction translates between two different named languages."""
+    if direction is None:
+        return False
     source, target = map(normal_code, direction)
     return source != target and source != UNNAMED["source"] and target != UNNAMED["target"]
 

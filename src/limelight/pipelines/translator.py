@@ -253,9 +253,7 @@ class Translator(Codec):
 
     def _protectors(self, options: Options, direction: Direction | None) -> tuple[Protector, ...]:
         """What is carried through the translation of a text: also numbers and signs where anything is protected."""
-        protected = options.protectors
-        if protected is None:
-            protected = DEFAULT if options.checks(direction) else ()
+        protected = options.default_protectors(direction) if options.protectors is None else options.protectors
         if not (protected and self.knows_placeholders) or options.phrases.has_digits:
             return protected
         carried = self.carriers(direction)
