@@ -92,7 +92,7 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
         "doc.pdf": "a PDF document is not read as a document; save it as one of",
         "x.xlsx": "an Excel table is not read",
         "a.csv": "a CSV table is not read",
-        "lines.tsv": "lines of text, not a document: limelight translate lines.tsv",
+        "lines.tsv": "a file with the ending .tsv is not read as a document",
         "a.txt.gz": "packed: unpack it first",
         "x.docx": "no zip file, as a DOCX file is, or a damaged one",
         "logo.png": "no document",

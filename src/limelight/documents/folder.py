@@ -22,7 +22,6 @@ RECORD = f".limelight{SUFFIX}"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""
 FORMAT = 2
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
-_LINES = (".tsv", ".jsonl")
 
 
 def translate_folder(folder: Path, output: Path, work: Work) -> Report:
@@ -91,18 +90,14 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
 def _why_left_out(path: Path) -> tuple[str, bool]:
     """Why a file is not a document, and whether its text is missing in the result."""
     suffix = suffix_of(path)
-    remedy = f"save it as one of {', '.join(('.html', '.md', '.txt', DOCX))}"
     if not path.is_file():
         return "no regular file" if path.exists() else "a link to nothing", True
     if suffix in COMPRESSIONS or suffix == ".zip":
         return "packed: unpack it first", True
-    if suffix in _LINES:
-        return f"lines of text, not a document: limelight translate {path.name} translates them", True
-    if named := name_of_format(suffix):
-        return f"{named} is not read as a document; {remedy}", True
     if (mimetypes.guess_type(path.name)[0] or "").startswith(_WITHOUT_TEXT):
         return "no document", False
-    return f"no document: the endings are {', '.join([*FORMATS, DOCX])}", True
+    kind = name_of_format(suffix) or f"a file with the ending {suffix or 'of no format'}"
+    return f"{kind} is not read as a document; save it as one of {', '.join([*FORMATS, DOCX])}", True
 
 
 def _is_there(path: Path, target: Path) -> bool:
