@@ -20,7 +20,7 @@ from limelight.config import Corpus, DataConfig, known_languages
 from limelight.errors import counted, shown
 from limelight.formats import read_pairs
 from limelight.preparation.doubts import doubts
-from limelight.preparation.hold_out import fold
+from limelight.preparation.hold_out import Overlap, OverlapSearch, fold
 from limelight.preparation.sides import Finding, check_sides, draw_sample
 from limelight.text.clean import CleanReport, clean, encoding_damage
 from limelight.text.languages import foreign_language, language_margin
@@ -196,10 +196,12 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> Report:
     report.lines += _unreadable(bad)
     examples: dict[str, list[Pair]] = {}
     clean = CleanReport(on_left_out=lambda pair, reason: _keep(examples, reason, pair))
-    looked_for = _Tests(tests)
+    search = OverlapSearch(
+        [pair for corpus in tests for pair in read_pairs(corpus.files, *known_languages(corpus), on_bad_line=_pass)]
+    )
     repeated, unbalanced = Counter[int](), list[Pair]()
     for pair in usable_pairs(checked, clean):
-        looked_for.look(pair)
+        search.look(pair.source, pair.target)
         key = hash(_DIGITS.sub("0", fold(pair.source)))
         if key in repeated or len(repeated) < MAX_KEYS:
             repeated[key] += 1
@@ -213,8 +215,9 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> Report:
         have = f"{counted(len(unbalanced), 'pair')} {'has' if len(unbalanced) == 1 else 'have'}"
         report.lines.append(f"{have} other tags in the target than in the source:")
         report.lines += map(_example, unbalanced[:EXAMPLES])
-    report.leaked = looked_for.count()
-    report.lines += looked_for.lines()
+    overlap = search.result()
+    report.leaked = overlap.pairs
+    report.lines += _leaked(overlap)
     report.lines.append(_usable(report))
     return report
 
@@ -254,35 +257,14 @@ def _boilerplate(repeated: Counter[int], total: int) -> Iterator[str]:
         )
 
 
-class _Tests:
-    """Which test pairs are in the training text."""
-
-    def __init__(self, tests: Sequence[Corpus]) -> None:
-        self.pairs = [
-            pair for corpus in tests for pair in read_pairs(corpus.files, *known_languages(corpus), on_bad_line=_pass)
-        ]
-        self._keys = [hash((fold(pair.source), fold(pair.target))) for pair in self.pairs]
-        self._wanted, self._found = set(self._keys), set[int]()
-
-    def look(self, pair: Pair) -> None:
-        """Look at a training pair."""
-        key = hash((fold(pair.source), fold(pair.target))) if self._wanted else 0
-        if key in self._wanted:
-            self._found.add(key)
-
-    def count(self) -> int:
-        """The test pairs that were found."""
-        return sum(key in self._found for key in self._keys)
-
-    def lines(self) -> Iterator[str]:
-        """For display."""
-        if self.pairs:
-            yield (
-                f"{self.count():,} of {len(self.pairs):,} test pairs are in the training text"
-                + ": scores on them say nothing about new text; remove them from one of the two" * bool(self._found)
-            )
-            found = (pair for pair, key in zip(self.pairs, self._keys, strict=True) if key in self._found)
-            yield from (_example(pair) for pair, _ in zip(found, range(EXAMPLES), strict=False))
+def _leaked(overlap: Overlap) -> Iterator[str]:
+    """For display: which test pairs are in the training text."""
+    if overlap.total:
+        yield (
+            f"{overlap.pairs:,} of {overlap.total:,} test pairs are in the training text"
+            + ": scores on them say nothing about new text; remove them from one of the two" * bool(overlap.pairs)
+        )
+        yield from map(_example, overlap.examples[: min(overlap.pairs, EXAMPLES)])
 
 
 def _pass(_line: BadLine) -> None:

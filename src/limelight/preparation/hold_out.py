@@ -278,7 +278,7 @@ _ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Result of `find_overlap`; case and white space are ignored."""
+    """Result of `OverlapSearch`; case and white space are ignored."""
 
     total: int
     """Number of pairs that were searched for."""
@@ -302,28 +302,45 @@ class Overlap:
         return f"warning: {overlap}, so the scores will look better than on unseen text; for example {named}"
 
 
-def find_overlap(stores: Iterable[TokenStore], pairs: Sequence[Pair]) -> Overlap:
-    """Search tokenized corpora for pairs, in one pass at about 300,000 pairs per second.
+class OverlapSearch:
+    """Searches training text for pairs.
 
-    Memory: three 64-bit hashes for each of `pairs`, nothing for the corpora. With n pairs and a corpus of m pairs, the
-    probability of a false match is n m / 2^64 per pair.
+    Memory: three 64-bit hashes for each of `pairs`, nothing for the training text. With n pairs and m pairs of training
+    text, the probability of a false match is n m / 2^64 per pair.
     """
-    looked_for = [(hash(fold(pair.source)), hash(fold(pair.target))) for pair in pairs]
-    sources, both = {source for source, _ in looked_for}, set(looked_for)
-    found_sources: set[int] = set()
-    found: set[tuple[int, int]] = set()
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._pairs = pairs
+        self._keys = [(hash(fold(pair.source)), hash(fold(pair.target))) for pair in pairs]
+        self._sources, self._both = {source for source, _ in self._keys}, set(self._keys)
+        self._found_sources, self._found = set[int](), set[tuple[int, int]]()
+
+    def look(self, source: str, target: str) -> None:
+        """Look at a pair of the training text."""
+        hashed = hash(fold(source)) if self._sources else 0
+        if hashed in self._sources:
+            self._found_sources.add(hashed)
+            self._found.update({(hashed, hash(fold(target)))} & self._both)
+
+    def result(self) -> Overlap:
+        """The pairs that were found so far."""
+        whole, halves = list[Pair](), list[Pair]()
+        for pair, key in zip(self._pairs, self._keys, strict=True):
+            if key in self._found:
+                whole.append(pair)
+            elif key[0] in self._found_sources:
+                halves.append(pair)
+        return Overlap(len(self._pairs), len(whole), len(halves), tuple((whole or halves)[:EXAMPLES]))
+
+
+def find_overlap(stores: Iterable[TokenStore], pairs: Sequence[Pair]) -> Overlap:
+    """Search tokenized corpora for pairs, in one pass at about 300,000 pairs per second."""
+    search = OverlapSearch(pairs)
     for store in stores:
         clean = without_marks if len(store.marked) else str
         for source, target in zip(_texts(store.source_texts, clean), _texts(store.target_texts, clean), strict=True):
-            hashed = hash(fold(source))
-            if hashed in sources:
-                found_sources.add(hashed)
-                key = hashed, hash(fold(target))
-                if key in both:
-                    found.add(key)
-    whole = [pair for pair, key in zip(pairs, looked_for, strict=True) if key in found]
-    halves = [pair for pair, key in zip(pairs, looked_for, strict=True) if key not in found and key[0] in found_sources]
-    return Overlap(len(pairs), len(whole), len(halves), tuple((whole or halves)[:EXAMPLES]))
+            search.look(source, target)
+    return search.result()
 
 
 def fold(text: str) -> str:
