@@ -9,7 +9,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight import untrusted
 from limelight.errors import shown
 from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml, write_yaml
 
@@ -60,24 +59,9 @@ def test_files_are_not_left_open(tmp_path: Path) -> None:
 # --- YAML ---
 
 
-@pytest.fixture(params=["libyaml", "Python"])
-def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """PyYAML may be without libyaml."""
-    if request.param == "Python":
-        monkeypatch.setattr(untrusted, "_Fast", untrusted._Plain)
-    return request.param
-
-
-@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
-def test_what_is_plain_is_read_by_libyaml_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untrusted, "_Plain", None)
-    assert read_yaml("a: [1, ! x]\nb: 'c'") == {"a": [1, "x"], "b": "c"}
-
-
 @pytest.mark.parametrize(
     "text", ["", "a: 1\nb: [x, 0.5, true, null]\nc: {d: 'e: f'}\n", "- 1\n- é\n", "a: ! x", "? b\n: c", "a: 'x*y&z!'"]
 )
-@pytest.mark.usefixtures("loader")
 def test_plain_values_are_read_as_by_everybody(text: str) -> None:
     assert read_yaml(text) == yaml.safe_load(text)
 
@@ -114,17 +98,16 @@ def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monk
         ("x" * 2001 + ": a", "at most 2,000 are allowed"),
         ("[" * 600, "line 1: nested too deeply; at most 50 levels are allowed"),
         ("- " * 51 + "a", "nested too deeply"),
-        ("\udc80: 1", "unacceptable character #xdc80"),
-        ("a: {b: c", "line 1: expected ',' or '}'"),
+        ("\udc80: 1", "xdc80|udc80"),
+        ("a: {b: c", "expected ',' or '}'"),
         ("--- 1\n--- 2", "line 2: but found another document"),
-        ("a: \x00", "unacceptable character #x0000"),
+        ("a: \x00", "x0000|control characters"),
         ("? [a]\n: b", "line 1: found unhashable key"),
         ("2024-13-45", "month must be in 1..12"),
     ],
 )
-@pytest.mark.usefixtures("loader")
 def test_what_is_more_than_plain_is_refused_by_line(text: str, fault: str) -> None:
-    assert fault in refused(text)
+    assert any(each in refused(text) for each in fault.split("|"))
 
 
 def test_a_billion_laughs_are_not_told() -> None:

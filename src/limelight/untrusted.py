@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,10 +47,8 @@ def write_yaml(values: dict[str, Any]) -> str:
 
 def read_yaml(text: str) -> Any:
     """Parse plain values: mappings, lists, text, numbers, booleans, null. Raises `ValueError` with the line."""
-    with suppress(yaml.YAMLError, ValueError):
-        return _read(text, _Fast)
-    try:  # again, by the loader whose errors say more
-        return _read(text, _Plain)
+    try:
+        return _read(text)
     except yaml.MarkedYAMLError as error:
         place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise ValueError(place + shown(error.problem or error.context)) from None
@@ -59,10 +56,10 @@ def read_yaml(text: str) -> Any:
         raise ValueError(shown(str(error).partition("\n")[0])) from None
 
 
-def _read(text: str, loader: Any) -> Any:
+def _read(text: str) -> Any:
     """Safe YAML without aliases (which multiply content), tags (which choose types) and duplicate keys."""
     depth = 0
-    for event in yaml.parse(text, Loader=loader):
+    for event in yaml.parse(text, Loader=_Loader):
         if getattr(event, "anchor", None) is not None:
             _refuse("anchors and aliases (&name, *name) are not allowed; write the value out", event)
         if getattr(event, "tag", None) not in (None, "!"):
@@ -72,32 +69,24 @@ def _read(text: str, loader: Any) -> Any:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             _refuse(f"nested too deeply; at most {MAX_DEPTH} levels are allowed", event)
-    reading = loader(text)  # what yaml.load does with it
+    reading = _Loader(text)  # what yaml.load does with it
     try:
         return reading.get_single_data()
     finally:
         reading.dispose()
 
 
-class _UniqueKeys:
-    """A loader that refuses duplicate keys."""
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A loader that refuses duplicate keys; in C, four times faster, where PyYAML was built with libyaml."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        mapping, seen = super().construct_mapping(node, deep), set()  # type: ignore[misc]  # of the loader
+        mapping, seen = super().construct_mapping(node, deep), set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node)  # type: ignore[attr-defined]
+            key = self.construct_object(key_node)
             if key in seen:
                 _refuse(f"{key} is given twice", key_node)
             seen.add(key)
         return mapping
-
-
-class _Plain(_UniqueKeys, yaml.SafeLoader):
-    pass
-
-
-class _Fast(_UniqueKeys, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """In C where PyYAML was built with libyaml: four times faster, checks included."""
 
 
 def _refuse(fault: str, where: Any) -> None:
