@@ -36,14 +36,15 @@ def form_of_address(text: str, language: str, source: str = "") -> str:
     """`formal`, `informal`, or an empty string if the text has no form of address, has both, or is in another language
     than German and French.
 
-    At the beginning of a German sentence `Sie` may also be `she` or `they`: it counts if the `source` has the second
-    person.
+    A word such as `Sanchez` is not a French imperative if the `source` has it. At the beginning of a German sentence
+    `Sie` may also be `she` or `they`: it counts if the `source` has the second person.
     """
     code = normal_code(language)
     if code == "de":
         formal, informal = _is_formal_german(text, source), _DE_INFORMAL.search(text) is not None
     elif code == "fr":
-        formal = bool(_FR_FORMAL.search(text) or _FR_IMPERATIVE.search(text))
+        imperatives = (match[0].split()[-1] for match in _FR_IMPERATIVE.finditer(text))
+        formal = _FR_FORMAL.search(text) is not None or any(each not in source for each in imperatives)
         informal = _FR_INFORMAL.search(text) is not None
     else:
         return ""
