@@ -23,7 +23,7 @@ from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
 Lane = Literal["short", "long", "explain"]
 ROOM: dict[Lane, int] = {"short": 64, "long": 2, "explain": 1}
 """Number of requests of each lane that an engine has at a time."""
-LONG = 1000
+LONG = 200
 """A request of more characters is long."""
 WIDTH = 4
 """With more hypotheses than these the characters of a request count for more."""
