@@ -5,6 +5,7 @@ encoded end to end, without padding: nothing that is computed for one depends on
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.attention.attend import attend
-from limelight.inference.cpu.attention import attend_memory, attend_past, rotate
+from limelight.inference.cpu.attention import attend_memory, attend_past, attend_within, rotate
 from limelight.inference.cpu.forward import Rows
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.network import turns_of
@@ -52,10 +52,10 @@ class LayerByLayer:
         for source in sources:
             embedded = stack.embedding(torch.from_numpy(source)[None])
             hidden.append(embedded if stack.positions is None else stack.positions(embedded))
-        rows = torch.cat(hidden, dim=1)
+        rows, firsts = torch.cat(hidden, dim=1), np.cumsum([0, *lengths])
         self._grow_turns(max(lengths))
         for layer in self.encoder:
-            rows = layer.attention_sublayer(rows, lambda given, layer=layer: self._attend_within(layer, given, lengths))
+            rows = layer.attention_sublayer(rows, lambda given, layer=layer: self._attend_within(layer, given, firsts))
             rows = layer.feed_forward_sublayer(rows, layer.feed_forward)
         memory = stack.leave(rows)[0]
         for number, layer in enumerate(self.decoder):
@@ -112,19 +112,16 @@ class LayerByLayer:
         hidden = layer.cross_sublayer(hidden, attend_source)
         return layer.feed_forward_sublayer(hidden, layer.feed_forward)
 
-    def _attend_within(self, layer: Layer, rows: Float[Tensor, "1 rows model"], lengths: Sequence[int]) -> Tensor:
+    def _attend_within(self, layer: Layer, rows: Float[Tensor, "1 rows model"], firsts: Integers) -> Tensor:
         """Self-attention among the positions of each sentence."""
-        attention, contexts = layer.attention, []
-        heads, inner = attention.heads, attention.heads * attention.head_size
-        joint = cast(Any, attention).joint_proj(rows)[0]
-        for part in joint.split(list(lengths)):
-            if self.twin.encoder.rotary is not None:
-                rotate(part.numpy(), self.turns[: len(part)], heads)
-            # (length, heads * size) -> (heads, length, size)
-            three = part.split([inner, inner, part.shape[1] - 2 * inner], dim=1)
-            queries, keys, values = (each.unflatten(1, (heads, -1)).transpose(0, 1)[None] for each in three)
-            contexts.append(attend(queries, keys, values)[0][0].transpose(0, 1).flatten(1))
-        return attention.out_proj(torch.cat(contexts)[None])
+        attention = layer.attention
+        joint = cast(Any, attention).joint_proj(rows)[0].numpy()
+        if self.twin.encoder.rotary is not None:
+            for first, after in pairwise(firsts.tolist()):
+                rotate(joint[first:after], self.turns[: after - first], attention.heads)
+        context = np.empty((len(joint), attention.heads * attention.value_size), np.float32)
+        attend_within(joint, firsts, attention.heads, attention.head_size, context)
+        return attention.out_proj(torch.from_numpy(context)[None])
 
     def _grow_turns(self, length: int) -> None:
         rotary: RotaryPositions | None = self.twin.encoder.rotary
