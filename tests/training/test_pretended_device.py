@@ -87,16 +87,11 @@ def learn(model: Model, batch: Any, *, half: bool = False, kind: str = "adam") -
     unread.read()
 
 
-def waits_of(model: Model) -> int:
-    """The result of the update is read; `RecurrentEncoder` reads the lengths of its sources, too."""
-    return 2 if isinstance(model, recurrent_model.Recurrent) else 1
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_an_update_stays_on_its_device_and_waits_for_it_once(name: str, pretended: Pretended) -> None:
     model = make_model(MODELS[name])
     learn(model, random_batch(model))
-    assert pretended.waits == waits_of(model)
+    assert pretended.waits == 1
 
 
 @pytest.mark.parametrize("changed", [{"half": True}, {"kind": "muon"}, {"half": True, "kind": "muon"}], ids=str)
@@ -104,7 +99,7 @@ def test_an_update_stays_on_its_device_and_waits_for_it_once(name: str, pretende
 def test_so_do_a_half_copy_and_muon(name: str, changed: dict[str, Any], pretended: Pretended) -> None:
     model = make_model(MODELS[name])
     learn(model, random_batch(model), **changed)
-    assert pretended.waits == waits_of(model)
+    assert pretended.waits == 1
 
 
 @pytest.mark.parametrize("labels", [(), ("one", "two")])

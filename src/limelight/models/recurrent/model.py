@@ -72,11 +72,17 @@ class RecurrentEncoder(nn.Module):
         self.layers, self.narrow = layers, narrow
 
     def forward(
-        self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        lengths: Int[Tensor, " batch"] | None = None,
     ) -> RecurrentMemory:
-        """Annotations of all positions (zeros at padding) and the final state."""
+        """Annotations of all positions (zeros at padding) and the final state. `lengths` are on the CPU; without them
+        the device is waited for."""
+        lengths = source_valid.sum(1).cpu() if lengths is None else lengths
         packed = pack_padded_sequence(
-            self.dropout(self.embedding(source)), source_valid.sum(1).cpu(), batch_first=True, enforce_sorted=False
+            self.dropout(self.embedding(source)), lengths, batch_first=True, enforce_sorted=False
         )
         outputs, final = self.layers(packed)
         annotations, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.shape[1])
@@ -399,7 +405,8 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         return self.dropout(features), state
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
-        state = self.start(self.encode(batch.source, batch.source_valid))
+        memory = self.encoder(batch.source, batch.source_valid, lengths=batch.source_lengths)
+        state = self.start(memory)
         return self.dropout(self.decoder.unroll(self.dropout(self.embedding(batch.target_in)), state))
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
