@@ -16,7 +16,6 @@ Public signatures give full shapes, with these names only:
 | key        | K      | positions that are attended to                                    |
 | model      | D      | width of a Transformer                                            |
 | heads      | H      | attention heads                                                   |
-| changes    |        | changes of each head: its factor, its inverse temperature         |
 | head_size  |        | width of one head's queries and keys                              |
 | size       |        | width of one head's keys, or of its values                        |
 | inner      |        | width of all heads, concatenated                                  |
@@ -39,12 +38,10 @@ Public signatures give full shapes, with these names only:
 | classes    |        | output classes: tokens, or labels                                 |
 | columns    |        | keys and values in a state: `width` of them for each step         |
 | rank       |        | continuations in order, the best first                            |
-| room       |        | capacity in columns                                               |
 | pieces     |        | tokens of one sentence                                            |
 | kept       |        | sentences that are kept                                           |
 | fresh      |        | sentences that join                                               |
 | places     |        | slots of sentences in a state                                     |
-| picked     |        | columns that are kept                                             |
 | block      |        | blocks of a vocabulary                                            |
 | inside     |        | classes of a block                                                |
 | tail       |        | classes after the last whole block                                |
