@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from queue import SimpleQueue
 from typing import Any
 
@@ -151,8 +151,9 @@ def test_a_canceled_task_is_worked_on_no_more() -> None:
 def test_text_is_shown_as_it_comes_and_certain_text_stays(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     spell(monkeypatch)
     monkeypatch.setattr(engine, "REST", 0)
-    one, early = translator(table(seed)), 0
-    for guards in (True, False):
+    early = 0
+    for other, guards in product(range(6), (True, False)):  # few tokens are certain early in a single model
+        one = translator(table(seed + other))
         *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {"guards": guards}, stream=True)])
         assert {report.kind for report in shown} == {"partial"}
         for number, answer in enumerate(last.value):

@@ -60,10 +60,10 @@ def test_other_directions_and_texts_with_tags_are_translated(service: Running) -
 
 
 def test_a_changed_file_is_read_again(service: Running, file: Path) -> None:
+    def now() -> str:
+        return str(service.post("/api/v1/translate", {"text": CLOSED, **ASKED}).value["translations"][0]["text"])
+
     file.write_text(tmx({**PAIRS, CLOSED: "Heute zu."}), encoding="utf-8")
-
-    def now() -> bool:
-        found = service.post("/api/v1/translate", {"text": CLOSED, **ASKED}).value
-        return bool(found["translations"][0]["text"] == "Heute zu.")
-
-    wait_until(now)
+    wait_until(lambda: now() == "Heute zu.")
+    file.write_text(tmx(PAIRS), encoding="utf-8")  # other tests use the same service
+    wait_until(lambda: now() == PAIRS[CLOSED])
