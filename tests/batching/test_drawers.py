@@ -2,6 +2,7 @@
 
 import random
 from itertools import islice
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from limelight.text.augmentation import Languages
 from limelight.text.marking import placeholder
 from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer
 from tests.batching.aligned import aligned
-from tests.forked import SUBPROCESS, Forked
+from tests.forked import PROCESSES
 
 WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
 HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig().rates, 0.2), max_length=40)
@@ -31,7 +32,7 @@ COUNT = 60
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """None of the processes has to import what it needs."""
-    monkeypatch.setattr("limelight.child.subprocess", SUBPROCESS)
+    monkeypatch.setattr("limelight.child.PROCESSES", PROCESSES)
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +97,9 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[Forked]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[BaseProcess]:
     """Every process that was begun."""
-    found: list[Forked] = []
+    found: list[BaseProcess] = []
 
     class Seen(Child):
         def __init__(self, factory: str, *, silence: float) -> None:
@@ -109,8 +110,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Forked]:
     return found
 
 
-def alive(started: list[Forked]) -> int:
-    return sum(process.poll() is None for process in started)
+def alive(started: list[BaseProcess]) -> int:
+    return sum(process.is_alive() for process in started)
 
 
 def test_batches_do_not_depend_on_how_many_processes_draw_them(
@@ -130,7 +131,7 @@ def test_batches_do_not_depend_on_how_many_processes_draw_them(
     assert all(same(one, other) for (one, _), (other, _) in zip(again, expected[place + 1 :], strict=False))
 
 
-def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenizers, started: list[Forked]) -> None:
+def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenizers, started: list[BaseProcess]) -> None:
     batches = stream(views, tokenizers, 2).batches(Position())
     next(batches)
     assert alive(started) == 2
@@ -139,7 +140,7 @@ def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenize
 
 
 def test_where_nothing_is_varied_there_are_no_processes(
-    views: list[View], tokenizers: Tokenizers, started: list[Forked]
+    views: list[View], tokenizers: Tokenizers, started: list[BaseProcess]
 ) -> None:
     batches = stream(views, tokenizers, 2, Drawing()).batches(Position())
     next(batches)
@@ -148,7 +149,7 @@ def test_where_nothing_is_varied_there_are_no_processes(
 
 
 def test_a_process_that_is_killed_ends_the_run_with_a_reason(
-    views: list[View], tokenizers: Tokenizers, started: list[Forked]
+    views: list[View], tokenizers: Tokenizers, started: list[BaseProcess]
 ) -> None:
     """By whoever runs out of memory, for one."""
     batches = stream(views, tokenizers, 2).batches(Position())
@@ -170,19 +171,6 @@ def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers:
     for side, other in zip(found, expected, strict=True):
         assert all(np.array_equal(row, same_row) for row, same_row in zip(side, other, strict=True))
     assert list(map(len, others.draw(rows[:0], (1, 2)).result())) == [0, 0]
-    others.close()
-
-
-def test_a_process_ends_when_nobody_asks_any_more() -> None:
-    """As when whoever began it was killed: its standard input ends."""
-    letters = train_tokenizer(
-        ["abc"], kind="characters", vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=1
-    )
-    others = DrawingPool([], Tokenizers(letters, letters), Drawing(0.1), processes=1)
-    (child,) = others._all
-    assert child.process.stdin is not None
-    child.process.stdin.close()
-    assert child.process.wait(timeout=60) == 0
     others.close()
 
 

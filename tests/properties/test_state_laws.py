@@ -96,19 +96,3 @@ def test_sentences_join_in_free_places_and_behind_the_last(model: Seq2Seq, width
 def test_a_random_life_changes_nothing(model: Seq2Seq, seed: int) -> None:
     """Steps, and between them whatever a state can do, in an order that the seed decides."""
     Followed.at_random(model, seed).live(10)
-
-
-def test_a_state_may_be_continued_twice(model: Seq2Seq, seed: int) -> None:
-    """What one continuation writes, the other does not see: readable models keep more than `State` promises."""
-    state = begun(model, random_sources(model, (5, 2)), 2)
-    start = torch.full((2, 2), model.start_id)
-    _, state = model.step(start, state)
-    ids = torch.randint(1, model.target_padding, (3, 2, 2))
-    one, after_one = model.step(ids[0], state)
-    other, after_other = model.step(ids[1], state)
-    again, after_again = model.step(ids[0], state)
-    assert_same(again, one)
-    assert not torch.allclose(one, other)
-    third = [model.step(ids[2], after)[0] for after in (after_one, after_other, after_again)]
-    assert_same(third[2], third[0])
-    assert not torch.allclose(third[1], third[0])

@@ -7,12 +7,12 @@ from typing import Any
 from limelight.preparation import align, pairs
 from limelight.training import loop
 from limelight.training.checkpoints import checkpoint, keep
-from limelight.training.optimization import update
 from limelight.training.tasks import translation
+from limelight.training.tasks.task import Task
 
 MOMENTS: dict[str, tuple[Any, str]] = {
     "update": (loop, "update"),
-    "micro-batch": (update, "batch_loss"),
+    "micro-batch": (Task, "loss"),
     "part of a checkpoint": (checkpoint, "sha256"),
     "old checkpoint": (checkpoint, "_remove_old"),
     "snapshot": (keep, "save_weights"),

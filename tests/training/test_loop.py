@@ -15,9 +15,9 @@ from limelight.storage.weights import read_weights
 from limelight.training import loop
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loop import MAX_SKIPPED, why_over
-from limelight.training.optimization import optimizer, update
+from limelight.training.optimization import optimizer
 from limelight.training.run import train
-from limelight.training.tasks.task import Validation
+from limelight.training.tasks.task import Task, Validation
 from tests.training.helpers import checkpoints_of, go, last_weights, log_of, tiny_run, trace_of, with_training
 
 
@@ -213,8 +213,8 @@ def test_checkpoints_are_written_as_often_as_asked_and_at_the_end(tmp_path: Path
 
 def broken(monkeypatch: pytest.MonkeyPatch, bad: Any) -> None:
     """Let the loss of the micro-batches that `bad` names by number (from 0) not be a number."""
-    loss, calls = update.batch_loss, iter(range(10**6))
-    monkeypatch.setattr(update, "batch_loss", lambda *a, **k: loss(*a, **k) * (math.nan if bad(next(calls)) else 1.0))
+    loss, calls = Task.loss, iter(range(10**6))
+    monkeypatch.setattr(Task, "loss", lambda *given: loss(*given) * (math.nan if bad(next(calls)) else 1.0))
 
 
 def test_an_update_that_is_not_finite_is_left_out_and_told(
