@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from limelight.child import environment
 from limelight.documents import document
 from limelight.documents.document import open_document, read_document
 from limelight.errors import UserError
@@ -57,7 +56,7 @@ def test_a_reading_process_imports_what_reads() -> None:
     checking = {f"limelight.text.{name}" for name in ("checks", "numbers", "protectors")}
     code = f"import sys, {document.__name__}; print(*sorted({checking | {'ssl', 'torch'}} & set(sys.modules)))"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
     assert all(map(importlib.util.find_spec, checking)), "the names are still those of modules"
 
