@@ -71,12 +71,18 @@ class Channel:
         self.process = PROCESSES.Process(target=_run, args=(theirs, work, arguments), name=work)
         self.process.start()
         theirs.close()
-        weakref.finalize(self, self.process.kill)  # at the end of this process, too, which waits for its children
+        # At the end of this process, too, which waits for its children.
+        self._finalizer = weakref.finalize(self, self.process.kill)
 
     @property
     def pid(self) -> int | None:
         """The process."""
         return self.process.pid
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether it was killed because this process ends."""
+        return not self._finalizer.alive
 
     def send(self, header: Header, payload: bytes = b"") -> None:
         """Send a message. Raises `OSError` if the child has ended."""

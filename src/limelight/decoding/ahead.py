@@ -83,7 +83,8 @@ def _await(child: Child, pending: Pending, say: Say) -> None:
     try:
         child.call({"mark": str(pending.mark)})
     except RunError as error:
-        say(f"the inner loops could not be compiled aside: {error}")
+        if not child.abandoned:  # a brief command ends before all is compiled
+            say(f"the inner loops could not be compiled aside: {error}")
     finally:
         pending.ended.set()
         child.close()
