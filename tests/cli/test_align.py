@@ -47,7 +47,7 @@ def test_calibrate_chooses_heads(limelight: Limelight, trained: Path, corpus: Pa
 def test_a_damaged_file_of_heads_is_named_and_not_used(trained: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(trained, tmp_path / "run"))
     (own / "best" / ALIGNMENT).write_text('{"format": 1, "heads": [{"layer": 9, "head": 0, "reads": true}]}')
-    with pytest.warns(UserWarning, match="9 is not from 0 to 0; words are aligned with the mean of all heads"):
+    with pytest.warns(UserWarning, match="layer 9 has no head 0; words are aligned with the mean of all heads"):
         assert load_translator(own).alignment_heads == ()
 
 

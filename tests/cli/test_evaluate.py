@@ -32,7 +32,7 @@ def test_json_says_how_good_and_where_it_comes_from(
     (tmp_path / "in.txt").write_text("\n".join(sources), encoding="utf-8")
     assert (
         kept.read_text(encoding="utf-8")
-        == limelight("translate", "--model", trained, "--beam", 1, "--lines", "--no-guards", tmp_path / "in.txt").out
+        == limelight("translate", "--model", trained, "--beam", 1, "--lines", tmp_path / "in.txt").out
     )
 
 
@@ -75,7 +75,7 @@ def test_precision_is_that_of_the_search(
     assert (ended.code, ended.err, asked) == (0, "", ["int8"])
     (tmp_path / "in.txt").write_text("".join(line.split("\t")[0] + "\n" for line in test.read_text().splitlines()))
     found = limelight(
-        *("translate", "--model", trained, "--beam", 1, "--precision", "int8", "--lines", "--no-guards"),
+        *("translate", "--model", trained, "--beam", 1, "--precision", "int8", "--lines"),
         tmp_path / "in.txt",
     )
     assert (tmp_path / "kept.txt").read_text() == found.out

@@ -92,7 +92,12 @@ def test_a_file_has_one_tag(limelight: Limelight, corpus: Path, tmp_path: Path) 
         ("a.csv", "source,target,x\na,b,\n", "x", "a.csv:2: column x is empty"),
         ("a.jsonl", '{"source": "a", "target": "b"}\n', "x", "a.jsonl:1: the object has no 'x'"),
         ("a.jsonl", '{"source": "a", "target": "b", "x": 1}\n', "x", "a.jsonl:1: 'x' is not text but a number"),
-        ("a.po", 'msgid "a"\nmsgstr "b"\n', "x", "column 'x': only one file of .tsv, .jsonl, .csv has further columns"),
+        (
+            "a.po",
+            'msgid "a"\nmsgstr "b"\n',
+            "x",
+            "column 'x': only one file of .tsv, .jsonl, .csv, .json has further columns",
+        ),
         (
             "a.tsv",
             "".join(f"a\tb\tdomain:{number}\n" for number in range(21)),

@@ -29,10 +29,12 @@ def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
         pairs = list(read_pairs([path], on_bad_line=report.add))
     assert len(pairs) + report.total == 300
     assert len(said) == NAMED
-    assert said[1] == f"skipped {path}:2: there is no TAB in this line; a .tsv line is source TAB target"
+    assert said[1] == f"skipped {path}:2: there is no TAB in this line; a line is source TAB target"
     listed = listing.read_text(encoding="utf-8").splitlines()
     assert [line.split(":")[1] for line in listed] == [str(number + 1) for number in range(300) if number % 3 < 2]
-    assert listed[0] == f"{path}:1: not valid UTF-8 (byte 0xff at byte 1 of the line); convert the file to UTF-8"
+    assert listed[0].startswith(
+        f"{path}:1: not valid UTF-8 (byte 0xff at byte 1 of the line); convert the file to UTF-8"
+    )
     assert report.summary().splitlines() == [
         f"skipped 200 lines that cannot be read; each of them in {listing}",
         f"  skipped 100: not valid UTF-8 (first: {path}:1)",

@@ -68,7 +68,7 @@ def test_a_changed_description_is_refused(change: Change, message: str, tmp_path
     [
         (b"", "damaged: not a mapping of format, kind"),
         (b"- a\n", "damaged: not a mapping"),
-        (b"a: [", "damaged: not YAML: line 1: expected the node content"),
+        (b"a: [", r"damaged: not YAML: line \d: .*expected .*node content"),
         (b"\xff", "damaged: not in UTF-8"),
         (b"[" * 600, "damaged: not YAML: line 1: nested too deeply"),
         (b"!!python/object/apply:os.system ['true']", "damaged: not YAML: line 1: tags such as .* are not allowed"),

@@ -62,7 +62,7 @@ def test_a_damaged_file_does_not_stop_a_model_from_loading(tmp_path: Path, monke
     values = json.loads(path.read_text(encoding="utf-8"))
     values["sentence"][""]["weights"][4] = 1.1e9
     path.write_text(json.dumps(values), encoding="utf-8")
-    with pytest.warns(UserWarning, match=r"confidence.json.*not a number from.*translations have no confidence"):
+    with pytest.warns(UserWarning, match=r"confidence.json.*weights.4: .*less than.*translations have no confidence"):
         translator = load_translator(tmp_path / "run")
     assert translator.confidence is None
     assert translator.translate("one two", lines=True).confidence is None

@@ -142,7 +142,7 @@ def translate_documents(
     if given["protect"] is None:
         given["protect"] = True  # also with a model that was not trained with placeholders
     direction = asked["source_lang"], asked["target_lang"]
-    compares = not direction[0] and given.get("guards", True)
+    compares = not direction[0] and given.get("guards") is not False
 
     def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
         stays: dict[int, Translation] = {}
@@ -189,7 +189,7 @@ def _staying(translator: Translator, texts: Sequence[Text], language: str) -> di
     there, stays = Direction(language, language), {}
     for place, text in enumerate(texts):
         plain = CODES.sub(" ", text.text)
-        same = unchanged(text.text, language, there)
+        same = unchanged(text.text, language, Direction("", language))
         if same and not other_language(translator.directions, translator.detector, plain, there):
             stays[place] = same
     return stays
