@@ -1,6 +1,8 @@
 """Parts of long work: what exists is not made again, and parts of other settings are refused or replaced."""
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,45 @@ def test_parts_of_other_settings_are_refused_or_replaced(tmp_path: Path) -> None
         parts.append(1)
     with Parts(tmp_path / "a", {"text": "b"}, replace=True) as parts:
         assert list(parts) == [1]
+
+
+def test_what_an_interrupted_removal_has_left_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end_or_replace(folder: Path, *, ends: bool) -> None:
+        with Parts(folder, MADE_OF if ends else {"text": "b"}, replace=True) as parts:
+            if ends:
+                parts.remove()
+
+    unlink = os.unlink
+    for ends in (True, False):
+        for steps in range(6):
+            folder, left = tmp_path / f"{ends}-{steps}", iter(range(steps))
+            write(folder)
+
+            def limited(*given: object, left: Iterator[int] = left, **named: object) -> None:
+                if next(left, None) is None:
+                    raise KeyboardInterrupt
+                unlink(*given, **named)  # type: ignore[arg-type]
+
+            with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+                patched.setattr(os, "unlink", limited)
+                end_or_replace(folder, ends=ends)
+            with Parts(folder, {"text": "c"}, replace=True) as parts:
+                assert list(parts) == [], (ends, steps)
+
+
+def test_parts_without_a_manifest_are_not_used(tmp_path: Path) -> None:
+    write(tmp_path / "a")
+    (tmp_path / "a" / MANIFEST).unlink()
+    assert write(tmp_path / "a") == list(range(5))
+
+
+def test_parts_that_are_replaced_stay_locked(tmp_path: Path) -> None:
+    write(tmp_path / "a")
+    with (
+        Parts(tmp_path / "a", {"text": "b"}, replace=True),
+        pytest.raises(UserError, match="another process writes it"),
+    ):
+        Parts(tmp_path / "a", {"text": "b"}, replace=True)
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "000001.json"])

@@ -103,6 +103,7 @@ class Parts:
 
     def remove(self) -> None:
         """Remove the folder, after the output is complete."""
+        remove(self.folder / MANIFEST)  # first: parts without one are of an interrupted removal, and are not used
         remove(self.folder)
         self._release()
 
@@ -135,10 +136,10 @@ class Parts:
                 f"{self.folder}: these parts were made with other settings: {describe_differences(changed)}. Repeat "
                 "the command that made them, or remove the folder to start again"
             )
-        if changed:
-            remove(self.folder)
-            self.folder.mkdir()
         if changed or not there:
+            remove(manifest)
+            for path in self.folder.glob("*.json"):  # the folder stays: the lock is on it
+                remove(path)
             write_whole(manifest, as_json({"format": FORMAT, "made_of": made_of}, indent=1))
 
     def _path(self, number: int) -> Path:
