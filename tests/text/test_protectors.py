@@ -83,6 +83,11 @@ def test_dotted_names_in_quotes_are_kept() -> None:
     assert found(text) == ["theme.inherit", "a.b_c.d"]
 
 
+def test_a_name_between_signs_may_stand_beside_a_word() -> None:
+    """As placeholders do that a client has put for tags."""
+    assert found("Click @@PH3@@here@@PH4@@ or ##a##there, not a__b__c or x::y::z") == ["@@PH3@@", "@@PH4@@", "##a##"]
+
+
 def test_every_protector_has_cases() -> None:
     assert set(CASES) == set(PROTECTORS)
 

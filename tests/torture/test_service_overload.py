@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from limelight.memory import rare_collections
-from limelight.serving import server
 from limelight.serving.limits import Limits
 from tests.serving.helpers import TEXTS, Running, at_work, running, table, translator, wait_until
 from tests.torture.conftest import Measured
@@ -277,7 +276,7 @@ def in_chunks(service: Running, number: int) -> bytes:
 
 
 def test_a_body_of_chunks_without_end_is_refused(full: bool, measured: Measured) -> None:
-    number = 1_000_000 if full else server.MAX_CHUNKS + 1
+    number = 1_000_000 if full else Limits().body + 1
     with running({"one": translator(table(1))}) as service:
         assert b" 408 " not in in_chunks(service, 100)
         before = resident_megabytes()
@@ -285,6 +284,6 @@ def test_a_body_of_chunks_without_end_is_refused(full: bool, measured: Measured)
         grown = resident_megabytes() - before
         assert service.post("/api/v1/translate", {"text": "dab"}).status == 200
         assert adds_up(service)
-    refused = not found or b" 400 " in found.split(b"\r\n")[0]  # it is ended before all is read
+    refused = not found or b" 413 " in found.split(b"\r\n")[0]  # it is ended before all is read
     assert grown < 16, f"{grown:+.1f} MB"
     measured("S9", f"a body of {number:,} chunks of a byte refused", held=int(refused), of=1, note=f"{grown:+.1f} MB")
