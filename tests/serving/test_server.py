@@ -1,5 +1,6 @@
 """The connections of the web server."""
 
+import http.client
 import socket
 import time
 from contextlib import ExitStack, suppress
@@ -113,6 +114,17 @@ def test_a_connection_whose_body_is_not_read_ends(method: str, path: str, size: 
         assert connection.recv(65536).startswith(b"HTTP/1.1 ")
         connection.sendall(b"a")
         assert is_closed(connection, 10)
+
+
+def test_a_client_reads_the_refusal_of_a_large_body_and_the_connection_is_kept() -> None:
+    """It sends all of it before it reads; the rest is discarded."""
+    with running({"one": translator(table(1))}) as service:
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        for _ in range(2):
+            connection.request("POST", "/api/v1/translate", bytes(8_000_000), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            assert (answer.status, b"--max-body" in answer.read()) == (413, True)
+        connection.close()
 
 
 def test_a_connection_whose_body_arrives_after_the_answer_is_kept() -> None:

@@ -120,6 +120,7 @@ def test_no_path_that_is_asked_for_is_opened(
     """Nothing but the page's own files is looked at, whatever a request names."""
     number, draw, held = 500 if full else 40, random.Random(seed), 0
     asked_for(plain, "warm")
+    uploaded(plain, "warm")  # the first process of a document imports how one is started
     opened.names.clear()
     opened.watching = True
     try:

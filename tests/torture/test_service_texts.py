@@ -18,8 +18,8 @@ import pytest
 from limelight.cli.serve import require_access
 from limelight.errors import UserError
 from limelight.formats.html import html_units
+from limelight.inspection import standalone
 from limelight.pipelines.explain import Question, explain
-from limelight.serving import page
 from limelight.serving.run import Plan
 from limelight.text.sentences import split_sentences
 from tests.browser.helpers import untrained
@@ -160,7 +160,7 @@ def with_text(value: Any, text: str) -> Any:
 
 def inert(document: Any, text: str, clean: list[str]) -> bool:
     """Whether the file of a document with this text has the elements of any other."""
-    return tags_of(page.standalone_page(with_text(document, text))) == clean
+    return tags_of(standalone.standalone_page(with_text(document, text))) == clean
 
 
 def plain_error(service: Running, text: str) -> bool:
@@ -176,13 +176,13 @@ def test_markup_in_texts_stays_text(
     """As a text, a token or a language; where it is not escaped, that is seen."""
     texts = injections(100 if full else 10, seed)
     document = explain(untrained(), Question("abcde", "en", "de"))
-    clean = tags_of(page.standalone_page(document))
+    clean = tags_of(standalone.standalone_page(document))
     held = sum(inert(document, text, clean) and plain_error(plain, text) for text in texts)
     policies = [plain.get(path).headers["content-security-policy"] for path in ("/", "/page/main.js", "/docs")]
     assert all("default-src 'none'" in each and "unsafe" not in each for each in policies)
     assert "access-control-allow-origin" not in plain.get("/", Origin="https://a.example").headers
-    real = page.standalone_page
-    monkeypatch.setattr(page, "standalone_page", lambda *given, **of: real(*given, **of).replace("\\u003c", "<"))
+    real = standalone.standalone_page
+    monkeypatch.setattr(standalone, "standalone_page", lambda *given, **of: real(*given, **of).replace("\\u003c", "<"))
     assert not inert(document, "</script><script>alert(1)</script>", clean), "control: markup as it is, is seen"
     measured("X10", "markup as text, token and language, in the file and in errors: inert", held=held, of=len(texts))
 

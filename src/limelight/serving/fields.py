@@ -19,6 +19,8 @@ from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal, bad_request, beyond, of_validation
 
 MAX_FIELDS = 1000
+MAX_KEYS = 10_000
+"""Of all objects of a JSON body."""
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -85,13 +87,24 @@ async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], di
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """A JSON object. The parser bounds depth and digits; NaN and half of a surrogate pair are refused."""
+    """A JSON object. The parser bounds depth and digits; a repeated key, which another reader takes otherwise, NaN and
+    half of a surrogate pair are refused."""
+    keys = 0
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal keys
+        keys += len(pairs)
+        if keys > MAX_KEYS:
+            raise ValueError(f"it has more than {MAX_KEYS:,} keys; send less at a time")
+        if len(found := dict(pairs)) < len(pairs):
+            raise ValueError("an object has the same key twice")
+        return found
 
     def refused(name: str) -> Any:
         raise ValueError(f"{name} is not a number")
 
     try:
-        value = json.loads(body.decode("utf-8-sig"), parse_constant=refused)
+        value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=once, parse_constant=refused)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         said = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)[:200]

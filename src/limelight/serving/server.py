@@ -38,7 +38,8 @@ class TimedProtocol(HttpToolsProtocol):
     write_seconds = 30.0
     _timer: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
-    _head = 0
+    _head: int | None = 0
+    """Bytes since the last request; None in a body, which has bounds of its own."""
 
     def connection_made(self, transport: Any) -> None:
         """The time for the first request begins."""
@@ -47,18 +48,24 @@ class TimedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """A request has begun, or goes on."""
-        self._head += len(data)
+        if self._head is not None:
+            self._head += len(data)
         if self._timer is None and (self.cycle is None or self.cycle.response_complete):
             self._expect()
         super().data_received(data)
-        if self._timer is not None and self._head > MAX_HEAD:
+        if self._timer is not None and (self._head or 0) > MAX_HEAD:
             self.send_400_response("The headers are too large.")
 
     def on_headers_complete(self) -> None:
         """The application reads the body, within a time of its own."""
         self._stop(self._timer)
-        self._timer, self._head = None, 0
+        self._timer, self._head = None, None
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The body has been sent, whether or not it is read."""
+        self._head = 0
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """The rest of a body that nobody reads, or what is left to send, has its time."""
