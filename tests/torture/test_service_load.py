@@ -311,13 +311,17 @@ def zeros(megabytes: int) -> bytes:
 
 
 def bombed(service: Running, megabytes: int) -> list[int]:
-    """The statuses for bodies that are far larger than they come: announced, in chunks, and packed twice."""
+    """The statuses for bodies that are far larger than they come: announced, in chunks, and packed twice; 0 where the
+    connection is ended while the client still sends chunks."""
     bomb = zeros(megabytes)
     head = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     statuses = [service.send("POST", "/translate", bomb, head, FOR_ALL).status]
     for content in (bomb[: 400 * 1024], gzip.compress(bomb[: 1 << 20])):
         chunks = iter([content[place : place + 65536] for place in range(0, len(content), 65536)])
-        statuses.append(service.send("POST", "/translate", chunks, head, FOR_ALL).status)
+        try:
+            statuses.append(service.send("POST", "/translate", chunks, head, FOR_ALL).status)
+        except ConnectionError:  # it is ended before all is read
+            statuses.append(0)
     return statuses
 
 
@@ -330,7 +334,7 @@ def test_what_inflates_without_end_is_refused(full: bool, measured: Measured) ->
             statuses = bombed(service, 10_000 if full else 2000)
         assert service.get("/health").status == 200
     assert peak.grown < 32, f"{peak.grown:.0f} MB"
-    held = sum(status in (413, 415) for status in statuses)
+    held = sum(status in (415, 0) for status in statuses) if statuses[0] == 415 else 0
     measured("X3", "bodies of gigabytes in compressed ones refused", held=held, of=3, note=f"{peak.grown:+.0f} MB")
 
 
