@@ -76,7 +76,7 @@ class LayerByLayer:
         for number, layer in enumerate(self.decoder):
             hidden = self._layer(layer, hidden, rows, past, number, turns)
         past.ages[:] += 1
-        features: Numbers = stack.leave(hidden)[: len(ages)].numpy()
+        features: Numbers = stack.leave(hidden[None])[0, : len(ages)].numpy()
         return features
 
     def _layer(
