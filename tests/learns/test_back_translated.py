@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from limelight.config import (
     BatchingConfig,
     Corpus,
@@ -34,7 +32,6 @@ class Tagging:
         return [[tag, *row] for row in self.tokenizer.encode_batch(texts)]
 
 
-@pytest.mark.learns
 def test_the_tag_tells_one_kind_of_text_from_the_other(tmp_path: Path, seed: int) -> None:
     """Human text teaches to copy a word, and as much tagged text to read it backwards."""
     sources = words(3000, seed)

@@ -86,7 +86,6 @@ def teach(model: Seq2Seq, task: Task, longest: int, *, updates: int, rate: float
     return updates
 
 
-@pytest.mark.learns
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", MODELS)
 def test_it_learns(name: str, task: str, seed: int, request: pytest.FixtureRequest) -> None:

@@ -3,8 +3,6 @@
 import random
 from pathlib import Path
 
-import pytest
-
 from limelight.config import (
     BatchingConfig,
     Corpus,
@@ -39,7 +37,6 @@ def corpora(folder: Path, name: str, sources: list[str]) -> tuple[Corpus, ...]:
     )
 
 
-@pytest.mark.learns
 def test_both_directions_are_learned(tmp_path: Path, seed: int) -> None:
     config = RunConfig(
         data=DataConfig(

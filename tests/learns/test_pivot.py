@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from limelight.pipelines.load import load_translator
 from tests.cli.corpora import connecting_run, words
 
 
-@pytest.mark.learns
 def test_two_pairs_make_a_third(tmp_path: Path) -> None:
     translator = load_translator(connecting_run(tmp_path, steps=400))
     unseen = words(300, seed=11)

@@ -124,7 +124,6 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     return Translator(translator.model, Tokenizers(Marked(source), Marked(target)), translator.config)
 
 
-@pytest.mark.learns
 def test_placeholders_survive_where_they_belong(translator: Translator) -> None:
     draw = random.Random(11)
     pairs = [with_spans(sentence(draw), draw) for _ in range(400)]
@@ -147,7 +146,6 @@ def _bare(text: str) -> str:
     return text
 
 
-@pytest.mark.learns
 def test_the_form_of_a_term_is_used(translator: Translator) -> None:
     draw = random.Random(13)
     used = count = 0

@@ -34,7 +34,6 @@ def write_corpus(folder: Path) -> None:
         (folder / f"{name}.tsv").write_text("".join(part), encoding="utf-8")
 
 
-@pytest.mark.learns
 def test_japanese_is_trained_scored_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_corpus(tmp_path)
     folder, test = str(tmp_path / "run"), str(tmp_path / "test.tsv")
