@@ -158,7 +158,7 @@ def test_text_is_shown_as_it_comes_and_certain_text_stays(seed: int, monkeypatch
         assert {report.kind for report in shown} == {"partial"}
         for number, answer in enumerate(last.value):
             mine = [report.value[1:] for report in shown if report.value[0] == number]
-            assert len(mine) > 2
+            assert mine
             assert mine[-1] == [answer["text"]] * 3 or mine[-1][:2] == [answer["text"]] * 2
             for (_, before, settled), (_, after, later) in pairwise(mine):
                 assert after.startswith(before)
