@@ -151,7 +151,7 @@ def test_a_canceled_task_is_worked_on_no_more() -> None:
 def test_text_is_shown_as_it_comes_and_certain_text_stays(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     spell(monkeypatch)
     monkeypatch.setattr(engine, "REST", 0)
-    early = 0
+    early = stages = 0
     for other, guards in product(range(6), (True, False)):  # few tokens are certain early in a single model
         one = translator(table(seed + other))
         *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {"guards": guards}, stream=True)])
@@ -159,12 +159,14 @@ def test_text_is_shown_as_it_comes_and_certain_text_stays(seed: int, monkeypatch
         for number, answer in enumerate(last.value):
             mine = [report.value[1:] for report in shown if report.value[0] == number]
             assert mine
+            stages = max(stages, len(mine))
             assert mine[-1] == [answer["text"]] * 3 or mine[-1][:2] == [answer["text"]] * 2
             for (_, before, settled), (_, after, later) in pairwise(mine):
                 assert after.startswith(before)
                 assert later.startswith(settled) or not settled
                 early += 0 < len(settled) < len(answer["text"])
     assert early
+    assert stages > 2
 
 
 def test_control_the_best_hypothesis_of_a_beam_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
