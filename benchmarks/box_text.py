@@ -22,7 +22,11 @@ from limelight.text.pair import Pair
 DEV_SHARE = 100
 MAX_JOINED = 3
 """Maximum number of pairs of German and French for one English text."""
+MAX_PHRASE = 5
+"""Maximum number of words of a phrase, in English."""
 PARTS = ("train", "dev", "test")
+PHRASES = "phrases"
+"""The part of a training part that has its own weight."""
 Direction = tuple[str, str]
 Rows = list[tuple[str, str]]
 
@@ -35,6 +39,8 @@ class Register(NamedTuple):
     weight: float
     """How often an epoch contains a pair with English."""
     has_dev: bool = False
+    phrases: float = 0.0
+    """Weight of its phrases, such as openings of letters, which few tokens teach otherwise; 0.0: that of the rest."""
 
     @property
     def pairs(self) -> list[Direction]:
@@ -47,13 +53,13 @@ class Register(NamedTuple):
         """The directions of its pairs, both ways."""
         return [*self.pairs, *(languages[::-1] for languages in self.pairs)]
 
-    def weight_of(self, languages: Direction) -> float:
+    def weight_of(self, languages: Direction, part: str = PARTS[0]) -> float:
         """Pairs without English have half the weight, as English connects them already."""
-        return self.weight * (1.0 if "en" in languages else 0.5)
+        return (self.phrases if part == PHRASES else self.weight) * (1.0 if "en" in languages else 0.5)
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 0.4, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 0.8, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 0.3),
     Register("home-assistant", ("de", "fr"), 0.6),
     Register("python-docs", ("fr",), 0.2),
@@ -61,7 +67,7 @@ REGISTERS = (
     Register("libreoffice-ui", ("de", "fr"), 0.5),
     Register("chromium", ("de", "fr"), 1.2),
     Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 4.0),
+    Register("written", ("de", "fr"), 4.0, phrases=16.0),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
@@ -79,7 +85,7 @@ def prepare_text(data: Path, out: Path) -> None:
         if path_of(out, register, register.pairs[-1], PARTS[-1]).exists():
             continue
         found = {partner: _parts_of(data, register, partner) for partner in register.partners}
-        for part in PARTS:
+        for part in found[register.partners[0]]:
             for partner in register.partners:
                 _write(path_of(out, register, ("en", partner), part), found[partner][part])
             if len(register.partners) == 2:
@@ -95,12 +101,13 @@ def corpora(out: Path, part: str) -> tuple[Corpus, ...]:
     """The corpora of a part."""
     return tuple(
         Corpus(
-            files=(str(path_of(out, register, languages, part)),),
+            files=(str(path_of(out, register, languages, each)),),
             source=languages[0],
             target=languages[1],
-            weight=register.weight_of(languages),
+            weight=register.weight_of(languages, each),
         )
         for register in REGISTERS
+        for each in ((part, PHRASES) if register.phrases and part == PARTS[0] else (part,))
         for languages in register.pairs
     )
 
@@ -143,7 +150,11 @@ def _parts_of(data: Path, register: Register, partner: str) -> dict[str, Rows]:
     if register.has_dev:
         return {"train": train, "dev": read("dev"), "test": test}
     dev = [row for row in train if _is_dev(row[0])]
-    return {"train": [row for row in train if not _is_dev(row[0])], "dev": dev, "test": test}
+    rest = [row for row in train if not _is_dev(row[0])]
+    if not register.phrases:
+        return {"train": rest, "dev": dev, "test": test}
+    phrases, longer = ([row for row in rest if (len(row[0].split()) <= MAX_PHRASE) is short] for short in (True, False))
+    return {"train": longer, PHRASES: phrases, "dev": dev, "test": test}
 
 
 def _is_dev(english: str) -> bool:
