@@ -23,7 +23,7 @@ from benchmarks.common import describe_machine, run, write_result
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
 from limelight.storage.layout import DEFAULT
-from limelight.text.glossary import Glossary, Term, is_used
+from limelight.text.glossary import Glossary, Term, find_used
 from limelight.text.words import word_spans
 
 MIN_COUNT, MIN_DICE, MIN_LETTERS = 3, 0.5, 4
@@ -72,7 +72,7 @@ def items_of(pairs: Sequence[tuple[str, str]], glossary: Glossary, count: int, s
     items, distractors = list[Item](), list[Item]()
     for source, reference in random.sample(list(pairs), len(pairs)):
         found = tuple(match.term for match in glossary.find(source))
-        if found and all(is_used(term.target, reference) for term in found):
+        if found and all(find_used(term.target, reference) for term in found):
             items.append(Item(source, reference, found))
         elif not found and (avoided := _alike(source, reference, glossary)):
             distractors.append(Item(source, reference, (), avoided))
@@ -84,7 +84,7 @@ def _alike(source: str, reference: str, glossary: Glossary) -> tuple[Term, ...]:
     return tuple(
         term
         for term in glossary.terms
-        if any(word.startswith(term.source.casefold()) for word in words) and not is_used(term.target, reference)
+        if any(word.startswith(term.source.casefold()) for word in words) and not find_used(term.target, reference)
     )
 
 
@@ -95,10 +95,12 @@ def _words(text: str) -> list[str]:
 def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
     """Shares of terms that are used, and of distractors with a term that they have not without the glossary; BLEU of
     the sentences with terms."""
-    used = [is_used(term.target, text) for item, text in zip(items, texts, strict=True) for term in item.terms]
-    without = [is_used(term.target, text) for item, text in zip(items, plain, strict=True) for term in item.terms]
+    used = [bool(find_used(term.target, text)) for item, text in zip(items, texts, strict=True) for term in item.terms]
+    without = [
+        bool(find_used(term.target, text)) for item, text in zip(items, plain, strict=True) for term in item.terms
+    ]
     wrong = [
-        any(is_used(term.target, text) and not is_used(term.target, before) for term in item.avoided)
+        any(find_used(term.target, text) and not find_used(term.target, before) for term in item.avoided)
         for item, before, text in zip(items, plain, texts, strict=True)
         if item.avoided
     ]

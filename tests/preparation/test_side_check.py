@@ -5,7 +5,7 @@ import random
 import pytest
 
 from limelight.preparation.sides import SideCheck, check_sides, draw_sample
-from limelight.text.languages import likely_language
+from limelight.text.judge import likely_language
 from limelight.text.pair import Pair
 from tests.preparation.parallel import invented_pairs
 from tests.text.test_languages import TEXTS

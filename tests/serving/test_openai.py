@@ -9,7 +9,7 @@ import pytest
 
 from limelight.pipelines.translator import Translator
 from limelight.serving.dialects.prompts import SEPARATOR
-from limelight.text.glossary import is_used
+from limelight.text.glossary import find_used
 from tests.serving.helpers import Running, carrying, running, spell, table, translator, wait_until
 
 FOUND = {"type": "object", "properties": {"found": {"type": "array", "items": {"type": "string"}}}}
@@ -119,7 +119,7 @@ def test_each_choice_obeys_the_glossary(shape: str) -> None:
         choices = service.post("/v1/chat/completions", {"model": "one", "messages": messages, "n": 4}).value["choices"]
     said = [choice["message"]["content"] for choice in choices]
     assert len(set(said)) == 4
-    assert all(is_used(target, each) for each in said)
+    assert all(find_used(target, each) for each in said)
 
 
 def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:

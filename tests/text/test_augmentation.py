@@ -12,12 +12,12 @@ from limelight.text.marking import (
     ANNOTATION,
     FORMALITY_MARKS,
     MARK,
-    NO_FORMS,
     PLACEHOLDER,
     TERM_BEGIN,
     TERM_END,
     Alignment,
     Link,
+    WordForms,
     mark_number,
     placeholder,
 )
@@ -50,7 +50,7 @@ def test_all_rates_are_off_by_default() -> None:
 
 def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(seed: int) -> None:
     rates = dict.fromkeys(AugmentationConfig().rates, 0.5)
-    links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], NO_FORMS)
+    links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], WordForms())
     pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
     others = {"alignment_of": lambda _: links, "similar_of": lambda _: "Tom hat Bücher."}
     first = augment(pairs, [EN_DE] * 50, rates, seed, **others)
@@ -109,7 +109,7 @@ def test_names_with_letters_beyond_english_are_names(seed: int) -> None:
 
 
 def test_an_aligned_word_is_written_in_capitals_on_both_sides(seed: int) -> None:
-    pair, links = Sides("The big house", "Das große Haus"), Alignment([Link(n, n) for n in range(3)], NO_FORMS)
+    pair, links = Sides("The big house", "Das große Haus"), Alignment([Link(n, n) for n in range(3)], WordForms())
     [found] = augment([pair], [EN_DE], {"emphasis": 1.0}, seed, lambda _: links)
     changed_words = [
         [(one, other) for one, other in zip(before.split(), after.split(), strict=True) if one != other]
@@ -268,7 +268,7 @@ def test_a_typing_error_may_stand_beside_a_term() -> None:
 def test_links_follow_their_sentences_when_pairs_are_joined(seed: int) -> None:
     """The words that a placeholder replaces are translations of one another in every sentence."""
     pairs = [Sides(f"a{n}, b{n} c{n}.", f"C{n} B{n} A{n}!") for n in range(200)]
-    links = Alignment([Link(0, 2), Link(1, 1), Link(2, 0)], NO_FORMS)
+    links = Alignment([Link(0, 2), Link(1, 1), Link(2, 0)], WordForms())
     rates = {"join": 1.0, "placeholders": 1.0}
     joined = 0
     for (source, target), applied, _ in augment(pairs, [EN_DE] * 200, rates, seed, lambda _: links):
@@ -334,7 +334,7 @@ def test_marks_without_alignments_are_refused() -> None:
 def test_private_use_characters_of_a_corpus_stay_text() -> None:
     """No mark is put beside them, so that none of them is taken for one."""
     pair = Sides(f"A{placeholder(3)} b", f"C{placeholder(3)} d")
-    alignment = Alignment([Link(0, 0), Link(1, 1)], NO_FORMS)
+    alignment = Alignment([Link(0, 0), Link(1, 1)], WordForms())
     rates = {"placeholders": 1.0, "terms": 1.0, "formality": 1.0}
     assert augment([pair], [EN_DE], rates, 1, lambda _: alignment) == [Augmented(pair)]
     own = Sides(f"A{placeholder(3)} b", "C du")

@@ -4,7 +4,8 @@ import unicodedata
 
 import pytest
 
-from limelight.text.languages import contradiction, normal_code
+from limelight.text.judge import contradiction
+from limelight.text.languages import normal_code
 
 TEXTS = {
     "en": "The dog that we saw in the garden was not with the children. It is for you, and they have the key to it.",
@@ -40,8 +41,8 @@ def test_decomposed_letters_are_the_same() -> None:
 def test_what_is_said() -> None:
     assert contradiction(SAMPLES["de"], "en-GB") == "looks like de"
     assert contradiction(SAMPLES["ru"], "eng") == "is in Cyrillic script"
-    assert contradiction(SAMPLES["zh"], "ja") == "has no kana and looks like zh"
-    assert contradiction(SAMPLES["ja"], "zh") == "has kana and looks like ja"
+    assert contradiction(SAMPLES["zh"], "ja") == "looks like zh"
+    assert contradiction(SAMPLES["ja"], "zh") == "looks like ja"
 
 
 @pytest.mark.parametrize("code", ["source", "lumi", "xx", "eo", "cy", ""])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from limelight.text.marking import (
     ANNOTATION,
-    NO_FORMS,
     PLACEHOLDER,
     TERM_BEGIN,
     Alignment,
@@ -48,7 +47,7 @@ def test_each_placeholder_stands_once_on_each_side(
     counts = len(words_of(source)), len(words_of(target))
     there = [link for link in links if link.source < counts[0] and link.target < counts[1]]
     found, applied = place_marks(
-        Sides(source, target), Alignment(there, NO_FORMS), Random(seed), placeholders=True, terms=terms
+        Sides(source, target), Alignment(there, WordForms()), Random(seed), placeholders=True, terms=terms
     )
     if any("\U000f0000" <= letter <= "\U000ffffd" for letter in source + target):
         assert (found, applied) == (Sides(source, target), ())
@@ -94,7 +93,7 @@ def test_a_phrase_whose_links_lead_elsewhere_is_never_marked() -> None:
 
 
 def test_a_word_without_a_sure_link_is_never_marked() -> None:
-    alignment = Alignment([Link(0, 0), Link(1, 1, sure=False)], NO_FORMS)
+    alignment = Alignment([Link(0, 0), Link(1, 1, sure=False)], WordForms())
     found = {
         place_marks(Sides("ab cd", "ef gh"), alignment, Random(seed), placeholders=True, terms=False)[0]
         for seed in range(200)
@@ -194,14 +193,14 @@ def test_marks_around_what_was_replaced_do_not_make_it_free() -> None:
 
 def test_no_mark_is_lost_in_a_long_sentence_that_is_aligned_throughout() -> None:
     words = " ".join(f"w{number}" for number in range(14))
-    alignment = Alignment([Link(number, 13 - number) for number in range(14)], NO_FORMS)
+    alignment = Alignment([Link(number, 13 - number) for number in range(14)], WordForms())
     for seed in range(4000):
         pair, _ = place_marks(Sides(words, words), alignment, Random(seed), placeholders=True, terms=seed % 4 == 0)
         assert sorted(PLACEHOLDER.findall(pair.target)) == PLACEHOLDER.findall(pair.source)
 
 
 def test_without_links_there_are_marks_at_the_ends_and_no_terms() -> None:
-    nothing = Alignment([], NO_FORMS)
+    nothing = Alignment([], WordForms())
     for seed in range(50):
         found, applied = place_marks(PAIR, nothing, Random(seed), placeholders=True, terms=True)
         assert applied == ("placeholders",)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import limelight
-from limelight.text.languages import WORD, function_words
+from limelight.text.judge import WORD, function_words
 
 PACKAGES = ("text", "pipelines", "documents", "decoding")
 MAX_WORDS = 20

@@ -6,7 +6,7 @@ from limelight.errors import UserError
 from limelight.formats.unit import Code, code_protector, make_unit
 from limelight.text.marking import FIRST_CODE, TERM_BEGIN, placeholder
 from limelight.text.notations import Protector
-from limelight.text.protectors import DEFAULT, PROTECTORS, elements, find_spans, pattern
+from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans, pattern
 
 
 def found(text: str, *protectors: Protector) -> list[str]:
@@ -179,15 +179,6 @@ def test_a_pattern_may_find_nothing_but_must_be_one() -> None:
     for wrong in ("(", "a{99999999999999999999}", "(?P<1>a)"):
         with pytest.raises(UserError, match="is not a valid regular expression"):
             pattern(wrong)
-
-
-def test_elements_are_whole_with_what_is_in_them() -> None:
-    keep = elements(["Code", "x"])
-    assert found("a <code>b <x>c</x></code> <x/> <X>d</X> <y>e</y>", keep) == [
-        "<code>b <x>c</x></code>", "<x/>", "<X>d</X>",
-    ]  # fmt: skip
-    assert found("<x>a <x>b</x> c</x> <x> open", keep) == ["<x>a <x>b</x> c</x>"]
-    assert found("</x> <code>", keep) == []
 
 
 PIECES = [

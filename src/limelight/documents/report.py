@@ -11,7 +11,7 @@ from typing import NamedTuple
 from limelight.errors import counted, shown
 from limelight.formats.unit import Unit, with_codes
 from limelight.pipelines.translation import LOW_CONFIDENCE
-from limelight.text.foreign import IN_TARGET_LANGUAGE
+from limelight.text.judge import IN_TARGET_LANGUAGE
 
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)

@@ -34,7 +34,7 @@ from limelight.pipelines.translation import Translation, Word
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
-from limelight.text.foreign import IN_TARGET_LANGUAGE, foreign_language
+from limelight.text.judge import IN_TARGET_LANGUAGE, foreign_language
 from limelight.text.kept_signs import INVISIBLE
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, without_marks

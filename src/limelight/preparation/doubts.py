@@ -14,7 +14,8 @@ from shlex import quote
 from limelight.formats import names_languages, read_pairs
 from limelight.formats.lines import scan_lines
 from limelight.formats.opening import open_text, text_suffix
-from limelight.text.languages import contradiction, normal_code
+from limelight.text.judge import contradiction
+from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
 
 SAMPLE = 1000

@@ -23,7 +23,7 @@ from limelight.preparation.doubts import doubts
 from limelight.preparation.hold_out import Overlap, OverlapSearch, fold
 from limelight.preparation.sides import Finding, check_sides, draw_sample
 from limelight.text.clean import CleanReport, clean, encoding_damage
-from limelight.text.languages import foreign_language, language_margin
+from limelight.text.judge import foreign_language, language_margin
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 
@@ -119,7 +119,7 @@ class Faults:
         stretch = self._stretches.reasons.get(self._number, "")
         languages = self._stretches.languages
         sides = pair.source, pair.target
-        foreign = [foreign_language(text, code) if code else "" for text, code in zip(sides, languages, strict=True)]
+        foreign = [foreign_language(text, [code]) if code else "" for text, code in zip(sides, languages, strict=True)]
         tests: list[tuple[str, Callable[[], bool]]] = [
             ("identical", lambda: _is_copy(pair.source, pair.target)),
             ("encoding", lambda: bool(encoding_damage(pair.source) or encoding_damage(pair.target))),

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from limelight.preparation.doubts import of_languages
 from limelight.preparation.lexicon import Ids, Lexicon, Pieces, learn_lexicon, word_ids
-from limelight.text.languages import contradiction, language_margin, likely_language, normal_code
+from limelight.text.judge import contradiction, language_margin, likely_language
+from limelight.text.languages import normal_code
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
 

@@ -60,8 +60,8 @@ from limelight.storage.layout import DETECTOR, find_model
 from limelight.storage.tables import read_detector
 from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
-from limelight.text.foreign import foreign_evidence
 from limelight.text.glossary import Glossary, Term
+from limelight.text.judge import foreign_evidence
 from limelight.text.marking import MARK, mark_number
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.tokens.marked import decode_marked, knows_marks

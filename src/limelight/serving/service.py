@@ -20,7 +20,7 @@ from limelight.serving.pool import Partial, Pool
 from limelight.serving.refusal import Refusal, beyond, overdue
 from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.uploads import Uploads
-from limelight.text.foreign import IN_TARGET_LANGUAGE
+from limelight.text.judge import IN_TARGET_LANGUAGE
 
 DETECTED = 2000
 """Characters of a text that are sent to an engine to detect its language."""

@@ -218,11 +218,6 @@ def _form_at(wanted: Sequence[str], text: str, there: Sequence[tuple[int, int]])
     return spans if wanted and len(spans) == len(wanted) and all(map(_is_form, wanted, found)) else []
 
 
-def is_used(target: str, text: str) -> bool:
-    """Whether a text has a target term in any form (see `find_used`)."""
-    return bool(find_used(target, text))
-
-
 def forms_of(target: str, language: str) -> list[str]:
     """Possible forms of a target term: as in the glossary, and with endings of the language. Some of these are not
     words; the model's probabilities decide among them."""

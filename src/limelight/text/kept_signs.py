@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from unicodedata import category, normalize
 
-from limelight.text.foreign import alphabet_of, every_alphabet
+from limelight.text.judge import alphabet_of, every_alphabet
 from limelight.text.languages import script_of
 from limelight.text.marking import MARK
 from limelight.text.words import is_unspaced

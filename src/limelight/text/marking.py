@@ -109,9 +109,9 @@ Span = tuple[int, int]
 class WordForms(NamedTuple):
     """Statistics of the words of a corpus."""
 
-    related: Mapping[str, Sequence[str]]
+    related: Mapping[str, Sequence[str]] = {}
     """Target word -> other forms of it that translate the same source word."""
-    common: tuple[frozenset[str], frozenset[str]]
+    common: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     """The most frequent words of both sides, lowercased: mostly function words."""
 
 
@@ -121,8 +121,6 @@ class Alignment(NamedTuple):
     links: Sequence[Link]
     forms: WordForms
 
-
-NO_FORMS = WordForms({}, (frozenset(), frozenset()))
 
 _SPANS, _SPAN_WEIGHTS = (1, 2, 3, 4, 6, 8), (40, 28, 16, 9, 5, 2)
 _TERMS, _TERM_WEIGHTS = (1, 2, 3), (60, 30, 10)

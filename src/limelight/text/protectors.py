@@ -1,13 +1,13 @@
 """Find spans that a translation must keep unchanged: tags, variables, addresses, matches of the user's patterns.
 
-A protector finds spans in a text. `PROTECTORS` has the predefined ones; `pattern` and `elements` make others.
+A protector finds spans in a text. `PROTECTORS` has the predefined ones; `pattern` makes others.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -215,26 +215,6 @@ def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...
 def spans_by(find: Callable[[str], Iterable[tuple[int, int]]]) -> Protector:
     """A protector for the spans that a function finds."""
     return Protector("spans", lambda text: (Found(*span) for span in find(text)))
-
-
-def elements(names: Collection[str]) -> Protector:
-    """A protector for elements with these names, including their contents. Elements that are not closed are ignored."""
-    wanted = {name.lower() for name in names}
-
-    def find(text: str) -> Iterator[Found]:
-        begins: dict[str, list[int]] = {}
-        for tag in _tags(text):
-            name = tag.name.lower()
-            if name not in wanted:
-                continue
-            if tag.role == "open":
-                begins.setdefault(name, []).append(tag.begin)
-            elif tag.role == "alone":
-                yield Found(tag.begin, tag.end)
-            elif begins.get(name):
-                yield Found(begins[name].pop(), tag.end)
-
-    return Protector(f"elements {' '.join(sorted(wanted))}", find)
 
 
 def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:

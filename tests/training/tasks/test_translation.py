@@ -18,7 +18,7 @@ from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
-from limelight.text.marking import NO_FORMS, Link
+from limelight.text.marking import Link, WordForms
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.loss import batch_loss
@@ -280,7 +280,7 @@ def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokeni
 
 def test_alignments_are_turned_with_their_store(tokenizers: Tokenizers) -> None:
     links = Ragged(np.array([1, 0x8002], dtype="<u2"), np.array([0, 2]))
-    words = AlignmentStore(links, (NO_FORMS, NO_FORMS))
+    words = AlignmentStore(links, (WordForms(), WordForms()))
     there, back = views_of(directed(("en", "de"), both_directions=True), stores_of(1), tokenizers, [words])
     assert there.alignment is not None
     assert there.alignment.of(0).links == [Link(1, 2)]

@@ -17,7 +17,8 @@ from limelight.formats.opening import BOTH_SIDES
 from limelight.formats.registry import BOTH_SIDES as BILINGUAL
 from limelight.formats.registry import Options, is_document
 from limelight.formats.unit import Unit, has_words
-from limelight.text.languages import function_words, likely_language, normal_code
+from limelight.text.judge import function_words, likely_language
+from limelight.text.languages import normal_code
 from limelight.text.marking import CODES
 from limelight.text.sentences import split_sentences
 from limelight.untrusted import read_plain

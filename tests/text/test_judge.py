@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.text.foreign import foreign_evidence, foreign_language
+from limelight.text.judge import foreign_evidence, foreign_language
 
 KNOWN = ("en", "de", "fr")
 

@@ -1,0 +1,217 @@
+"""Judge which language a text is in, by its script, its letters, and common words of languages that are widely written.
+
+A sample of texts is compared with the declared language of its side (`contradiction`), and a single text with the
+languages that a model knows (`foreign_language`): a detector (`text/detection.py`) has seen only these, and calls a
+Spanish text French, with certainty. Only clear evidence counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cache
+from unicodedata import normalize
+
+from limelight.text.languages import all_scripts, first_language, normal_code, script_of, scripts_of
+from limelight.text.words import read_table
+
+WORD = re.compile(r"[^\W\d_]+")
+MIN_LETTERS, MIN_WORDS = 200, 150
+"""Minimum size of a sample."""
+DOMINANT, KANA = 0.8, 0.2
+"""Minimum share of letters of one script for which a sample is said to be in it; that of kana in Japanese."""
+PRESENT, TIMES, MIN_DIFFERENT = 0.1, 3.0, 4
+"""A sample is in another language if function words of only that language are at least this share of its words, at
+least so many times as frequent as function words of only its own, and at least so many different ones: one alone may be
+a name, or part of a code."""
+_NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
+"""Groups of similar languages, which are not distinguished from one another."""
+
+THRESHOLD, FEW_WORDS, THRESHOLD_OF_FEW = 4.0, 2, 6.0
+"""Minimum log-likelihood ratio of a foreign language to each known language, and that of a text of so few words: the
+most common words have about 5, others 3, and a single word may be a name."""
+FOREIGN_LETTER = 2.5
+"""Evidence of a letter that a language does not use."""
+MAX_LETTERS = 3
+"""So many letters count at most: names have some."""
+UNLISTED, LEAST = 0.0001, 0.002
+"""Assumed frequency of a word that is not among the common ones of a language, and minimum of one that is."""
+MIN_SHARE = 0.6
+"""Minimum share of letters in another script."""
+
+IN_TARGET_LANGUAGE = "already in target language"
+"""The warning for a text that comes back unchanged."""
+
+
+def contradiction(texts: Sequence[str], language: str) -> str:
+    """Why a sample of texts cannot be in `language` (a code like `de`, `deu` or `de-AT`); empty if uncertain.
+
+    >>> contradiction(["Собака бежит по траве, а кошка спит."] * 10, "en")
+    'is in Cyrillic script'
+    """
+    code = normal_code(language)
+    scripts, own = _scripts_in("".join(texts)), scripts_of(code)
+    if own and scripts.total() >= MIN_LETTERS:
+        script, count = scripts.most_common(1)[0]
+        if {code, found := _by_script(scripts)} == {"ja", "zh"}:
+            return f"looks like {found}"
+        if script not in own and count >= DOMINANT * scripts.total():
+            return f"is in {script.capitalize()} script"
+    best = _by_words(_words(texts), code) if code in function_words() else ""
+    return f"looks like {best}" if best else ""
+
+
+def likely_language(texts: Sequence[str]) -> str:
+    """The language that a sample of texts is in, if it is one of the known ones; empty if uncertain.
+
+    >>> likely_language(["Der Hund und die Katze sind nicht in dem Haus, und ich bin es auch nicht."] * 10)
+    'de'
+    """
+    scripts = _scripts_in("".join(texts))
+    return "" if scripts.total() < MIN_LETTERS else _by_script(scripts) or _by_words(_words(texts))
+
+
+def _by_script(scripts: Counter[str]) -> str:
+    """The language of letters in a script that is mostly used for one language."""
+    script, count = scripts.most_common(1)[0]
+    if scripts["kana"]:
+        return "ja" if scripts["kana"] >= KANA * scripts.total() else ""
+    return first_language(script) if script != "cyrillic" and count >= DOMINANT * scripts.total() else ""
+
+
+def _by_words(words: Counter[str], rival: str = "") -> str:
+    """The language with most function words among these, if that is certain and not `rival`, by default the next one;
+    empty otherwise."""
+    table = function_words()
+    best, *others = sorted(table, key=lambda each: -sum(words[word] for word in table[each]))
+    rival = rival or next(each for each in others if not _are_near(best, each))
+    theirs, own = _only_of(best, rival, words), _only_of(rival, best, words)
+    is_sure = words.total() >= MIN_WORDS and theirs.total() >= max(PRESENT * words.total(), TIMES * own.total())
+    return best if is_sure and len(theirs) >= MIN_DIFFERENT and not _are_near(best, rival) else ""
+
+
+def _are_near(one: str, other: str) -> bool:
+    return any({one, other} <= group for group in _NEAR)
+
+
+def _only_of(one: str, other: str, words: Counter[str]) -> Counter[str]:
+    """The function words of one language among these, without those of another."""
+    return Counter(
+        {word: words[word] for word in function_words()[one].keys() - function_words()[other] & words.keys()}
+    )
+
+
+def language_margin(text: str, one: str, other: str) -> int:
+    """How many words of a text speak for the language `one` rather than the `other`; if these have different scripts,
+    how many letters do."""
+    one, other, scripts = normal_code(one), normal_code(other), all_scripts()
+    if {one, other} <= function_words().keys() and scripts[one] == scripts[other]:
+        words = _words([text])
+        return _only_of(one, other, words).total() - _only_of(other, one, words).total()
+    counts, ours, theirs = _scripts_in(text), scripts_of(one), scripts_of(other)
+    return sum(counts[each] for each in ours - theirs) - sum(counts[each] for each in theirs - ours)
+
+
+def _scripts_in(text: str) -> Counter[str]:
+    return Counter(script_of(letter) for letter in text if letter.isalpha())
+
+
+def _words(texts: Sequence[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in WORD.findall(normalize("NFC", text.lower())))
+
+
+@cache
+def function_words() -> dict[str, dict[str, None]]:
+    """The most frequent function words of common languages, in order."""
+    return {code: dict.fromkeys(words.split()) for code, words in read_table("function_words.txt")}
+
+
+def foreign_language(text: str, known: Collection[str]) -> str:
+    """The code of the language in which a text probably is, if that is none of `known`; else, or if uncertain, "".
+
+    >>> foreign_language("¿Dónde está la estación?", ["en", "de", "fr"])
+    'es'
+    """
+    return foreign_evidence(text, known)[0]
+
+
+def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
+    """The same, with the probability that the text is in that language rather than in a known one; 0.0 without one.
+    Without known languages, as in a model whose languages have no names, nothing is foreign."""
+    own = {normal_code(each) for each in known}
+    if not own:
+        return "", 0.0
+    if other := _other_script(text, own):
+        return other, 1.0
+    alphabets = _alphabets()
+    if not own < alphabets.keys():
+        return "", 0.0
+    plain = normalize("NFC", text).lower()
+    words = WORD.findall(plain)
+    scores, common = dict.fromkeys(alphabets, 0.0), _common_words()
+    for word in words:
+        for code, gain in common.get(word, ()):
+            scores[code] += gain
+    if special := _special(plain):
+        for code, alphabet in alphabets.items():
+            scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
+    ours = max(scores.pop(code) for code in own)
+    best = max(scores, key=scores.__getitem__)
+    ratio = scores[best] - ours
+    needed = THRESHOLD_OF_FEW if len(words) <= FEW_WORDS else THRESHOLD
+    return (best, 1 / (1 + math.exp(-ratio))) if ratio >= needed else ("", 0.0)
+
+
+def _other_script(text: str, own: set[str]) -> str:
+    if text.isascii():  # no other script has these letters
+        return ""
+    counts = _scripts_in(text)
+    used = set().union(*(scripts_of(code) for code in own))
+    if not counts or not all(scripts_of(code) for code in own):
+        return ""
+    if counts["kana"] and not used & {"kana", "han"}:
+        counts["kana"] += counts.pop("han", 0)
+    script, count = counts.most_common(1)[0]
+    return first_language(script) if script not in used and count >= MIN_SHARE * counts.total() else ""
+
+
+def _special(text: str) -> set[str]:
+    """The letters and marks of a text in lower case beside those of English."""
+    if text.isascii():
+        return set()
+    found = {letter for letter in text if letter > "\x7f"}
+    return {letter for letter in found if letter in "¿¡" or (script_of(letter) == "latin" and letter.isalpha())}
+
+
+def alphabet_of(language: str) -> frozenset[str] | None:
+    """The lower-case letters of a language beside those of English; None for a language without a table."""
+    return _alphabets().get(normal_code(language))
+
+
+@cache
+def every_alphabet() -> frozenset[str]:
+    """The letters of all tables."""
+    return frozenset[str]().union(*_alphabets().values())
+
+
+@cache
+def _alphabets() -> dict[str, frozenset[str]]:
+    """The letters of each language beside those of English."""
+    return {code: frozenset(letters.strip()) for code, letters in read_table("letters.txt")}
+
+
+@cache
+def _common_words() -> dict[str, list[tuple[str, float]]]:
+    """Word -> the languages in which it is common, each with the logarithm of how common, compared with `UNLISTED`.
+    A single letter of English is none: they are too frequent in names, formulas and options."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    tables = {code: list(function_words().get(code, ())) for code in _alphabets()}
+    for code, further in read_table("common_words.txt"):
+        tables[code] += further.split()
+    for code, words in tables.items():
+        for rank, word in enumerate(dict.fromkeys(words)):
+            if len(word) > 1 or word > "\x7f":
+                found.setdefault(word, []).append((code, math.log(max(LEAST, 0.3 / (rank + 8)) / UNLISTED)))
+    return found
