@@ -2,12 +2,13 @@
 
     make bench-serve MODEL=folder
     python -m benchmarks.serving --model folder --target de --seconds 10 --clients 1 8 32 128
+    python -m benchmarks.serving --model folder --beside
 
 Services, each in processes of its own: `limelight` (`limelight serve`); `one at a time` (the same model, a text after
 another); `ctranslate2` (the exported model behind the smallest application, with its own choice of `compute_type`). A
 service that cannot be had is reported. Requests have three sizes: a sentence, a paragraph of four, a page of sixteen.
-Answers are compared with what the model says alone,
-and CTranslate2's, whose numbers are its own, with what it said first.
+Answers are compared with what the model says alone, and CTranslate2's, whose numbers are its own, with what it said
+first. `--beside` measures how much longer sentences take beside pages.
 """
 
 import argparse
@@ -15,7 +16,6 @@ import asyncio
 import json
 import os
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,8 +24,11 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
+from queue import SimpleQueue
+from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from benchmarks.common import report, table
@@ -96,7 +99,7 @@ class Client:
 
 
 async def measure(
-    load: str, name: str, port: int, target: str, expected: dict[str, str], *, clients: int, seconds: float
+    name: str, port: int, target: str, expected: dict[str, str], seconds: float, load: str, *, clients: int
 ) -> Load:
     """So many clients, each sending its next text when it has its answer."""
     texts, latencies, wrong = LOADS[load], list[float](), 0
@@ -115,31 +118,47 @@ async def measure(
     begin = time.perf_counter()
     await asyncio.gather(*(work(number) for number in range(clients)))
     spent = time.perf_counter() - begin
-    p99 = statistics.quantiles(latencies, n=100)[98] if len(latencies) > 1 else latencies[0]
-    return Load(load, name, clients, len(latencies) / spent, statistics.median(latencies), p99, len(latencies), wrong)
+    p99 = quantiles(latencies, n=100)[98] if len(latencies) > 1 else latencies[0]
+    return Load(load, name, clients, len(latencies) / spent, median(latencies), p99, len(latencies), wrong)
 
 
-async def beside_long_ones(port: int, target: str, seconds: float) -> tuple[float, float]:
-    """p99 of short requests of one client, alone and while four clients send long ones."""
+def beside_pages(model: str, target: str) -> str:
+    """p99 of sentences of one client and of eight, alone and beside two pages, in CPU time of an engine. So other work
+    of the machine changes nothing."""
+    import torch
 
-    async def short(end: float) -> float:
-        latencies = []
-        async with Client(port, target) as client:
-            while time.perf_counter() < end:
-                begin = time.perf_counter()
-                await client.translate(SHORT[len(latencies) % len(SHORT)])
-                latencies.append(time.perf_counter() - begin)
-        return statistics.quantiles(latencies, n=100)[98]
+    from limelight.pipelines.load import load_translator
+    from limelight.serving.engine import TranslationEngine
+    from limelight.serving.links import Report, Task
 
-    async def long(end: float) -> None:
-        async with Client(port, target) as client:
-            while time.perf_counter() < end:
-                await client.translate(LONG)
+    torch.set_num_threads(1)
+    translator, now = load_translator(model), time.thread_time
 
-    alone = await short(time.perf_counter() + seconds)
-    end = time.perf_counter() + seconds
-    beside, *_ = await asyncio.gather(short(end), *(long(end) for _ in range(4)))
-    return alone, beside
+    def p99_of(clients: int, pages: int, count: int = 300) -> float:
+        inbox, begun, spent = SimpleQueue[Task | None](), dict[int, float](), list[float]()
+
+        def submit(number: int) -> None:
+            is_page = number % (clients + pages) >= clients
+            begun[number] = now()
+            text = LONG if is_page else SHORT[number % len(SHORT)]
+            inbox.put(Task(number, "translate", [text], {"source_lang": "en", "target_lang": target}))
+
+        def heard(report: Report) -> None:
+            if report.id % (clients + pages) < clients:
+                spent.append(now() - begun[report.id])
+            if len(spent) == count:
+                inbox.put(None)
+            submit(report.id + clients + pages)
+
+        for number in range(clients + pages):
+            submit(number)
+        TranslationEngine(translator, heard).run(inbox)
+        return 1000 * quantiles(spent, n=100)[98]
+
+    p99_of(1, 1)  # loads what is used first
+    rows = [(clients, p99_of(clients, 0), p99_of(clients, 2)) for clients in (1, 8)]
+    head = ["clients with sentences", "p99 alone, ms", "p99 beside pages, ms", "ratio"]
+    return table(head, [[clients, *map(round, both), both[1] / both[0]] for clients, *both in rows])
 
 
 # ---- the services
@@ -256,19 +275,18 @@ def expected_of(name: str, model: str, target: str, port: int) -> dict[str, str]
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    rows, missing, beside = list[Load](), dict[str, str](), dict[str, tuple[float, float]]()
+    rows, missing = list[Load](), dict[str, str]()
     load_average = os.getloadavg()[0]  # of others, before there is any of ours
-    for number, name in enumerate(NAMES):
+    for number, name in enumerate(options.services):
         port = options.port + number
         command = command_of(name, options.model, options.target, port, options.engines)
         try:
             with started(command, port):
                 expected = expected_of(name, options.model, options.target, port)
-                for load, clients in product(LOADS, options.clients):
-                    work = measure(load, name, port, options.target, expected, clients=clients, seconds=options.seconds)
-                    rows.append(asyncio.run(work))
+                ask = partial(measure, name, port, options.target, expected, options.seconds)
+                for load, clients in product(options.loads, options.clients):
+                    rows.append(asyncio.run(ask(load, clients=clients)))
                     print(cells(rows[-1]), flush=True)
-                beside[name] = asyncio.run(beside_long_ones(port, options.target, options.seconds))
         except Exception as error:
             missing[name] = f"{type(error).__name__}: {error}"
             print(f"{name}: missing ({missing[name]})", flush=True)
@@ -276,7 +294,6 @@ def measure_all(options: argparse.Namespace) -> dict[str, Any]:
         "load_average": load_average,
         "engines": options.engines,
         "rows": [row._asdict() for row in rows],
-        "beside_long_ones": beside,
         "missing": missing,
     }
 
@@ -289,11 +306,6 @@ def cells(load: Load) -> list[object]:
 def table_of(found: dict[str, Any]) -> str:
     head = ["request", "service", "clients", "requests a second", "p50, ms", "p99, ms", "requests", "wrong"]
     lines = [table(head, [cells(Load(**row)) for row in found["rows"]]), ""]
-    for name, (alone, beside) in found["beside_long_ones"].items():
-        lines.append(
-            f"{name}: p99 of short requests {1000 * alone:,.0f} ms alone, {1000 * beside:,.0f} ms beside long ones "
-            f"({beside / alone:.1f} x)."
-        )
     return "\n".join([*lines, *(f"{name}: missing. {reason}" for name, reason in found["missing"].items())])
 
 
@@ -303,10 +315,16 @@ def main() -> None:
     parser.add_argument("--target", default="de")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32, 128])
+    parser.add_argument("--services", nargs="+", default=NAMES, choices=NAMES)
+    parser.add_argument("--loads", nargs="+", default=list(LOADS), choices=list(LOADS))
     parser.add_argument("--engines", type=int, default=1)
+    parser.add_argument("--beside", action="store_true", help="only sentences beside pages")
     parser.add_argument("--port", type=int, default=8470)
     parser.add_argument("--app", choices=NAMES[1:3], help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.beside:
+        print(beside_pages(options.model, options.target))
+        return
     if options.app:
         import uvicorn
 

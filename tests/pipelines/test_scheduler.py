@@ -161,7 +161,7 @@ def test_the_next_search_of_a_sentence_joins_after_those_that_wait_and_before_th
     seen.clear()
     service = Scheduler(Watching(model, batch_tokens=2))
     for number, job in enumerate(working()):
-        service.submit(number, job)
+        service.submit(number, [job])
     while service.busy:
         service.step()
     assert seen == [2, 3, 4, 1, -11, -21]
@@ -169,6 +169,34 @@ def test_the_next_search_of_a_sentence_joins_after_those_that_wait_and_before_th
     numbers = [engine.submit(given[0]), engine.submit(given[1]), engine.submit(given[2], first=True)]
     found = [outcome.id for _ in range(12) for outcome in engine.step()]
     assert found.index(numbers[2]) < found.index(numbers[0]) < found.index(numbers[1])
+
+
+def test_long_tasks_have_few_sentences_in_the_engine_while_short_ones_come() -> None:
+    now = [0.0]
+
+    class Counting(Slow):
+        def step(self) -> list[Outcome]:
+            held.append(len(self.places) - self.found)
+            return super().step()
+
+    def after(seconds: float, *short: int) -> int:
+        now[0] += seconds
+        for number in short:
+            service.submit(number, jobs(requests(1)))
+        for _ in range(40):
+            service.step()
+        return held[-1]
+
+    held = list[int]()
+    service = Scheduler(Counting(), lambda: now[0])
+    for number in (1, 2):
+        service.submit(number, jobs(requests(500), 100), long=True)
+    assert after(0.0) == 2 * scheduler.AT_A_TIME
+    assert after(0.0, 3) == scheduler.BESIDE
+    assert after(scheduler.SHORT_SECONDS / 2) == scheduler.BESIDE
+    assert after(scheduler.SHORT_SECONDS) == 2 * scheduler.AT_A_TIME
+    while service.busy:
+        service.step()
 
 
 def test_a_sentence_alone_is_decoded_in_one_thread() -> None:

@@ -15,7 +15,9 @@ run, a server.
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +30,7 @@ import torch
 
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.request import Hypothesis
-from limelight.pipelines.job import Ask, Job
+from limelight.pipelines.job import Ask, Job, failed
 
 MAX_ENGINES = 4
 SENTENCES_EACH = 32
@@ -46,12 +48,18 @@ the interpreter lock while others could begin their next product; with ten micro
 interrupt one another too often."""
 
 AT_A_TIME = 16
-"""Requests of one job that a scheduler's engine has at a time: a text of many sentences does not hold up others."""
+"""Sentences of one task that a scheduler's engine has at a time."""
+BESIDE = 4
+"""Sentences of all long tasks that it has while short ones come; at least one of each task."""
+SHORT_SECONDS = 5.0
+"""After the last short task, seconds in which another one is expected."""
 
 _OWNER = Lock()
 """Held while torch's number of threads and the switch interval, which belong to the process, are changed."""
 
 AnyJob = Job[Any, Any]
+Sentence = tuple[int, int]
+"""The place of a job in its task, and the number of a sentence in the job."""
 
 
 def run(
@@ -273,99 +281,148 @@ class Requests:
 
 @dataclass(eq=False, slots=True)
 class Running:
-    """A job of a scheduler."""
+    """A task of a scheduler: jobs, by their places."""
 
-    job: AnyJob
+    coming: Iterator[AnyJob]
+    """Jobs that have not begun."""
+    long: bool
     followed: bool
+    begun: int = 0
+    jobs: dict[int, AnyJob] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
     """The numbers of its requests that the engine has."""
-    first: dict[int, int] = field(default_factory=dict)
+    first: dict[Sentence, int] = field(default_factory=dict)
     """The number of the first request of each sentence, until its end; after drafts, of the request that follows."""
     drafts: set[int] = field(default_factory=set)
     """Those that are drafts."""
-    searched: dict[int, Hypothesis] = field(default_factory=dict)
+    searched: dict[Sentence, Hypothesis] = field(default_factory=dict)
     """The best hypothesis of the first request of each sentence; what is searched again is not shown."""
 
 
+class Ended(NamedTuple):
+    """A job that has ended; without a job, the whole task."""
+
+    number: int
+    place: int = -1
+    job: AnyJob | None = None
+
+
 class Scheduler:
-    """Works on jobs that come and go, in the calling thread. Jobs are known by their numbers.
+    """Works on tasks that come and go, in the calling thread. Tasks are known by their numbers; each is a series of
+    jobs, of which the engine has `AT_A_TIME` sentences.
+
+    While short tasks come, long ones have `BESIDE` sentences in all: more rows make each step of a search longer.
 
     Args:
         engine: has no requests of others.
+        clock: seconds that only grow.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._requests = engine, Requests(engine)
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
+        self._engine, self._requests, self._clock = engine, Requests(engine), clock
         self._running: dict[int, Running] = {}
-        self._of: dict[int, int] = {}
-        """The number of the job of each request."""
+        self._of: dict[int, Sentence] = {}
+        """The task and the place of the job of each request."""
+        self._new = list[int]()
+        self._last_short = -math.inf
 
     @property
     def busy(self) -> bool:
         """Whether there is anything left to do."""
-        return self._engine.busy
+        return bool(self._running)
 
-    def submit(self, number: int, job: AnyJob, *, followed: bool = False) -> bool:
-        """Begin with a job; returns whether it has ended already. `progress` tells of one that is followed how far its
-        sentences have come."""
-        self._running[number] = Running(job, followed)
-        return self._advance(number)
+    def submit(self, number: int, jobs: Iterable[AnyJob], *, long: bool = False, followed: bool = False) -> None:
+        """Begin with a task at the next step. `progress` tells of one that is followed how far its sentences have
+        come."""
+        self._running[number] = Running(iter(jobs), long, followed)
+        self._new.append(number)
 
     def cancel(self, number: int) -> None:
-        """Leave a job undone; nothing if there is none of this number."""
+        """Leave a task undone; nothing if there is none of this number."""
         running = self._running.pop(number, None)
         for each in running.asked if running is not None else ():
             del self._of[each]
             self._requests.cancel(each)
 
-    def progress(self, number: int) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
-        """The tokens of the best hypothesis of each sentence of a job that is followed, and those that will stay in
+    def progress(self, number: int) -> dict[Sentence, tuple[Sequence[int], Sequence[int]]]:
+        """The tokens of the best hypothesis of each sentence of a task that is followed, and those that will stay in
         its first search."""
         running = self._running[number]
-        found: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
-        for place, hypothesis in running.searched.items():
-            found[place] = hypothesis.ids, ()
-        for place, request in running.first.items():
+        found: dict[Sentence, tuple[Sequence[int], Sequence[int]]] = {}
+        for sentence, hypothesis in running.searched.items():
+            found[sentence] = hypothesis.ids, ()
+        for sentence, request in running.first.items():
             if request not in running.drafts and (best := self._engine.partial(request)) is not None:
-                found[place] = best.ids, self._engine.certain(request)
+                found[sentence] = best.ids, self._engine.certain(request)
         return found
 
-    def step(self) -> list[int]:
-        """One step of the engine; returns the numbers of the jobs that have ended."""
-        advanced = dict[int, None]()
+    def step(self) -> list[Ended]:
+        """One step of the engine; returns what has ended. A job that fails ends its task."""
+        if not all(each.long for each in self._running.values()):
+            self._last_short = self._clock()
+        advanced, self._new = dict.fromkeys(self._new), []
+        ended = [each for number in advanced for each in self._advance(number)]
+        advanced.clear()
         for outcome, ask, following in self._requests.step(first=True):
-            number = self._of.pop(outcome.id)
-            running = self._running[number]
+            number, place = self._of.pop(outcome.id)
+            running, sentence = self._running[number], (place, ask.sentence)
             advanced[number] = None
             running.asked.remove(outcome.id)
             if following is not None:
-                self._of[following] = number
+                self._of[following] = number, place
                 running.asked.add(following)
-            if running.first.get(ask.sentence) == outcome.id:
-                del running.first[ask.sentence]
+            if running.first.get(sentence) == outcome.id:
+                del running.first[sentence]
                 if outcome.id in running.drafts and following is not None:
-                    running.first[ask.sentence] = following
+                    running.first[sentence] = following
                     if self._requests.is_draft(following):
                         running.drafts.add(following)
                 elif outcome.hypotheses:
-                    running.searched[ask.sentence] = outcome.hypotheses[0]
-        return [number for number in advanced if self._advance(number)]
+                    running.searched[sentence] = outcome.hypotheses[0]
+        return ended + [each for number in advanced for each in self._advance(number)]
 
-    def _advance(self, number: int) -> bool:
-        """Hand the engine what a job asks for; returns whether it has ended."""
+    def _room(self, running: Running) -> int:
+        most = AT_A_TIME
+        if running.long and self._clock() - self._last_short < SHORT_SECONDS:
+            most = max(1, BESIDE // sum(each.long for each in self._running.values()))
+        return most - len(running.asked)
+
+    def _advance(self, number: int) -> Iterator[Ended]:
+        """Hand the engine what a task asks for."""
+        running = self._running.get(number)
+        while running is not None:
+            for place, job in list(running.jobs.items()):
+                self._hand_over(number, place, job)
+                if job.done:
+                    del running.jobs[place]
+                    yield Ended(number, place, job)
+                if job.error is not None:
+                    self.cancel(number)
+                    return
+            if self._room(running) <= 0:
+                return
+            try:
+                further = next(running.coming, None)
+            except Exception as error:
+                further = failed(error)
+            if further is None:
+                break
+            running.jobs[running.begun] = further
+            running.begun += 1
+        if running is not None and not running.jobs:
+            self.cancel(number)
+            yield Ended(number)
+
+    def _hand_over(self, number: int, place: int, job: AnyJob) -> None:
         running = self._running[number]
-        job = running.job
         try:
-            for ask in job.take(AT_A_TIME - len(running.asked)):
+            for ask in job.take(max(0, self._room(running))):
                 given = self._requests.submit(job, ask, followed=running.followed)
-                self._of[given] = number
+                self._of[given] = number, place
                 running.asked.add(given)
                 if running.followed:
-                    running.first[ask.sentence] = given
+                    running.first[place, ask.sentence] = given
                     if ask.request.is_draft:
                         running.drafts.add(given)
         except Exception as error:
             job.fail(error)
-        if job.done:
-            self.cancel(number)
-        return job.done

@@ -1,7 +1,6 @@
 """An engine: a model in a process of its own that works on whole requests. It knows no HTTP.
 
-It takes tasks from an inbox and sends reports. Texts of several requests are decoded in one batch; a request with many
-sentences has `ACTIVE` of them in it, so that it does not hold up others.
+It takes tasks from an inbox and sends reports. Texts of several requests are decoded in one batch.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import sys
 import threading
 import time
 import warnings
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -48,12 +47,12 @@ from limelight.pipelines.generator import Growth, TextGenerator
 from limelight.pipelines.job import Text
 from limelight.pipelines.load import load
 from limelight.pipelines.mask_filler import MaskFiller
-from limelight.pipelines.scheduler import AT_A_TIME, Scheduler
+from limelight.pipelines.scheduler import Ended, Scheduler
 from limelight.pipelines.sentence import Found
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translation import Translation, Word, token_weights
 from limelight.pipelines.translator import TextJob, Translator
-from limelight.serving.links import PING, Loading, Report, ReportCallback, Task
+from limelight.serving.links import LONG, PING, Loading, Report, ReportCallback, Task
 from limelight.serving.logs import Log, log_warnings
 from limelight.serving.stored import read_terms
 from limelight.storage.layout import DETECTOR, find_model
@@ -68,8 +67,6 @@ from limelight.tokens.marked import decode_marked, knows_marks
 
 DETECTED = 1000
 """Characters of a text from which its language is detected."""
-ACTIVE = AT_A_TIME
-"""Sentences of a request that are in the batch or wait for it."""
 MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
@@ -157,11 +154,10 @@ class Request:
     task: Task
     units: Sequence[Sequence[Unit]] | None
     """The units of each text with tags; None for plain texts."""
-    coming: Iterator[TextJob]
-    """The jobs, made when their turn has come."""
     jobs: list[TextJob] = field(default_factory=list)
-    running: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Jobs of the scheduler by their numbers there: the number of the text, and of sentences in the batch at most."""
+    """Those that have begun."""
+    done: set[int] = field(default_factory=set)
+    """Places of jobs that have ended."""
     next_shown: float = 0.0
     shown: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     """The last progress of each text."""
@@ -192,9 +188,6 @@ class TranslationEngine(Engine):
         self._engine = translator.engine()
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
-        self._of: dict[int, int] = {}
-        """The task of each job of the scheduler."""
-        self._number = 0
         self._memories = OrderedDict[Any, TranslationMemory]()
         self._glossaries = OrderedDict[Any, Glossary]()
         self._questions = SimpleQueue[Task | None]()
@@ -216,8 +209,7 @@ class TranslationEngine(Engine):
 
     def take(self, task: Task) -> None:
         if task.kind == "translate":
-            request = self._requests[task.id] = self._request(task)
-            self._begin(request)
+            self._begin(task)
         elif task.kind == "detect":
             self.send(Report(task.id, "done", [self._detected(text) for text in task.texts]))
         elif task.kind in ANSWERS or task.kind in ("snapshots", "explain_text"):
@@ -226,10 +218,8 @@ class TranslationEngine(Engine):
             raise UserError(f"this engine does not know how to {task.kind}")
 
     def cancel(self, task: int) -> None:
-        request = self._requests.pop(task, None)
-        for job in request.running if request is not None else ():
-            del self._of[job]
-            self._scheduler.cancel(job)
+        self._requests.pop(task, None)
+        self._scheduler.cancel(task)
 
     def step(self) -> None:
         one = self._translator
@@ -237,9 +227,8 @@ class TranslationEngine(Engine):
             one.refresh()
         if self._engine.model is not one.searched:
             self._engine.change_form(one.searched, one.short)
-        for number in self._scheduler.step():
-            if (request := self._requests.get(self._of.pop(number, 0))) is not None:
-                self.guarded(request.task.id, partial(self._ended, number), request)
+        for ended in self._scheduler.step():
+            self.guarded(ended.number, self._ended, ended)
         now = time.monotonic()
         for request in list(self._requests.values()):
             if request.task.stream and request.units is None and now >= request.next_shown:
@@ -248,7 +237,7 @@ class TranslationEngine(Engine):
 
     # ---- translation
 
-    def _request(self, task: Task) -> Request:
+    def _begin(self, task: Task) -> None:
         options = dict(task.options)
         split, tags, codes = options.pop("split", "sentences"), options.pop("tags", None), options.pop("codes", ())
         first, prefix = options.pop("first", 1), options.pop("prefix", "")
@@ -270,34 +259,29 @@ class TranslationEngine(Engine):
         options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
         asked = self._translator.options(lines=split == "never", **options)
         numbered = [part._replace(number=number) for number, part in enumerate(parts, start=first)]
-        return Request(task, units, self._translator.jobs(numbered, asked))
+        request = self._requests[task.id] = Request(task, units)
+        long = sum(map(len, task.texts)) > LONG
+        self._scheduler.submit(task.id, self._jobs(request, numbered, asked), long=long, followed=task.stream)
 
-    def _begin(self, request: Request) -> None:
-        """Begin with further texts as far as there is room in the batch; without any, the request is done."""
-        while sum(size for _, size in request.running.values()) < ACTIVE:
-            if (job := next(request.coming, None)) is None:
-                if not request.running:
-                    self._finish(request)
-                return
+    def _jobs(self, request: Request, texts: Sequence[Text], options: Any) -> Iterator[TextJob]:
+        for job in self._translator.jobs(texts, options):
             request.jobs.append(job)
-            self._number += 1
-            if not self._scheduler.submit(self._number, job, followed=request.task.stream):
-                size = 1 if job.plan is None else min(ACTIVE, len(job.plan.sentences))
-                request.running[self._number] = len(request.jobs) - 1, size
-                self._of[self._number] = request.task.id
-            elif job.error is not None:
-                raise job.error
+            yield job
 
-    def _ended(self, number: int, request: Request) -> None:
-        place, _ = request.running.pop(number)
-        job = request.jobs[place]
-        if job.error is not None:
-            raise job.error
-        if request.task.stream and request.units is None and job.result is not None:
-            settled = request.shown.get(place, ("", "", ""))[2]
-            text = job.result.text
-            self._report_progress(request, place, (text, text, text if text.startswith(settled) else settled))
-        self._begin(request)
+    def _ended(self, ended: Ended) -> None:
+        if (request := self._requests.get(ended.number)) is None:
+            return
+        if ended.job is None:
+            self._finish(request)
+            return
+        if ended.job.error is not None:
+            raise ended.job.error
+        request.done.add(ended.place)
+        if request.task.stream and request.units is None and ended.job.result is not None:
+            settled = request.shown.get(ended.place, ("", "", ""))[2]
+            text = ended.job.result.text
+            said = text if text.startswith(settled) else settled
+            self._report_progress(request, ended.place, (text, text, said))
 
     def _finish(self, request: Request) -> None:
         del self._requests[request.task.id]
@@ -319,12 +303,12 @@ class TranslationEngine(Engine):
     # ---- progress
 
     def _show(self, request: Request) -> None:
-        for number, (place, _) in request.running.items():
-            job = request.jobs[place]
-            if job.plan is not None:
-                found = self._scheduler.progress(number)
-                if found or job.found:
-                    self._report_progress(request, place, self._progress(request, place, job.plan, found))
+        searched: dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]] = defaultdict(dict)
+        for (place, sentence), ids in self._scheduler.progress(request.task.id).items():
+            searched[place][sentence] = ids
+        for place, job in enumerate(request.jobs):
+            if place not in request.done and job.plan is not None and (searched[place] or job.found):
+                self._report_progress(request, place, self._progress(request, place, job.plan, searched[place]))
 
     def _report_progress(self, request: Request, place: int, progress: tuple[str, str, str]) -> None:
         if progress != request.shown.get(place) and not progress[0].endswith("\ufffd"):
@@ -626,7 +610,7 @@ class TextEngine(Engine):
 # ---- loading
 
 SENTENCE = "A dog runs to the house."
-LONG = " ".join([SENTENCE[:-1]] * 20)
+LONG_SENTENCE = " ".join([SENTENCE[:-1]] * 20)
 """More tokens than the kernels for short sentences take."""
 FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
     (SENTENCE, {}),
@@ -634,7 +618,7 @@ FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
     (SENTENCE, {"beam_size": 4, "n_best": 2}),
     (SENTENCE, {"sampling": {"top_k": 5, "seed": 1}}),
     (SENTENCE, {"terms": [("house", "house")], "codes": [[["alone", "x"]]]}),
-    (LONG, {"beam_size": 4, "n_best": 2}),
+    (LONG_SENTENCE, {"beam_size": 4, "n_best": 2}),
 )
 """Every kind of search, a sentence with a term, and a long one."""
 

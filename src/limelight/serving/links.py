@@ -14,6 +14,8 @@ from limelight.child import Channel, ChildEndedError
 SILENT = "the engine did not report"
 """Why an engine has ended that was killed by the service."""
 PING = "ping"
+LONG = 200
+"""A task of more characters is long."""
 
 
 class Task(NamedTuple):

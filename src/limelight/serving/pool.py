@@ -17,14 +17,12 @@ from typing import Any, Literal, Protocol
 
 from limelight.child import KILLED
 from limelight.serving.limits import Limits
-from limelight.serving.links import PING, Report, ReportCallback, Task
+from limelight.serving.links import LONG, PING, Report, ReportCallback, Task
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
 
 Lane = Literal["short", "long", "explain"]
 ROOM: dict[Lane, int] = {"short": 64, "long": 2, "explain": 1}
 """Number of requests of each lane that an engine has at a time."""
-LONG = 200
-"""A request of more characters is long."""
 WIDTH = 4
 """With more hypotheses than these the characters of a request count for more."""
 OVERHEAD = 20
