@@ -10,7 +10,6 @@ import yaml
 
 from limelight import plugins
 from limelight.attention import Dot, register_score
-from limelight.attention.scores import score_class
 from limelight.config import RunConfig, config_from, dump_config
 from limelight.config.models import SCORES
 from limelight.errors import UserError
@@ -28,10 +27,10 @@ class Own(Dot):
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No plugin is loaded before or after a test."""
     monkeypatch.setattr(plugins, "_loaded", {plugins.GROUP})
-    before = dict(SCORES)
+    before = dict(SCORES.parts)
     yield
-    SCORES.clear()
-    SCORES.update(before)
+    SCORES.parts.clear()
+    SCORES.parts.update(before)
     sys.modules.pop("own_score", None)
 
 
@@ -51,7 +50,7 @@ def test_a_file_is_imported_when_its_score_is_needed(file: Path, monkeypatch: py
     config_from({"model": {"family": "transformer"}})
     assert "own_score" not in sys.modules
     assert own().model.score == "own"
-    assert issubclass(score_class("own"), Dot)
+    assert issubclass(SCORES.find("own"), Dot)
 
 
 def test_an_installed_plugin_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,15 +65,15 @@ def test_without_the_plugin_the_configuration_names_it(file: Path, monkeypatch: 
     monkeypatch.setenv(plugins.FILES, str(file))
     text = dump_config(own())
     written = yaml.safe_load(text)
-    assert written["plugin"]["module"] == "own_score"
+    assert written["plugins"]["score"]["module"] == "own_score"
     assert config_from(written) == own()
-    assert "plugin" not in yaml.safe_load(dump_config(RunConfig()))
+    assert "plugins" not in yaml.safe_load(dump_config(RunConfig()))
     monkeypatch.delenv(plugins.FILES)
-    del SCORES["own"]
+    del SCORES.parts["own"]
     with pytest.raises(UserError, match=r"run: the score 'own' is registered by the plugin own_score: .*own_score\.py"):
         config_from(written, where="run")
-    with pytest.raises(UserError, match="plugin is not `module`"):
-        config_from({**written, "plugin": "own_score"})
+    with pytest.raises(UserError, match="the plugin of score is not a mapping"):
+        config_from({**written, "plugins": {"score": "own_score"}})
 
 
 def test_a_changed_plugin_is_reported(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +114,6 @@ def test_a_class_can_be_defined_again() -> None:
     first, second = (type("Own", (Dot,), {"__module__": "__main__"}) for _ in range(2))
     register_score("own")(first)
     register_score("own")(second)
-    assert score_class("own") is second
+    assert SCORES.find("own") is second
     with pytest.raises(UserError, match="there is already a score 'own'"):
         register_score("own")(type("Other", (Dot,), {"__module__": "__main__"}))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from limelight.attention import register_score
     from limelight.evaluation.metrics import register_metric
+    from limelight.layers import register_feed_forward, register_norm, register_positions
     from limelight.pipelines.classifier import Classification, Classifier
     from limelight.pipelines.generator import Generated, TextGenerator
     from limelight.pipelines.load import load, load_classifier, load_generator, load_mask_filler, load_translator
@@ -37,9 +38,12 @@ __all__ = [
     "load_generator",
     "load_mask_filler",
     "load_translator",
+    "register_feed_forward",
     "register_logger",
     "register_loss",
     "register_metric",
+    "register_norm",
+    "register_positions",
     "register_score",
     "register_task",
 ]
@@ -61,9 +65,12 @@ def __getattr__(name: str) -> Any:
         "load_generator": "pipelines.load",
         "load_mask_filler": "pipelines.load",
         "load_translator": "pipelines.load",
+        "register_feed_forward": "layers",
         "register_logger": "training.loggers",
         "register_loss": "training.optimization.loss",
         "register_metric": "evaluation.metrics",
+        "register_norm": "layers",
+        "register_positions": "layers",
         "register_score": "attention",
         "register_task": "training.tasks.task",
     }

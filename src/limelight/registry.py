@@ -1,7 +1,8 @@
 """Registries: parts of the package by the names that settings have for them. Plugins add their own."""
 
+import importlib
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from limelight.errors import UserError
 from limelight.plugins import load_plugins
@@ -11,9 +12,9 @@ Given = TypeVar("Given")
 
 
 class Registry(Generic[Part]):
-    """Parts of one kind by name. `kind` is a word for messages."""
+    """Parts of one kind by name; `module:name` is imported when it is used. `kind` is a word for messages."""
 
-    def __init__(self, kind: str, parts: dict[str, Part]) -> None:
+    def __init__(self, kind: str, parts: dict[str, Part | str]) -> None:
         self.kind, self.parts = kind, parts
 
     def register(self, name: str) -> Callable[[Given], Given]:
@@ -29,13 +30,21 @@ class Registry(Generic[Part]):
 
         return add
 
-    def find(self, name: str) -> Part:
-        """The part of this name. Raises `UserError` for an unknown name."""
+    def has(self, name: str) -> bool:
+        """Whether there is a part of this name. Imports plugins if it is unknown otherwise."""
         if name not in self.parts:
             load_plugins()
-        if name not in self.parts:
+        return name in self.parts
+
+    def find(self, name: str) -> Part:
+        """The part of this name. Raises `UserError` for an unknown name."""
+        if not self.has(name):
             raise UserError(f"unknown {self.kind} {name!r}; choose from {', '.join(self.parts)}, or name its --plugin")
-        return self.parts[name]
+        part = self.parts[name]
+        if isinstance(part, str):
+            module, _, own = part.partition(":")
+            part = getattr(importlib.import_module(module), own)
+        return cast(Part, part)
 
 
 def _origin(part: object) -> tuple[object, object]:

@@ -78,7 +78,7 @@ def test_causal_self_attention_is_torchs(seed: int) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", [name for name, kind in SCORES.items() if isinstance(kind, str)])
+@pytest.mark.parametrize("name", [name for name, kind in SCORES.parts.items() if isinstance(kind, str)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_any_score_compares_queries_with_keys_in_every_head(name: str, causal: bool, seed: int) -> None:
     """With weights and without: the equation, head by head, for more queries than are too few for the fused kernel."""
@@ -107,7 +107,7 @@ def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatc
     kernel = module._kernel
     monkeypatch.setattr(module, "_kernel", lambda *heads, **options: fused.append(name) or kernel(*heads, **options))
     inputs = torch.randn(BATCH, MAX_UNFUSED_QUERIES + 1, D_MODEL).double()
-    for name in SCORES:
+    for name in SCORES.parts:
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
         attention(*attention.project_self(inputs))
     assert fused == ["dot", "scaled_dot"]

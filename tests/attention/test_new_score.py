@@ -45,7 +45,7 @@ def configured(name: str) -> ModelConfig:
 
 @pytest.fixture
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SCORES, "cosine", f"{__name__}:Cosine")
+    monkeypatch.setitem(SCORES.parts, "cosine", f"{__name__}:Cosine")
 
 
 @pytest.mark.usefixtures("_registered")

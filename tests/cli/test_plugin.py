@@ -25,10 +25,10 @@ class Twice(Dot):
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(plugins, "_loaded", {plugins.GROUP})
     monkeypatch.setenv(plugins.FILES, "")  # put back afterwards
-    before = dict(SCORES)
+    before = dict(SCORES.parts)
     yield
-    SCORES.clear()
-    SCORES.update(before)
+    SCORES.parts.clear()
+    SCORES.parts.update(before)
     sys.modules.pop("twice_score", None)
 
 
@@ -47,7 +47,7 @@ def test_a_score_from_training_to_translation(
     translated = limelight("translate", "--model", folder, "--text", "a dog")
     assert (translated.code, translated.err) == (0, ""), "the score is still registered"
 
-    del SCORES["twice"]
+    del SCORES.parts["twice"]
     monkeypatch.setenv(plugins.FILES, "")
     missing = limelight("translate", "--model", folder, "--text", "a dog")
     assert missing.code == 2

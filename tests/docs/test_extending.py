@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from limelight.config import load_config
+from limelight.config import load_config, override
+from limelight.config.models import FEED_FORWARDS
 from limelight.errors import UserError
 from limelight.evaluation.metrics import METRICS
+from limelight.pipelines.load import load_translator
 from limelight.plugins import load_plugin
 from limelight.training.optimization.loss import LOSSES
 from limelight.training.preflight import check_run
@@ -21,7 +23,7 @@ PARTS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.
 
 @pytest.fixture
 def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for registry in (LOSSES, TASKS, METRICS):
+    for registry in (LOSSES, TASKS, METRICS, FEED_FORWARDS):
         monkeypatch.setattr(registry, "parts", dict(registry.parts))
     for number, part in enumerate(PARTS):
         file = tmp_path / f"part_of_page_{number}.py"
@@ -31,7 +33,7 @@ def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_part_has_at_most_30_lines() -> None:
-    assert len(PARTS) == 3
+    assert len(PARTS) == 4
     assert all(part.count("\n") <= 30 for part in PARTS)
 
 
@@ -49,6 +51,21 @@ def test_a_part_of_the_page_trains_and_resumes(changed: dict[str, str], tmp_path
     validations = [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
     assert validations
     assert all(0 <= line["length_ratio"] <= 1 for line in validations)
+
+
+@pytest.mark.usefixtures("registered")
+def test_the_layer_of_the_page_trains_and_resumes(tmp_path: Path) -> None:
+    plain = tiny_run(tmp_path / "text", max_steps=4)
+    config = override(plain, ["model.feed_forward=squared"])
+    go(config, tmp_path / "run", max_steps=2)
+    stored = tmp_path / "run" / "config.yaml"
+    assert "feed_forward:\n    module: part_of_page_0" in stored.read_text(encoding="utf-8")
+    go(load_config(stored), tmp_path / "run", max_steps=4)
+    go(config, tmp_path / "whole")
+    go(plain, tmp_path / "plain")
+    assert last_weights(tmp_path / "run") == last_weights(tmp_path / "whole") != last_weights(tmp_path / "plain")
+    for precision in ("fp32", "int8"):
+        load_translator(tmp_path / "run", precision=precision).translate("a dog")
 
 
 @pytest.mark.parametrize(

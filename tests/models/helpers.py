@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,10 @@ TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads":
 RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
 DECODER_ONLY = {"layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
 CELLS = {"embedding": 11, "hidden": 13}
+MODERN: Any = {
+    "norm": "pre", "norm_type": "rms_norm", "feed_forward": "gated", "activation": "swish", "kv_heads": 1,
+    "positions": "rotary",
+}  # fmt: skip
 POSITIONAL = ("alibi", "relative", "local")
 examples.scores.Local.window = 2
 examples.scores.Relative.farthest = 3
@@ -58,6 +63,7 @@ def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "decoder-only-narrow-values", decoder_only(head_size=4, value_size=3, norm="pre", positions="rotary")
     yield "decoder-only-additive", decoder_only(score="additive", head_size=4, value_size=3)
     yield "decoder-only-alibi", decoder_only(score="alibi", positions="none", value_size=3)
+    yield "decoder-only-modern", decoder_only(**MODERN)
     yield "decoder-only-split-heads", decoder_only(d_model=12, head_size=None, layers=1, activation="swish")
     for cell in ("rnn", "gru", "lstm"):
         yield f"{cell}-writes", recurrent_language_model(cell=cell)
@@ -89,6 +95,11 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "transformer-ssru", transformer(decoder_autoreg="ssru")
     yield "transformer-ssru-pre-rotary", transformer(decoder_autoreg="ssru", norm="pre", positions="rotary")
     yield "transformer-ssru-learned", transformer(decoder_autoreg="ssru", positions="learned", max_positions=17)
+    yield "transformer-rms_norm", transformer(norm_type="rms_norm")
+    yield "transformer-gated", transformer(feed_forward="gated", activation="gelu", norm="pre")
+    yield "transformer-qk_norm", transformer(score="qk_norm", positions="rotary")
+    yield "transformer-grouped", transformer(kv_heads=1, value_size=3)
+    yield "transformer-modern", transformer(**MODERN, score="qk_norm")
     yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
 
     for cell in ("rnn", "gru", "lstm"):
@@ -96,7 +107,7 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
         for score in ("general", "concat", "concat_bias", "additive"):
             yield f"{cell}-bahdanau-{score}", recurrent(cell=cell, score=score)
             yield f"{cell}-luong-{score}", recurrent(cell=cell, wiring="luong", score=score)
-    for score in ("dot", "scaled_dot"):
+    for score in ("dot", "scaled_dot", "qk_norm"):
         yield f"gru-bahdanau-{score}", recurrent(score=score)
         yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
         yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)

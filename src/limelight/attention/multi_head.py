@@ -22,6 +22,8 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of inputs and outputs.
         heads: number of heads; must divide `d_model` unless `head_size` is given.
+        kv_heads: number of heads of keys and values, each for a group of `heads / kv_heads` query heads (Ainslie et al.
+            2023, "GQA"); `heads` by default.
         head_size: width of a head's queries and keys (d_k in the paper); `d_model / heads` by default.
         value_size: width of a head's values (d_v); `head_size` by default.
         score: compares queries with keys in every head; the heads share the weights of a `Score`.
@@ -32,6 +34,7 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         heads: int,
         *,
+        kv_heads: int | None = None,
         head_size: int | None = None,
         value_size: int | None = None,
         score: ScoreFunction = scaled_dot,
@@ -39,14 +42,16 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if head_size is None and d_model % heads:
             raise UserError(f"d_model={d_model} cannot be split over heads={heads}; take a divisor or set head_size")
-        self.heads = heads
+        self.heads, self.kv_heads = heads, kv_heads or heads
+        if heads % self.kv_heads:
+            raise UserError(f"heads={heads} cannot share kv_heads={kv_heads} in equal groups; take a divisor")
         self.head_size = head_size or d_model // heads
         self.value_size = value_size or self.head_size
         self.score = score
         self.attend = Attend()
         self.query_proj = nn.Linear(d_model, heads * self.head_size)
-        self.key_proj = nn.Linear(d_model, heads * self.head_size)
-        self.value_proj = nn.Linear(d_model, heads * self.value_size)
+        self.key_proj = nn.Linear(d_model, self.kv_heads * self.head_size)
+        self.value_proj = nn.Linear(d_model, self.kv_heads * self.value_size)
         self.out_proj = nn.Linear(heads * self.value_size, d_model)
         # Xavier initialization of the three input projections as one matrix, as in the paper's code.
         for projection in (self.query_proj, self.key_proj, self.value_proj):
@@ -65,7 +70,7 @@ class MultiHeadAttention(nn.Module):
 
         A `PositionalScore` sees `positions`, by default 0, 1, ...; for others `query_size` is `head_size`.
         """
-        queries = self._split(self.query_proj(inputs))
+        queries = self._split(self.query_proj(inputs), self.heads)
         return placed(self.score, queries if rotate is None else rotate(queries), positions)
 
     def project_memory(
@@ -73,12 +78,12 @@ class MultiHeadAttention(nn.Module):
         memory: Float[Tensor, "batch key model"],
         rotate: Rotate | None = None,
         positions: Int[Tensor, "..."] | None = None,
-    ) -> tuple[Float[Tensor, "batch heads key key_size"], Float[Tensor, "batch heads key value_size"]]:
+    ) -> tuple[Float[Tensor, "batch kv_heads key key_size"], Float[Tensor, "batch kv_heads key value_size"]]:
         """Keys and values. Keys include the part of the score that depends only on them."""
-        keys = self._split(self.key_proj(memory))
+        keys = self._split(self.key_proj(memory), self.kv_heads)
         keys = keys if rotate is None else rotate(keys)
         keys = self.score.prepare(keys) if isinstance(self.score, Score) else keys
-        return placed(self.score, keys, positions), self._split(self.value_proj(memory))
+        return placed(self.score, keys, positions), self._split(self.value_proj(memory), self.kv_heads)
 
     def project_self(
         self,
@@ -92,21 +97,24 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         queries: Float[Tensor, "batch heads query head_size"],
-        keys: Float[Tensor, "batch heads key key_size"],
-        values: Float[Tensor, "batch heads key value_size"],
+        keys: Float[Tensor, "batch kv_heads key key_size"],
+        values: Float[Tensor, "batch kv_heads key value_size"],
         *,
         may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "batch query model"]:
         """Attend with every head, merge the heads and apply the output projection; keys as returned by
         `project_memory`, the mask as for `attend`."""
+        if self.kv_heads < self.heads:
+            keys, values = (part.repeat_interleave(self.heads // self.kv_heads, dim=1) for part in (keys, values))
         score = self.score.compare if isinstance(self.score, Score) else self.score
         context = self.attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal)
         return self.out_proj(self._merge(context))
 
-    def _split(self, projected: Float[Tensor, "batch length inner"]) -> Float[Tensor, "batch heads length size"]:
+    @staticmethod
+    def _split(projected: Float[Tensor, "batch length inner"], heads: int) -> Float[Tensor, "batch heads length size"]:
         # (batch, length, heads * size) -> (batch, heads, length, size)
-        return projected.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return projected.unflatten(-1, (heads, -1)).transpose(1, 2)
 
     @staticmethod
     def _merge(context: Float[Tensor, "batch heads length value_size"]) -> Float[Tensor, "batch length inner"]:

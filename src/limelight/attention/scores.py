@@ -13,13 +13,12 @@ models and multi-head attention can both use it. A `PositionalScore` also sees t
 | `concat`      | v . tanh(W [q; k])              | Luong et al. 2015, equation 8, "concat"                       |
 | `concat_bias` | v . tanh(W [q; k] + b)          | Bahdanau's `[s; h]` form as commonly taught, with its bias    |
 | `additive`    | v . tanh(W_q q + W_k k)         | Bahdanau et al. 2015, appendix A.1.2 (W_a, U_a, v_a)          |
+| `qk_norm`     | g q . k with |q| = |k| = 1      | Henry et al. 2020, section 3                                  |
 """
 
-import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -207,6 +206,21 @@ class Concat(Score):
         return self.energy(torch.tanh(asked.unsqueeze(-2) + prepared.unsqueeze(-3))).squeeze(-1)
 
 
+class NormalizedDot(Score):
+    """g q . k for queries and keys of length 1, with a learned factor g (Henry et al. 2020, "Query-Key Normalization
+    for Transformers"): scores are bounded, so that training is stable at high rates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = nn.Parameter(torch.tensor(10.0))
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        return nn.functional.normalize(keys, dim=-1)
+
+    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        return dot(self.factor * nn.functional.normalize(queries, dim=-1), prepared)
+
+
 class ConcatBias(Concat):
     """`Concat` with its bias."""
 
@@ -215,49 +229,12 @@ class ConcatBias(Concat):
         return cls(query_size, key_size, hidden, bias=True)
 
 
-ScoreT = TypeVar("ScoreT", bound=type[Score])
-
-
-def register_score(name: str) -> Callable[[ScoreT], ScoreT]:
-    """A class decorator: `model.score=name` is this subclass of `Score`.
-
-    A class of the same module and name is replaced, as in a notebook whose cell is run again. Raises `UserError` for
-    the name of another score.
-    """
-
-    def register(kind: ScoreT) -> ScoreT:
-        former = SCORES.get(name)
-        if isinstance(former, str) or (former and _place_of(former) != _place_of(kind)):
-            raise UserError(f"there is already a score {name!r}; take another name")
-        SCORES[name] = kind
-        return kind
-
-    return register
-
-
-def _place_of(kind: type) -> tuple[str, str]:
-    return kind.__module__, kind.__qualname__
-
-
-def score_class(name: str) -> type[Score]:
-    """The class of this name in `SCORES`. Raises `UserError` for an unknown name."""
-    if name not in SCORES:
-        raise UserError(f"unknown score {name!r}; choose from {', '.join(SCORES)}")
-    score = SCORES[name]
-    if isinstance(score, str):
-        module, _, kind = score.partition(":")
-        score = getattr(importlib.import_module(module), kind)
-    assert isinstance(score, type)
-    assert issubclass(score, Score)
-    return score
-
-
 def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score:
     """The score of this name in `SCORES`, with new weights.
 
     Raises `UserError` for an unknown name, and for sizes that the score does not support.
     """
-    score = score_class(name)
+    score: type[Score] = SCORES.find(name)
     if score.equal_sizes and query_size != key_size:
         raise UserError(
             f"score {name!r} needs queries and keys of the same size, not {query_size} and {key_size}; "

@@ -13,10 +13,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from limelight.config.models import FAMILIES, SCORES, ModelSection, plugin_of
+from limelight.config.models import FAMILIES, PARTS, ModelSection, plugin_of, plugins_of
 from limelight.config.run import RunConfig
 from limelight.errors import UserError, shown
-from limelight.plugins import load_plugins
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yaml
 
 FORMAT = 2
@@ -57,9 +56,9 @@ def save_config(config: RunConfig, path: str | Path) -> None:
 
 
 def dump_config(config: RunConfig) -> str:
-    """The configuration as YAML with all settings, and with the plugin that they need, if any."""
-    plugin = plugin_of(getattr(config.model, "score", ""))
-    values = {"format": FORMAT, **({"plugin": plugin} if plugin else {}), **config.model_dump(mode="json")}
+    """The configuration as YAML with all settings, and with the plugins that they need, if any."""
+    plugins = plugins_of(config.model)
+    values = {"format": FORMAT, **({"plugins": plugins} if plugins else {}), **config.model_dump(mode="json")}
     return write_yaml(values)
 
 
@@ -71,8 +70,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
             f"{where}: format is {shown(repr(stored))}, and this version of Limelight reads formats 1 to {FORMAT}; use "
             "the version that wrote it, or a later one"
         )
-    if "plugin" in values:
-        _require_plugin(values, where)
+    _require_plugins(values, where)
     try:
         return RunConfig.model_validate(_current(values))
     except ValidationError as error:
@@ -84,28 +82,36 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
         raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
 
 
-def _require_plugin(values: dict[Any, Any], where: str) -> None:
-    """Raises `UserError` if the plugin of these values is missing, and warns if it has changed since."""
-    plugin, model = values["plugin"], values.get("model")
-    score = model.get("score") if isinstance(model, dict) else None
-    if not isinstance(plugin, dict) or not isinstance(plugin.get("module"), str) or not isinstance(score, str):
-        raise UserError(f"{where}: plugin is not `module` and `sha256` of the score's plugin")
-    module = shown(plugin["module"])
-    if score not in SCORES:
-        load_plugins()
-    if score not in SCORES:
-        raise UserError(
-            f"{where}: the score {shown(score)!r} is registered by the plugin {module}: give its file, as in "
-            f"`limelight --plugin {module.rpartition('.')[2]}.py COMMAND`, or install its package; in Python, import it"
-        )
-    now = plugin_of(score) or {}
-    if plugin.get("sha256") != now.get("sha256"):
-        warnings.warn(f"{where}: the plugin {module} has changed since this was written", stacklevel=4)
+def _require_plugins(values: dict[Any, Any], where: str) -> None:
+    """Raises `UserError` if a plugin of these values is missing, and warns if it has changed since."""
+    model = values.get("model")
+    settings: dict[Any, Any] = model if isinstance(model, dict) else {}
+    # Earlier versions had only plugins for scores, under another key.
+    plugins = {"score": values["plugin"]} if "plugin" in values else values.get("plugins", {})
+    if not isinstance(plugins, dict):
+        raise UserError(f"{where}: plugins is not a mapping from settings to modules")
+    for setting, plugin in plugins.items():
+        name = settings.get(setting)
+        if setting not in PARTS or not isinstance(name, str):
+            raise UserError(f"{where}: plugins: {shown(str(setting))} is not a setting that names a part of a plugin")
+        if not isinstance(plugin, dict) or not isinstance(plugin.get("module"), str):
+            raise UserError(f"{where}: the plugin of {setting} is not a mapping with `module` and `sha256`")
+        module, registry = shown(plugin["module"]), PARTS[setting]
+        if not registry.has(name):
+            raise UserError(
+                f"{where}: the {registry.kind} {shown(name)!r} is registered by the plugin {module}: give its file, as "
+                f"in `limelight --plugin {module.rpartition('.')[2]}.py COMMAND`, or install its package; in Python, "
+                "import it"
+            )
+        part = registry.parts[name]
+        now = {} if isinstance(part, str) else plugin_of(part)
+        if plugin.get("sha256") != now.get("sha256"):
+            warnings.warn(f"{where}: the plugin {module} has changed since this was written", stacklevel=4)
 
 
 def _current(values: dict[Any, Any]) -> dict[Any, Any]:
     """The values without format and plugin, and without retired settings if the file has a format key."""
-    current = {key: value for key, value in values.items() if key not in ("format", "plugin")}
+    current = {key: value for key, value in values.items() if key not in ("format", "plugin", "plugins")}
     for section, names in RETIRED.items():
         if "format" in values and isinstance(current.get(section), dict):
             current[section] = {name: value for name, value in current[section].items() if name not in names}

@@ -2,12 +2,13 @@
 
 import hashlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, SerializeAsAny
 
-from limelight.plugins import load_plugins
+from limelight.registry import Registry
 
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
 Depth = Annotated[int, Field(ge=1, le=100)]
@@ -20,39 +21,75 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
-SCORES: dict[str, str | type] = {
-    "dot": "limelight.attention.scores:Dot",
-    "scaled_dot": "limelight.attention.scores:ScaledDot",
-    "general": "limelight.attention.scores:General",
-    "concat": "limelight.attention.scores:Concat",
-    "concat_bias": "limelight.attention.scores:ConcatBias",
-    "additive": "limelight.attention.scores:Additive",
+SCORES: Registry[Any] = Registry(
+    "score",
+    {
+        "dot": "limelight.attention.scores:Dot",
+        "scaled_dot": "limelight.attention.scores:ScaledDot",
+        "general": "limelight.attention.scores:General",
+        "concat": "limelight.attention.scores:Concat",
+        "concat_bias": "limelight.attention.scores:ConcatBias",
+        "additive": "limelight.attention.scores:Additive",
+        "qk_norm": "limelight.attention.scores:NormalizedDot",
+    },
+)
+"""Attention scores: subclasses of `limelight.attention.Score`, for every model with attention."""
+
+NORMS: Registry[Callable[..., Any]] = Registry(
+    "norm_type", {"layer_norm": "torch.nn:LayerNorm", "rms_norm": "limelight.layers.norm:RMSNorm"}
+)
+"""Normalizations of a Transformer: made from the width."""
+
+FEED_FORWARDS: Registry[Callable[..., Any]] = Registry(
+    "feed_forward",
+    {"mlp": "limelight.layers.feed_forward:FeedForward", "gated": "limelight.layers.feed_forward:GatedFeedForward"},
+)
+"""Feed-forward networks of a Transformer: made from (width, inner width, `activation=`, `dropout=`)."""
+
+POSITIONS: Registry[Callable[..., Any]] = Registry(
+    "positions",
+    {
+        "sinusoidal": "limelight.models.transformer.build:sinusoidal",
+        "learned": "limelight.models.transformer.build:learned",
+        "rotary": "limelight.models.transformer.build:rotary",
+        "none": "limelight.models.transformer.build:without_positions",
+    },
+)
+"""Positions of a Transformer: made from its configuration. They are added to embeddings (`forward` and `at`, see
+`SinusoidalPositions`), or rotate queries and keys (a subclass of `RotaryPositions`)."""
+
+PARTS: dict[str, Registry[Any]] = {
+    "score": SCORES,
+    "norm_type": NORMS,
+    "feed_forward": FEED_FORWARDS,
+    "positions": POSITIONS,
 }
-"""The registry of attention scores: the name in a configuration, and the class, or `module:name`.
-
-`limelight.attention.register_score` adds the class of a plugin; every model with attention can use it.
-"""
+"""The registry of each setting of a model that names a part."""
 
 
-def _known_score(name: str) -> str:
-    if name not in SCORES:
-        load_plugins()
-    if name not in SCORES:
-        raise ValueError(f"must be one of {', '.join(SCORES)}")
-    return name
+def plugin_of(part: Any) -> dict[str, str]:
+    """The module of a part, and the SHA-256 of the module's file if it has one."""
+    file = getattr(sys.modules.get(part.__module__), "__file__", None)
+    digest = {"sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()} if file else {}
+    return {"module": part.__module__, **digest}
 
 
-def plugin_of(score: str) -> dict[str, str] | None:
-    """The module that registered this score, and the SHA-256 of its file if it has one; None for our own scores."""
-    kind = SCORES.get(score)
-    if not isinstance(kind, type):
-        return None
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    found = {"module": kind.__module__}
-    return found | ({"sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()} if file else {})
+def plugins_of(model: "ModelSection") -> dict[str, dict[str, str]]:
+    """The plugin of each setting that names a part of one."""
+    named = {setting: registry.parts.get(getattr(model, setting, ""), "") for setting, registry in PARTS.items()}
+    return {setting: plugin_of(part) for setting, part in named.items() if not isinstance(part, str)}
 
 
-ScoreName = Annotated[str, AfterValidator(_known_score)]
+def _known(registry: Registry[Any]) -> AfterValidator:
+    def check(name: str) -> str:
+        if not registry.has(name):
+            raise ValueError(f"must be one of {', '.join(registry.parts)}")
+        return name
+
+    return AfterValidator(check)
+
+
+ScoreName = Annotated[str, _known(SCORES)]
 
 
 FAMILIES: dict[str, "type[ModelSection]"] = {}
@@ -90,14 +127,21 @@ class _Stack(ModelSection):
     """Width of one head's queries and keys (d_k in the paper); default: `d_model / heads`."""
     value_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of one head's values (d_v); default: `head_size`."""
-    score: ScoreName = Field("scaled_dot", examples=list(SCORES))
+    score: ScoreName = Field("scaled_dot", examples=list(SCORES.parts))
     """The score of every head; inner layers of a score are as wide as a head's queries."""
+    kv_heads: int | None = Field(None, ge=1, le=1_000_000)
+    """Number of heads of keys and values, which groups of query heads share (Ainslie et al. 2023); default: `heads`."""
     d_ff: Width = 2048
+    feed_forward: Annotated[str, _known(FEED_FORWARDS)] = Field("mlp", examples=list(FEED_FORWARDS.parts))
+    """Two linear layers with an activation as in the paper, or with a gate (Shazeer 2020): SwiGLU is `gated` with the
+    activation `swish`."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
     dropout: float = Field(0.1, ge=0, lt=1)
     norm: Literal["post", "pre"] = "post"
-    """Layer normalization after each sub-layer as in the paper, or before it."""
-    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    """Normalization after each sub-layer as in the paper, or before it."""
+    norm_type: Annotated[str, _known(NORMS)] = Field("layer_norm", examples=list(NORMS.parts))
+    """Layer normalization, or without mean and bias (Zhang and Sennrich 2019)."""
+    positions: Annotated[str, _known(POSITIONS)] = Field("sinusoidal", examples=list(POSITIONS.parts))
     """`none` is for scores that see positions themselves, and for decoders, whose masks tell them the order."""
     sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
     """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
@@ -155,7 +199,7 @@ class RecurrentConfig(ModelSection):
     wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
     """`fixed`: the decoder gets only the last encoder state (Sutskever et al. 2014; Cho et al. 2014). `bahdanau`: the
     context is an input of the cell. `luong`: the context is combined with the cell's output, `tanh(W_c [c; h])`."""
-    score: ScoreName = Field("additive", examples=list(SCORES))
+    score: ScoreName = Field("additive", examples=list(SCORES.parts))
     score_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of the hidden layer of `concat` and `additive`; default: `hidden`."""
     input_feeding: bool = True

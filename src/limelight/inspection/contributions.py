@@ -118,7 +118,8 @@ def _shares(part: Part | Recurrence, *, residual_apart: bool = False) -> Float[T
         terms[rows, rows] += part.inputs
         terms = torch.cat([terms, torch.zeros_like(terms[:, :1])], dim=1)
     if part.deviation is not None:  # with the deviation of the sum, a normalization is linear
-        terms = (terms - terms.mean(dim=-1, keepdim=True)) / part.deviation[:, None, None] * part.scale
+        centered = terms - terms.mean(dim=-1, keepdim=True) if part.centered else terms
+        terms = centered / part.deviation[:, None, None] * part.scale
     whole = part.outputs[:, None]
     near = (whole.abs().sum(-1) - (whole - terms).abs().sum(-1)).clamp(min=0)
     total = near.sum(dim=-1, keepdim=True)

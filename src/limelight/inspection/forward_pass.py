@@ -33,6 +33,8 @@ class Part(NamedTuple):
     scale: Float[Tensor, " model"]
     deviation: Float[Tensor, " rows"] | None
     """By which a normalization after the sub-layer divides, which then multiplies by `scale`; None without one."""
+    centered: bool
+    """Whether the normalization subtracts the mean."""
 
     @property
     def summed(self) -> Float[Tensor, "rows columns model"]:
@@ -50,6 +52,7 @@ class Recurrence(NamedTuple):
     outputs: Float[Tensor, "rows model"]
     scale: Float[Tensor, " model"]
     deviation: Float[Tensor, " rows"] | None
+    centered: bool
 
 
 Parts = Mapping[str, Sequence[Part | Recurrence]]
@@ -121,6 +124,7 @@ def _alone(part: Part | Recurrence, row: int, rows: int, columns: int) -> Part |
         part.outputs[row, :rows],
         part.scale,
         None if part.deviation is None else part.deviation[row, :rows],
+        part.centered,
     )
     if isinstance(part, Recurrence):
         return Recurrence(part.summed[row, :rows, :columns], *rest)
@@ -160,7 +164,8 @@ def _part(each: _Measured, seen: Seen, factors: Tensor | None) -> Part | Recurre
         seen.modules[f"{each.name} {part}"] for part, _ in each.modules
     )
     scale = cast(Tensor, each.sublayer.norm.weight)
-    rest = inputs, outputs, scale, _deviation(each.sublayer, normalized)
+    centered = isinstance(each.sublayer.norm, nn.LayerNorm)
+    rest = inputs, outputs, scale, _deviation(each.sublayer, normalized, centered), centered
     if isinstance(each.function, SSRU):
         return Recurrence(_terms(each.function, given), *rest)
     attention, [call] = each.function, seen.calls[each.name]
@@ -172,9 +177,16 @@ def _part(each: _Measured, seen: Seen, factors: Tensor | None) -> Part | Recurre
     return Part(call.weights, transformed, *rest)
 
 
-def _deviation(sublayer: Sublayer, total: Float[Tensor, "batch rows model"]) -> Float[Tensor, "batch rows"] | None:
+def _deviation(
+    sublayer: Sublayer, total: Float[Tensor, "batch rows model"], centered: bool
+) -> Float[Tensor, "batch rows"] | None:
     """By which a normalization after the sub-layer divides."""
-    return None if sublayer.norm_first else (total.var(dim=-1, unbiased=False) + cast(float, sublayer.norm.eps)).sqrt()
+    if sublayer.norm_first:
+        return None
+    if not isinstance(sublayer.norm, nn.LayerNorm | nn.RMSNorm):
+        raise UserError(f"what a sub-layer computes cannot be divided after a {type(sublayer.norm).__name__}")
+    squares = total.var(dim=-1, unbiased=False) if centered else total.square().mean(dim=-1)
+    return (squares + cast(float, sublayer.norm.eps)).sqrt()
 
 
 def _terms(ssru: SSRU, inputs: Float[Tensor, "batch rows model"]) -> Float[Tensor, "batch rows columns model"]:

@@ -17,7 +17,7 @@ from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import NOTHING_LEFT, exported_card, require_new
 from limelight.interop.marian import refused_tokenizers, write_sentencepiece
-from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, refuse, require_complete
+from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, odd_parts, refuse, require_complete
 from limelight.layers.embedding import sinusoids
 from limelight.storage.layout import CARD
 from limelight.storage.model import StoredModel
@@ -88,8 +88,10 @@ def _refused(config: ModelConfig) -> Iterator[str]:
         yield f"model.score={config.score}: its attention is the scaled dot product"
     if config.decoder_autoreg != "self-attention":
         yield f"model.decoder_autoreg={config.decoder_autoreg}: its decoders have self-attention"
-    if config.positions == "none":
-        yield "model.positions=none: its models have positions"
+    if config.positions not in ("sinusoidal", "learned", "rotary"):
+        yield f"model.positions={config.positions}: its models have sinusoids, learned or rotary positions"
+    for setting in odd_parts(config):
+        yield f"{setting}: only Limelight has models with this part"
     for setting in odd_heads(config):
         yield f"{setting}: its heads share the width among them"
 

@@ -15,7 +15,7 @@ import sentencepiece
 from limelight.config import ModelConfig, RunConfig, TransformerConfig, config_from
 from limelight.errors import UserError, shown
 from limelight.interop.folders import read_json, write_json
-from limelight.interop.names import odd_heads, refuse
+from limelight.interop.names import odd_heads, odd_parts, refuse
 from limelight.tokens import (
     END,
     CharacterTokenizer,
@@ -128,6 +128,8 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
         yield f"model.positions={config.positions}: a Marian model has sinusoids"
     if config.score != "scaled_dot":
         yield f"model.score={config.score}: the attention of a Marian model is the scaled dot product"
+    for setting in odd_parts(config):
+        yield f"{setting}: only Limelight has models with this part"
     for setting in odd_heads(config):
         yield f"{setting}: the heads of a Marian model share its width among them"
 

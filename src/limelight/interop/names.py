@@ -169,6 +169,14 @@ def odd_heads(config: TransformerConfig) -> Iterator[str]:
             yield f"model.{name}={size}"
 
 
+def odd_parts(config: TransformerConfig) -> Iterator[str]:
+    """Settings whose parts other formats have under no name that is known here."""
+    for name in ("norm_type", "feed_forward", "kv_heads"):
+        value = getattr(config, name)
+        if value != TransformerConfig.model_fields[name].default:
+            yield f"model.{name}={value}"
+
+
 def refuse(reasons: Iterable[str], what: str) -> None:
     """Raise `UserError` with all reasons, if there are any."""
     listed = list(reasons)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.config import TransformerConfig
-from limelight.config.models import plugin_of
+from limelight.config.models import plugins_of
 from limelight.errors import UserError, shown
 from limelight.files import sha256
 from limelight.inspection.head_importance import Head, heads_of, without
@@ -46,8 +46,10 @@ def prune_model(stored: StoredModel, removed: Sequence[Head]) -> tuple[StoredMod
     there = attentions(model)
     first = next(iter(there.values()))
     assert isinstance(config, TransformerConfig)
-    if plugin_of(config.score) is not None:
+    if "score" in plugins_of(config):
         raise UserError(f"{stored.folder}: the score {config.score!r} of a plugin may depend on the number of heads")
+    if config.kv_heads is not None:
+        raise UserError(f"{stored.folder}: model.kv_heads={config.kv_heads}: heads that share keys cannot be removed")
     sizes = {"heads": len(next(iter(places.values()))), "head_size": first.head_size, "value_size": first.value_size}
     if first.value_size == first.head_size:
         del sizes["value_size"]

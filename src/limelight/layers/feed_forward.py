@@ -101,3 +101,17 @@ class FeedForward(nn.Module):
     def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
         """Apply the network to each position."""
         return self.outer(self.dropout(self.activation(self.inner(inputs))))
+
+
+class GatedFeedForward(FeedForward):
+    """FFN(x) = (act(x W_1 + b_1) * (x V + c)) W_2 + b_2 (Shazeer 2020, "GLU Variants Improve Transformer"): SwiGLU with
+    the activation `swish`, GEGLU with `gelu`, ReGLU with `relu`."""
+
+    def __init__(self, d_model: int, d_ff: int, *, activation: str = "swish", dropout: float = 0.0) -> None:
+        super().__init__(d_model, d_ff, activation=activation, dropout=dropout)
+        self.gate = nn.Linear(d_model, d_ff)
+        nn.init.xavier_uniform_(self.gate.weight)
+        nn.init.zeros_(self.gate.bias)
+
+    def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
+        return self.outer(self.dropout(self.activation(self.inner(inputs)) * self.gate(inputs)))

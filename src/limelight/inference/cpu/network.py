@@ -15,12 +15,15 @@ from limelight.inference.cpu.int8 import Int8Weights, Norm, aligned
 from limelight.inference.cpu.int8_linear import CompiledInt8Linear
 from limelight.inference.cpu.jit import Numbers, compiled
 from limelight.inference.pack import joined
-from limelight.layers.embedding import RotaryPositions, SinusoidalPositions, sinusoids
+from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
 from limelight.layers.feed_forward import ACTIVATIONS, FeedForward
 from limelight.models.transformer import Layer, SSRULayer, Stack, Sublayer, Transformer
 
 MAX_TOKENS = 256
 """Positions of a sentence, source or target, that there are tables for at first."""
+
+
+KNOWN_POSITIONS = type(None), SinusoidalPositions, LearnedPositions
 
 
 class Sublayers(NamedTuple):
@@ -99,6 +102,8 @@ def network_of(model: Transformer, output: Int8Weights) -> Network | None:
     activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
     sizes = {(each.heads, each.head_size, each.value_size) for each in attentions}
     if not encoder or not decoder or len(sizes) != 1 or len(activations) != 1:
+        return None
+    if any(type(side.positions) not in KNOWN_POSITIONS for side in (model.encoder, model.decoder)):
         return None
     cell = model.decoder.embedding.weight.shape[1] if recurrent else 0
     try:

@@ -44,6 +44,8 @@ def compiles(model: Transformer) -> bool:
             return False
         if isinstance(module, MultiHeadAttention) and module.score is not scaled_dot:
             return False
+        if isinstance(module, MultiHeadAttention) and module.kv_heads != module.heads:
+            return False
     return type(model) is Transformer and model.decoder.embedding.weight.dtype == torch.float32
 
 

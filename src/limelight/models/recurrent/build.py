@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from limelight.attention.scores import build_score, score_class
+from limelight.attention.scores import build_score
 from limelight.config import RecurrentConfig, RecurrentLanguageModelConfig
+from limelight.config.models import SCORES
 from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding, output_layer
 from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
@@ -81,7 +82,7 @@ def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
 
 def _needs_one_width(config: RecurrentConfig) -> bool:
     """Whether a linear layer must bring a bidirectional encoder to the decoder's width, as a dot product requires."""
-    return config.wiring != "fixed" and config.bidirectional and score_class(config.score).equal_sizes
+    return config.wiring != "fixed" and config.bidirectional and bool(SCORES.find(config.score).equal_sizes)
 
 
 def _features(config: RecurrentConfig) -> int:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
 
 import torch
 from torch import nn
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.attention.scores import build_head_score, score_class
+from limelight.attention.scores import build_head_score
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, TransformerConfig
+from limelight.config.models import FEED_FORWARDS, NORMS, POSITIONS, SCORES
 from limelight.layers.embedding import (
     LearnedPositions,
     RotaryPositions,
@@ -17,7 +17,6 @@ from limelight.layers.embedding import (
     TokenEmbedding,
     output_layer,
 )
-from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer.halves import Classifier, DecoderOnly, MaskedModel
 from limelight.models.transformer.layers import Layer, Sublayer
 from limelight.models.transformer.model import Stack, Transformer
@@ -69,13 +68,15 @@ def build_decoder_only(
 
 
 def _stack(config: StackConfig, embedding: TokenEmbedding, layers: Sequence[Layer], *, rotates: bool = True) -> Stack:
+    positions = POSITIONS.find(config.positions)(config)
+    turns = isinstance(positions, RotaryPositions)
     return Stack(
         embedding,
-        _positions(config),
+        None if turns else positions,
         layers,
         dropout=config.dropout,
-        norm=nn.LayerNorm(config.d_model) if config.norm == "pre" else None,
-        rotary=_rotary(config) if rotates else None,
+        norm=_norm(config) if config.norm == "pre" else None,
+        rotary=positions if turns and rotates else None,
     )
 
 
@@ -90,41 +91,60 @@ def _ssru_layer(config: TransformerConfig) -> SSRULayer:
 
 
 def _attention(config: StackConfig, *, cross: bool = False) -> MultiHeadAttention:
-    score = config.score if not cross or score_class(config.score).in_cross_attention else "scaled_dot"
+    score = config.score if not cross or SCORES.find(config.score).in_cross_attention else "scaled_dot"
     return MultiHeadAttention(
         config.d_model,
         config.heads,
+        kv_heads=config.kv_heads,
         head_size=config.head_size,
         value_size=config.value_size,
-        score=build_head_score(score, config.head_size or config.d_model // config.heads),
+        score=build_head_score(score, _head_size(config)),
     )
 
 
-def _feed_forward(config: StackConfig) -> FeedForward:
-    return FeedForward(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
+def _feed_forward(config: StackConfig) -> nn.Module:
+    make = FEED_FORWARDS.find(config.feed_forward)
+    network: nn.Module = make(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
+    return network
+
+
+def _norm(config: StackConfig) -> nn.Module:
+    norm: nn.Module = NORMS.find(config.norm_type)(config.d_model)
+    return norm
 
 
 def _sublayer(config: StackConfig) -> Sublayer:
-    return Sublayer(nn.LayerNorm(config.d_model), dropout=config.dropout, norm_first=config.norm == "pre")
+    return Sublayer(_norm(config), dropout=config.dropout, norm_first=config.norm == "pre")
 
 
 @torch.no_grad()
 def _scale_residual_projections(layers: Sequence[Layer]) -> None:
-    """Scale the last projection of each sub-layer by 1 / sqrt(2 N) for N layers (Radford et al. 2019, section 2.3)."""
+    """Scale the last projection of each sub-layer by 1 / sqrt(2 N) for N layers (Radford et al. 2019, section 2.3);
+    those of feed-forward networks are called `outer`."""
     for layer in layers:
-        for projection in (layer.attention.out_proj, cast(FeedForward, layer.feed_forward).outer):
-            projection.weight /= (2 * len(layers)) ** 0.5
+        for projection in (layer.attention.out_proj, getattr(layer.feed_forward, "outer", None)):
+            if projection is not None:
+                projection.weight /= (2 * len(layers)) ** 0.5
 
 
-def _positions(config: StackConfig) -> SinusoidalPositions | LearnedPositions | None:
-    if config.positions == "sinusoidal":
-        return SinusoidalPositions(config.d_model, layout=config.sinusoid_layout)
-    if config.positions == "learned":
-        return LearnedPositions(config.d_model, longest=config.max_positions)
-    return None
+def sinusoidal(config: StackConfig) -> SinusoidalPositions:
+    """Positions as in the paper."""
+    return SinusoidalPositions(config.d_model, layout=config.sinusoid_layout)
 
 
-def _rotary(config: StackConfig) -> RotaryPositions | None:
-    if config.positions != "rotary":
-        return None
-    return RotaryPositions(config.head_size or config.d_model // config.heads)
+def learned(config: StackConfig) -> LearnedPositions:
+    """One trained vector per position."""
+    return LearnedPositions(config.d_model, longest=config.max_positions)
+
+
+def rotary(config: StackConfig) -> RotaryPositions:
+    """Positions as rotations of queries and keys."""
+    return RotaryPositions(_head_size(config))
+
+
+def without_positions(config: StackConfig) -> None:
+    """No positions: for scores that see them, and for decoders, whose masks tell them the order."""
+
+
+def _head_size(config: StackConfig) -> int:
+    return config.head_size or config.d_model // config.heads

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,13 +12,7 @@ from torch.nn import functional
 from limelight.attention.attend import as_bias, permit_keys
 from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
-from limelight.layers.embedding import (
-    LearnedPositions,
-    RotaryPositions,
-    SinusoidalPositions,
-    TokenEmbedding,
-    projection_weight,
-)
+from limelight.layers.embedding import RotaryPositions, TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cell, Cells, Columns, Past, put_rows
 from limelight.models.interface import Memory, Seq2Seq, State
@@ -94,7 +88,7 @@ class Stack(nn.Module):
     def __init__(
         self,
         embedding: TokenEmbedding,
-        positions: SinusoidalPositions | LearnedPositions | None,
+        positions: nn.Module | None,
         layers: Sequence[Layer],
         *,
         dropout: float,
@@ -102,7 +96,8 @@ class Stack(nn.Module):
         rotary: RotaryPositions | None,
     ) -> None:
         super().__init__()
-        self.embedding, self.positions, self.rotary = embedding, positions, rotary
+        self.embedding, self.rotary = embedding, rotary
+        self.positions: Any = positions
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
         self.layers = nn.ModuleList(layers)
         self.norm = norm
