@@ -1,4 +1,4 @@
-"""Three scores that see positions: `limelight --plugin examples/scores.py train ... --set model.score=alibi`.
+"""Two scores that see positions: `limelight --plugin examples/scores.py train ... --set model.score=alibi`.
 
 With them a model needs no other positions: `--set model.positions=none`.
 """
@@ -44,15 +44,3 @@ class Relative(PositionalScore):
         scores = dot(queries, prepared)
         of_distances = dot(queries, self.vectors).gather(-1, distance.expand_as(scores))
         return (scores + of_distances) / math.sqrt(queries.shape[-1])
-
-
-@register_score("local")
-class Local(PositionalScore):
-    """q_i . k_j / sqrt(d) within 8 positions of i, and no other keys (Luong et al. 2015, section 3.2, "local-m")."""
-
-    window = 8
-
-    def compare_at(self, queries: Tensor, prepared: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
-        scores = scaled_dot(queries, prepared)
-        outside = (query_positions - key_positions).abs() > self.window
-        return scores.masked_fill(outside, torch.finfo(scores.dtype).min / 4)

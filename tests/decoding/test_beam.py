@@ -30,8 +30,10 @@ def plain_beam(
     enough: float = math.inf, prune: float = math.inf, offset: float = 5.0,
 ) -> list[tuple[float, tuple[int, ...]]]:  # fmt: skip
     """The same search for one sentence with lists: all that ended until `enough` have, best first."""
-    live, finished = [(0.0, ())], []
+    live, finished, count, known = [(0.0, ())], [], len(forced), 0.0
     for position in range(longest + 1):
+        if position == count:
+            known = live[0][0]
         options = []
         for log_probability, ids in live:
             pieces = forced[position : position + 1] or range(model.output_size)
@@ -39,14 +41,14 @@ def plain_beam(
                 gained = log_probabilities(model, kind, [*ids, piece])[-1]
                 options.append((log_probability + gained, (*ids, piece)))
         options.sort(key=lambda option: -option[0])
-        length = position + 1
-        now, last = (penalised(1, pieces, alpha, offset) for pieces in (length, longest + 1))
-        reference = max([options[0][0], *(score / now for score, _ in finished)])
-        growth = now / last - (longest + 1) / length
-        least = reference * (1 + max(growth, 0)) - prune
+        length = max(1, position + 1 - count)
+        now, last = (penalised(1, pieces, alpha, offset) for pieces in (length, longest + 1 - count))
+        reference = max([options[0][0] - known, *(score / now for score, _ in finished)])
+        growth = now / last - (longest + 1 - count) / length
+        least = known + reference * (1 + max(growth, 0)) - prune
         for log_probability, ids in options[:beam]:
             if ids[-1] == model.end_id and log_probability >= least:
-                finished.append((penalised(log_probability, len(ids), alpha, offset), ids[:-1]))
+                finished.append((penalised(log_probability - known, len(ids) - count, alpha, offset), ids[:-1]))
         if len(finished) >= enough:
             break
         live = [option for option in options[: 2 * beam] if option[1][-1] != model.end_id][:beam]

@@ -162,7 +162,7 @@ def at_least(count: int) -> Rule:
 
     def rule(tokens: np.ndarray, permitted: np.ndarray) -> None:
         if tokens.shape[1] < count:
-            permitted[:, 0] = False
+            permitted[:, 0] = np.inf
 
     return rule
 
@@ -205,3 +205,22 @@ def test_a_rule_that_fails_fails_its_request_alone(seed: int, beam_size: int, mo
         assert found[number] == (decode_batch(model, [requests[number]])[0], None)
     assert [str(found[number][1]) for number in (1, 3)] == ["at 2", "at 4"]
     assert torch.isfinite(model.logits).all()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_repeated_tokens_are_less_probable(seed: int, how: str) -> None:
+    """The log-probability of a hypothesis is that of its tokens, those that occurred before times the penalty."""
+    model = looping()
+    settings = SearchSettings(**HOW[how], rules=(("repetition_penalty", 3.0),))
+    found = decode_batch(model, [Request([kind], 9, settings) for kind in range(5)])
+    for kind, each in enumerate(found):
+        for one in each:
+            ids = [*one.ids, 0] if one.finished else list(one.ids)
+            own = log_probabilities(model, kind, ids)
+            weighed = [
+                3.0 * value if token in ids[:at] else value
+                for at, (token, value) in enumerate(zip(ids, own, strict=True))
+            ]
+            assert one.log_probability == pytest.approx(math.fsum(weighed), rel=1e-5)
+    with pytest.raises(UserError, match="repetition_penalty must be a number of at least 1"):
+        search_settings(DecodingConfig(), {"repetition_penalty": 0.9})

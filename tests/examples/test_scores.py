@@ -22,8 +22,6 @@ def expected(
     product = sum(float(one) * float(other) for one, other in zip(query, key, strict=True))
     if name == "alibi":
         return product / math.sqrt(SIZE) - 2 ** (-8 * (head + 1) / HEADS) * abs(at - to)
-    if name == "local":
-        return product / math.sqrt(SIZE) if abs(at - to) <= examples.scores.Local.window else -math.inf
     far = examples.scores.Relative.farthest
     vector = score.vectors[max(-far, min(far, to - at)) + far].detach().numpy()
     return (product + sum(float(one) * float(other) for one, other in zip(query, vector, strict=True))) / math.sqrt(
@@ -31,7 +29,7 @@ def expected(
     )
 
 
-@pytest.mark.parametrize("name", ["alibi", "relative", "local"])
+@pytest.mark.parametrize("name", ["alibi", "relative"])
 @pytest.mark.parametrize("first", [0, 700])
 def test_weights_are_those_of_the_formula(name: str, first: int, seed: int) -> None:
     torch.manual_seed(seed)

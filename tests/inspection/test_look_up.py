@@ -11,7 +11,7 @@ from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.model import Transformer
 from tests.models.helpers import attention_of, batch_of, every_model, make_model, random_rows, recurrent, transformer
 
-POSITIONAL = ("alibi", "relative", "local")
+POSITIONAL = ("alibi", "relative", "local_m")
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
 
 

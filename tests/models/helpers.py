@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import examples.scores  # registers alibi, relative and local
+import examples.scores  # registers alibi and relative
+from limelight.attention.local import LocalMonotonic
 from limelight.batching.batch import Batch, pad_rows
 from limelight.config import (
     DecoderOnlyConfig,
@@ -30,8 +31,8 @@ MODERN: Any = {
     "norm": "pre", "norm_type": "rms_norm", "feed_forward": "gated", "activation": "swish", "kv_heads": 1,
     "positions": "rotary",
 }  # fmt: skip
-POSITIONAL = ("alibi", "relative", "local")
-examples.scores.Local.window = 2
+POSITIONAL = ("alibi", "relative", "local_m")
+LocalMonotonic.window = 2
 examples.scores.Relative.farthest = 3
 """The sequences of these tests are short."""
 
@@ -91,7 +92,7 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "transformer-additive-rotary", transformer(score="additive", positions="rotary", norm="pre", value_size=3)
     for score in POSITIONAL:
         yield f"transformer-{score}", transformer(score=score, positions="none")
-    yield "transformer-local-rotary", transformer(score="local", positions="rotary", value_size=3)
+    yield "transformer-local_m-rotary", transformer(score="local_m", positions="rotary", value_size=3)
     yield "transformer-ssru", transformer(decoder_autoreg="ssru")
     yield "transformer-ssru-pre-rotary", transformer(decoder_autoreg="ssru", norm="pre", positions="rotary")
     yield "transformer-ssru-learned", transformer(decoder_autoreg="ssru", positions="learned", max_positions=17)
@@ -111,7 +112,9 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
         yield f"gru-bahdanau-{score}", recurrent(score=score)
         yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
         yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)
-    yield "gru-bahdanau-local", recurrent(score="local")
+    yield "gru-bahdanau-local_m", recurrent(score="local_m")
+    yield "gru-bahdanau-local_p", recurrent(score="local_p")
+    yield "lstm-luong-local_p", recurrent(cell="lstm", wiring="luong", score="local_p", input_feeding=False)
     for feeding in (True, False):
         yield f"gru-luong-relative-{feeding}", recurrent(wiring="luong", score="relative", input_feeding=feeding)
     for cell in ("gru", "lstm"):

@@ -12,12 +12,9 @@ from limelight.attention.scores import (
     Score,
     build_score,
     dot,
+    register_score,
     scaled_dot,
 )
-from limelight.config.models import SCORES
-
-register_score = SCORES.register
-"""A class decorator: `model.score=name` is this subclass of `Score`."""
 
 __all__ = [
     "Additive",

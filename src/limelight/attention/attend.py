@@ -51,6 +51,7 @@ def attend(
     score: ScoreFunction = scaled_dot,
     may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
     causal: bool = False,
+    factors: Float[Tensor, "... query key"] | None = None,
     want_weights: bool = False,
 ) -> tuple[Float[Tensor, "... query value_size"], Float[Tensor, "... query key"] | None]:
     """softmax(score(queries, keys)) values (Vaswani et al. 2017, equation 1, for any score).
@@ -61,20 +62,23 @@ def attend(
         may_attend: broadcastable to `(..., query, key)`, True = may attend. A query that may attend to no key gets
             zeros. A mask that is used many times can be given as a bias (`as_bias`), which takes the readable path.
         causal: no query attends to later keys; the last query is at the position of the last key.
+        factors: of the weights, after the softmax; they take the readable path.
         want_weights: take the readable path and return the weights. If False, weights are None, and the fused kernel is
             used where it is faster.
 
     Returns:
-        context and weights. The weights of a row sum to one, or to zero if the query may attend to no key.
+        context and weights. Without factors, the weights of a row sum to one, or to zero if the query may attend to no
+        key.
     """
     biased = may_attend is not None and may_attend.dtype != torch.bool
-    scale = None if want_weights or biased else _fused_scale(score, queries)
+    scale = None if want_weights or biased or factors is not None else _fused_scale(score, queries)
     if scale is not None and _fused_pays(queries, keys):
         return _fused(queries, keys, values, scale=scale, may_attend=may_attend, causal=causal), None
 
     if causal:
         may_attend = _with_causal(may_attend, queries, keys)
     weights = _softmax(score(queries, keys), may_attend)
+    weights = weights if factors is None else weights * factors
     return weights @ values, weights if want_weights else None
 
 
@@ -90,9 +94,10 @@ class Attend(nn.Module):
         score: ScoreFunction,
         may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
         causal: bool = False,
+        factors: Float[Tensor, "... query key"] | None = None,
     ) -> Float[Tensor, "... query value_size"]:
         """The context of each query."""
-        return attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal)[0]
+        return attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal, factors=factors)[0]
 
 
 def _softmax(

@@ -14,6 +14,7 @@ models and multi-head attention can both use it. A `PositionalScore` also sees t
 | `concat_bias` | v . tanh(W [q; k] + b)          | Bahdanau's `[s; h]` form as commonly taught, with its bias    |
 | `additive`    | v . tanh(W_q q + W_k k)         | Bahdanau et al. 2015, appendix A.1.2 (W_a, U_a, v_a)          |
 | `qk_norm`     | g q . k with |q| = |k| = 1      | Henry et al. 2020, section 3                                  |
+| `local_m`, `local_p` | see `local.py`           | Luong et al. 2015, section 3.2                                |
 """
 
 import math
@@ -49,6 +50,8 @@ class Score(nn.Module, ABC):
     """Whether queries and keys must have the same size, as in a dot product."""
     in_cross_attention = True
     """Whether the cross-attention of a Transformer uses this score; if not, it uses `scaled_dot`."""
+    in_self_attention = True
+    """Whether it can compare the positions of one sequence, whose length is unknown while it is written."""
 
     @classmethod
     def build(cls, query_size: int, key_size: int, hidden: int) -> "Score":
@@ -62,6 +65,10 @@ class Score(nn.Module, ABC):
     @abstractmethod
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Scores from queries (..., query, *) and the result of `prepare`: (..., query, key)."""
+
+    def factors(self, queries: Tensor, prepared: Tensor) -> Tensor | None:
+        """Factors of the weights, after the softmax; None for no factors."""
+        return None
 
     def forward(
         self, queries: Float[Tensor, "... query query_size"], keys: Float[Tensor, "... key key_size"]
@@ -229,6 +236,10 @@ class ConcatBias(Concat):
         return cls(query_size, key_size, hidden, bias=True)
 
 
+register_score = SCORES.register
+"""A class decorator: `model.score=name` is this subclass of `Score`."""
+
+
 def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score:
     """The score of this name in `SCORES`, with new weights.
 
@@ -249,4 +260,6 @@ def build_head_score(name: str, size: int) -> Callable[[Tensor, Tensor], Tensor]
     `dot` and `scaled_dot` are returned as functions, which `attend` computes with the fused kernel.
     """
     functions = {"dot": dot, "scaled_dot": scaled_dot}
+    if not SCORES.find(name).in_self_attention:
+        raise UserError(f"score {name!r} needs the length of the source: it is for recurrent models")
     return functions[name] if name in functions else build_score(name, size, size, size)

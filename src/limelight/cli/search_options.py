@@ -27,6 +27,9 @@ def flag(name: str) -> str:
 _HELP = {
     "length_penalty": ("ALPHA", "Exponent of the length penalty. Default: the model's setting.", None),
     "length_offset": ("K", "K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.", SEARCH),
+    "coverage_penalty": (
+        "BETA", "Weight of the coverage penalty, for source tokens that the translation pays no attention to.", SEARCH
+    ),
     "patience": ("P", "Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.", SEARCH),
     "prune": ("D", "Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.", SEARCH),
     "max_length_factor": (
@@ -47,6 +50,16 @@ Search = Annotated[dict[str, Any], Group(SEARCH_OPTIONS)]
 
 NoRepeatNgram = Annotated[
     int | None, option("--no-repeat-ngram", "Forbid repeated n-grams of N tokens.", "N", whole_number(1), panel=SEARCH)
+]
+RepetitionPenalty = Annotated[
+    float | None,
+    option(
+        "--repetition-penalty",
+        "Multiply the log-probability of tokens that occurred before by P.",
+        "P",
+        decimal(at_least=1.0),
+        panel=SEARCH,
+    ),
 ]
 Formality = Annotated[
     str,
@@ -116,7 +129,7 @@ def check_search(search: Mapping[str, Any], *, n_best: int, sample: bool = False
         )
     if prune is not None and n_best > 1:
         raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning keeps only the best one")
-    for name in ("beam_size", "patience", "prune") if sample else ():
+    for name in ("beam_size", "coverage_penalty", "patience", "prune") if sample else ():
         if search[name] is not None:
             raise UserError(f"{flag(name)} {search[name]:g} and --sample exclude each other: either search or sample")
 

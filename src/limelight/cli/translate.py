@@ -61,6 +61,7 @@ def translate(
     n_best: options.NBest = 1,
     search: search_options.Search,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
+    repetition_penalty: search_options.RepetitionPenalty = None,
     must_include: search_options.MustInclude = None,
     must_not_include: search_options.MustNotInclude = None,
     batch_tokens: options.BatchTokens = 16384,
@@ -88,7 +89,8 @@ def translate(
     file, text = (None, None) if given.is_corpus else file_or_text(given.argument, text)
     search_options.check_search(search, n_best=n_best, sample=sample)
     asked: dict[str, Any] = {"source_lang": source, "target_lang": target, **search, "n_best": n_best, "lines": lines,
-        "no_repeat_ngram": no_repeat_ngram, "must_include": must_include, "must_not_include": must_not_include,
+        "no_repeat_ngram": no_repeat_ngram, "repetition_penalty": repetition_penalty,
+        "must_include": must_include, "must_not_include": must_not_include,
         "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "pivot": not no_pivot,
         "formality": formality, "domain": domain, "batch_tokens": batch_tokens,
         "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip

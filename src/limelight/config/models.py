@@ -31,6 +31,8 @@ SCORES: Registry[Any] = Registry(
         "concat_bias": "limelight.attention.scores:ConcatBias",
         "additive": "limelight.attention.scores:Additive",
         "qk_norm": "limelight.attention.scores:NormalizedDot",
+        "local_m": "limelight.attention.local:LocalMonotonic",
+        "local_p": "limelight.attention.local:LocalPredictive",
     },
 )
 """Attention scores: subclasses of `limelight.attention.Score`, for every model with attention."""

@@ -294,6 +294,8 @@ class DecodingConfig(Section):
     """alpha of `((k + length) / (k + 1))^alpha` (Wu et al. 2016, equation 14); 0 does not normalize."""
     length_offset: float = Field(5.0, ge=0, le=100)
     """k: 5 in that paper; 0 makes it `length^alpha`, as in fairseq, Marian, CTranslate2 and transformers."""
+    coverage_penalty: float = Field(0.0, ge=0, le=10)
+    """beta of that paper's coverage penalty: hypotheses that leave source tokens without attention rank lower."""
     patience: float = Field(1.0, gt=0)
     """A sentence is finished once `patience * beam_size` hypotheses have ended (Kasai et al. 2022), or earlier if no
     other can improve; a large value always waits for that."""

@@ -77,13 +77,13 @@ class BeamSearch(Search):
         for slot, request in zip(slots, requests, strict=True):
             self.finished[slot] = []
             how = request.settings
-            at_limit = how.penalty.at(request.limit + 1.0)
+            at_limit = how.penalty.at(request.limit + 1.0 - len(request.prefix))
             enough = how.patience * self.width
             self.allocations[slot], prune = None, how.prune
             if request.constraints.include:  # those that have phrases are less probable at first
                 asked = request.constraints.checked(self.end_id, self.classes)
                 self.allocations[slot], prune = Allocation(asked, self.width, self.end_id), math.inf
-            self.settings[slot] = (how.n_best, enough, prune, how.length_penalty, how.length_offset, at_limit)
+            self.settings[slot] = (how.kept, enough, prune, how.length_penalty, how.length_offset, at_limit)
 
     def keep(self, slots: Integers) -> None:
         super().keep(slots)
@@ -195,14 +195,14 @@ class BeamSearch(Search):
         r * L / t - d > r * lp(L) / lp(t). So the threshold falls by -r * (lp(L) / lp(t) - L / t), with L at the limit.
         Up to alpha = 1 this is 0.
         """
-        settings, limit = self.settings[slots], self.limits[slots] + 1.0
-        length = self.positions[slots].astype(np.float64) + 1
-        penalty = penalties_at(length, settings["alpha"], settings["offset"])
-        reference = np.maximum(best, self.worst[slots] * penalty)
+        settings, limit = self.settings[slots], self.limits[slots] + 1.0 - self.forced_count[slots]
+        length = np.maximum(self.positions[slots] + 1.0 - self.forced_count[slots], 1.0)
+        penalty, forced = penalties_at(length, settings["alpha"], settings["offset"]), self.forced_sum[slots]
+        reference = np.maximum(best - forced, self.worst[slots] * penalty)
         if (settings["alpha"] > 1).any():
             growth = settings["at_limit"] / penalty - limit / length
             reference = reference * np.where(settings["alpha"] > 1, 1 + np.maximum(growth, 0), 1.0)
-        threshold: Numbers = reference - settings["prune"]
+        threshold: Numbers = reference + forced - settings["prune"]
         return threshold
 
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
@@ -212,15 +212,15 @@ class BeamSearch(Search):
             slot = int(slots[row])
             length, settings = int(self.positions[slot]), self.request(slot).settings
             log_probability = float(scores[row, rank])
-            score = log_probability / settings.penalty.at(length + 1.0)
+            score = self.score(slot, log_probability, length + 1)
             parent = parents[row, rank]
             ids = tuple(self.tokens[slot, parent, :length].tolist())
             each = gains([*self.sums[slot, parent, :length].tolist(), log_probability])
             kept = [*self.finished[slot], Hypothesis(ids, score, log_probability, True, each)]
             kept.sort(key=lambda hypothesis: -hypothesis.score)
-            self.finished[slot] = kept[: settings.n_best]
+            self.finished[slot] = kept[: settings.kept]
             self.endings[slot] += 1
-            if len(kept) >= settings.n_best:
+            if len(kept) >= settings.kept:
                 self.worst[slot] = self.finished[slot][-1].score
 
     def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers) -> None:
@@ -231,11 +231,12 @@ class BeamSearch(Search):
         self.log_probabilities[slots] = scores
         self.sums[slots, :, self.positions[slots]] = scores
         self.positions[slots] += 1
+        self._note_forced(slots)
         self.ids[slots] = ids
 
     def _can_gain_nothing(self, slots: Integers) -> Truths:
         """(5) Which requests are decided before their limit."""
-        most = self.log_probabilities[slots, 0] / self.settings["at_limit"][slots]
+        most = (self.log_probabilities[slots, 0] - self.forced_sum[slots]) / self.settings["at_limit"][slots]
         worst = self.worst[slots]
         return ((most <= worst) | (self.endings[slots] >= self.settings["enough"][slots])) & (worst > -np.inf)
 
@@ -245,7 +246,7 @@ class BeamSearch(Search):
         found = list(self.finished[slot])
         known = {hypothesis.ids for hypothesis in found}
         found += [other for other in active if other.ids not in known and other.score > -np.inf]
-        return found[: self.request(slot).settings.n_best] or active[:1]
+        return found[: self.request(slot).settings.kept] or active[:1]
 
     def _ranks(self, slot: int) -> Sequence[int]:
         """The active hypotheses in order; for a request with phrases to include, first those that lack the fewest
@@ -267,7 +268,7 @@ class BeamSearch(Search):
     def _active(self, slot: int, rank: int, since: int = 0) -> Hypothesis:
         length = int(self.positions[slot])
         log_probability = float(self.log_probabilities[slot, rank])
-        score = log_probability / self.request(slot).settings.penalty.at(float(length))
+        score = self.score(slot, log_probability, length)
         ids, sums = self.tokens[slot, rank, since:length].tolist(), self.sums[slot, rank, :length].tolist()
         return Hypothesis(tuple(ids), score, log_probability, False, gains(sums)[since:])
 

@@ -485,7 +485,7 @@ def _query(request: Request, values: npt.NDArray[np.int16]) -> Query:
     """A plain request as the model takes it."""
     how = request.settings
     return Query(
-        request.source, how.beam_size, how.n_best, request.limit, how.length_penalty, how.length_offset, how.patience,
+        request.source, how.beam_size, how.kept, request.limit, how.length_penalty, how.length_offset, how.patience,
         how.prune, dict(how.rules).get("no_repeat_ngram", 0), values,
     )  # fmt: skip
 

@@ -66,6 +66,7 @@ class PathSearch(Search):
         self.lengths[slots] = np.where(ended | cut, positions[:, None], self.lengths[slots])
         self.ended[slots] |= ended
         self.positions[slots] += 1
+        self._note_forced(slots)
         self.ids[slots] = tokens
         decided = slots[(self.lengths[slots] >= 0).all(axis=1)]
         self.open[decided] = False
@@ -156,9 +157,8 @@ class PathSearch(Search):
     def _hypothesis(self, slot: int, number: int, ids: list[int], before: int = 0) -> Hypothesis:
         """Greedy search has the score that beam search would give; the score of samples is not normalized."""
         log_probability, finished = float(self.log_probabilities[slot, number]), bool(self.ended[slot, number])
-        settings = self.request(slot).settings
-        tokens = float(before + len(ids) + finished)
-        score = log_probability if settings.sampling is not None else log_probability / settings.penalty.at(tokens)
+        sampled, tokens = self.request(slot).settings.sampling is not None, before + len(ids) + finished
+        score = self.score(slot, log_probability, 0 if sampled else tokens)
         return Hypothesis(tuple(ids), score, log_probability, finished)
 
 

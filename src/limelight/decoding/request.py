@@ -61,25 +61,30 @@ class SearchOptions(TypedDict, total=False):
     n_best: number of translations of each text, 1 to `beam_size`; default 1.
     length_penalty: alpha of Wu et al. 2016, equation 14, 0 to 10; 0 does not normalize.
     length_offset: k of `((k + length) / (k + 1))^alpha`, 0 to 100: 5 is theirs, 0 makes it `length^alpha`.
+    coverage_penalty: beta of that equation, 0 to 10: all hypotheses of the beam are compared by it. See
+        `inspection/coverage.py`.
     patience: the search of a sentence ends once `patience * beam_size` hypotheses are finished; above 0. See
         `BeamSearch`.
     prune: maximum difference of a hypothesis to the best, in log-probability; above 0. See `BeamSearch`.
     max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
     sampling: draw `n_best` translations independently instead of searching for the best.
-    no_repeat_ngram: no n-gram of so many tokens occurs twice; at least 1. This option and similar ones are in
+    no_repeat_ngram: no n-gram of so many tokens occurs twice; at least 1. This option and the next one are in
         `rules.py`.
+    repetition_penalty: the log-probability of tokens that occurred before is multiplied by it; at least 1.
     """
 
     beam_size: int | None
     n_best: int | None
     length_penalty: float | None
     length_offset: float | None
+    coverage_penalty: float | None
     patience: float | None
     prune: float | None
     max_length_factor: float | None
     max_length_extra: int | None
     sampling: Sampling | None
     no_repeat_ngram: int | None
+    repetition_penalty: float | None
 
 
 BOUNDS = {
@@ -89,7 +94,7 @@ BOUNDS = {
 }
 """pydantic's error type -> its key for the bound, and the words of our message."""
 
-OF_THE_BEAM = ("beam_size", "patience", "prune")
+OF_THE_BEAM = ("beam_size", "coverage_penalty", "patience", "prune")
 """Options that do not apply to sampling."""
 
 
@@ -103,6 +108,7 @@ class SearchSettings:
     """Number of results; with sampling, the number of samples."""
     length_penalty: float = 0.0
     length_offset: float = 5.0
+    coverage_penalty: float = 0.0
     patience: float = math.inf
     prune: float = math.inf
     """`math.inf` if pruning does not apply: for several translations, a single hypothesis, or samples."""
@@ -111,6 +117,11 @@ class SearchSettings:
     sampling: Sampling | None = None
     rules: tuple[tuple[str, Any], ...] = ()
     """Names of `RULES` with their values."""
+
+    @property
+    def kept(self) -> int:
+        """Number of finished hypotheses that the search keeps."""
+        return self.beam_size if self.coverage_penalty else self.n_best
 
     @property
     def penalty(self) -> LengthPenalty:
@@ -128,6 +139,8 @@ class SearchSettings:
             del values[name]
         if self.sampling is None:
             del values["sampling"]
+        if not self.coverage_penalty:
+            del values["coverage_penalty"]
         return values | dict(values.pop("rules"))
 
 
@@ -171,10 +184,11 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         _check_sampling(given, n_best)
         width = 1
     return SearchSettings(
-        **settings.model_dump(exclude={"beam_size", "prune", "guards"}),
+        **settings.model_dump(exclude={"beam_size", "prune", "guards", "coverage_penalty"}),
+        coverage_penalty=settings.coverage_penalty if width > 1 else 0.0,
         beam_size=width,
         n_best=n_best,
-        prune=settings.prune if n_best == 1 < width else math.inf,
+        prune=settings.prune if n_best == 1 < width and not settings.coverage_penalty else math.inf,
         sampling=sampling,
         rules=rules,
     )
@@ -296,8 +310,8 @@ class Hypothesis:
 
     Attributes:
         ids: target tokens without start and end; a forced prefix is part of them.
-        score: by which hypotheses are ranked. Beam search: `log_probability / length_penalty(tokens)`, the end, if any,
-            counted as a token; greedy search and sampling: `log_probability`.
+        score: by which hypotheses are ranked: `log_probability / length_penalty(tokens)` of what follows the forced
+            tokens, the end, if any, counted as a token; for samples `log_probability`.
         log_probability: sum over all tokens, natural logarithm; forced tokens count, and so does the end if `finished`.
         finished: whether the end was reached within the length limit.
         log_probabilities: of each token, and of the end if `finished`; empty for partial results.

@@ -39,6 +39,10 @@ class Search(ABC):
         self.sums: Numbers = np.zeros((0, width, 0))
         """The log-probability of a hypothesis up to each of its tokens."""
         self.log_probabilities: Numbers = np.zeros((0, width))
+        self.forced_count: Integers = np.zeros(0, dtype=np.int64)
+        """Number of forced tokens of each request. Scores are those of what follows them."""
+        self.forced_sum: Numbers = np.zeros(0)
+        """Their log-probability, once all of them are read."""
         self.requests: list[Request | None] = []
         """The request in each slot; for a free slot the last one."""
         self.rules: list[list[Rule]] = []
@@ -51,6 +55,8 @@ class Search(ABC):
         self.positions[slots] = 0
         self.limits[slots] = limits
         self.log_probabilities[slots] = 0.0
+        self.forced_count[slots] = [len(request.prefix) for request in requests]
+        self.forced_sum[slots] = 0.0
         for slot, request in zip(slots, requests, strict=True):
             self.ids[slot] = self.start_id if request.first is None else request.first
             self.requests[slot] = request
@@ -65,6 +71,7 @@ class Search(ABC):
         self.open, self.ids, self.positions = self.open[slots], self.ids[slots], self.positions[slots]
         self.limits, self.tokens, self.sums = self.limits[slots], self.tokens[slots], self.sums[slots]
         self.log_probabilities = self.log_probabilities[slots]
+        self.forced_count, self.forced_sum = self.forced_count[slots], self.forced_sum[slots]
         self.requests, self.rules = [self.requests[slot] for slot in slots], [self.rules[slot] for slot in slots]
 
     def active(self) -> Active:
@@ -102,6 +109,19 @@ class Search(ABC):
         assert request is not None
         return request
 
+    def score(self, slot: int, log_probability: float, tokens: int) -> float:
+        """The score of a hypothesis of so many tokens, its end counted: of what follows the forced tokens, as in
+        transformers and CTranslate2. It is not normalized for 0 tokens."""
+        free = float(max(0, tokens - int(self.forced_count[slot])))
+        penalty = self.request(slot).settings.penalty.at(free) if tokens else 1.0
+        return (log_probability - float(self.forced_sum[slot])) / penalty
+
+    def _note_forced(self, slots: Integers) -> None:
+        """Remember the log-probability of forced tokens, of requests that have just read the last one."""
+        ended = slots[self.positions[slots] == self.forced_count[slots]]
+        sums = self.log_probabilities[ended, 0]
+        self.forced_sum[ended] = np.where(np.isfinite(sums), sums, 0.0)
+
     def forced(self, ids: Integers | None) -> dict[int, int]:
         """Slot -> the column of its forced token, for slots that have one at this position."""
         tokens = {
@@ -122,8 +142,8 @@ class Search(ABC):
     def follow_rules(
         self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None
     ) -> dict[int, Exception]:
-        """Set the log-probabilities of tokens that a request's rules forbid to -inf, in place; `ids` as for `advance`.
-        If any request has rules, they must be a table.
+        """Change the log-probabilities of tokens as a request's rules say, in place; `ids` as for `advance`. If any
+        request has rules, they must be a table.
 
         Returns slot -> exception for rules that raised. The rows of these slots are no longer valid.
         """
@@ -133,14 +153,19 @@ class Search(ABC):
                 continue
             assert isinstance(log_probabilities, Tensor)
             own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
-            permitted = np.ones((len(own), self.classes), dtype=np.bool_)
+            factors = np.ones((len(own), self.classes))
             try:
                 for rule in rules:
-                    rule(self.tokens[slot, : len(own), : self.positions[slot]], permitted)
+                    rule(self.tokens[slot, : len(own), : self.positions[slot]], factors)
             except Exception as error:
                 failed[slot] = error
                 own.fill_(torch.nan)
                 continue
+            permitted = factors < np.inf
+            factors[~permitted] = 1.0
+            if (factors != 1.0).any():
+                columns = slice(None) if ids is None else ids[slot].clip(max=self.classes - 1)
+                own *= torch.from_numpy(factors[:, columns]).to(own)
             self._forbid(slot, own, permitted, ids)
         return failed
 
@@ -185,6 +210,7 @@ class Search(ABC):
             self.open, self.ids = grown(self.open, batch), grown(self.ids, batch, width)
             self.positions, self.limits = grown(self.positions, batch), grown(self.limits, batch)
             self.log_probabilities = grown(self.log_probabilities, batch, width)
+            self.forced_count, self.forced_sum = grown(self.forced_count, batch), grown(self.forced_sum, batch)
             self.requests += [None] * more
             self.rules += [[] for _ in range(more)]
 

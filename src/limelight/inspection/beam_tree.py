@@ -84,7 +84,7 @@ class TracedBeam(BeamSearch):
         if self._kept[rank] == -np.inf:
             return {"state": "pruned", "reason": "too far below the best to win"}
         if token == self.end_id and rank < self.width:
-            score = float(self._kept[rank]) / self.request(0).settings.penalty.at(float(length))
+            score = self.score(0, float(self._kept[rank]), length)
             return {"state": "ended", "score": score, "reason": f"ended with a score of {score:.3f}"}
         if token != self.end_id and place is not None:
             return {"state": "continued", "reason": f"number {place + 1} of {self.width} active hypotheses"}

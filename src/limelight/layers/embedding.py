@@ -6,8 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from limelight.config.models import POSITIONS
 from limelight.errors import UserError
 from limelight.shapes import Float, Int
+
+register_positions = POSITIONS.register
+"""A decorator: `model.positions=name` is this class or function, which makes a module from the model's configuration:
+one with `forward` and `at` as `SinusoidalPositions`, or a subclass of `RotaryPositions`."""
 
 
 def quantize_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:

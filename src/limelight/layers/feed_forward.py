@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from limelight.config.models import FEED_FORWARDS
 from limelight.errors import UserError
 from limelight.shapes import Float
 
@@ -79,6 +80,9 @@ def _random_bytes(count: int) -> Tensor:
         words.random_(-(2**63), None)
     return words.view(torch.uint8)[:count]
 
+
+register_feed_forward = FEED_FORWARDS.register
+"""A decorator: `model.feed_forward=name` is this class; see `FeedForward` for its arguments."""
 
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}
 

@@ -26,6 +26,7 @@ from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.inference.linear import is_pending
+from limelight.inspection.coverage import with_coverage
 from limelight.models.interface import Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
@@ -292,6 +293,11 @@ class Codec:
             return Translation(
                 "", 0.0, (), 0.0, source, finished=True, source_lang=source_lang, target_lang=target_lang
             )
+        request = prepared.request
+        if request is not None and request.settings.coverage_penalty:
+            settings = request.settings
+            ranked = with_coverage(self.model, request.source[:-1], hypotheses, settings.coverage_penalty)
+            hypotheses = ranked[: settings.n_best]
         target, name = self.tokenizers.target, str(prepared.direction or "")
         decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
         found = []

@@ -259,7 +259,9 @@ class AttentiveDecoder(RecurrentDecoder):
         self.score, self.readout, self.attend = score, readout, Attend()
 
     def view(self, memory: RecurrentMemory) -> Source:
-        prepared = placed(self.score, self.score.prepare(memory.annotations))
+        # Padding has the last position, so that a score sees the length of the source.
+        positions = memory.source_valid.cumsum(1) - 1
+        prepared = placed(self.score, self.score.prepare(memory.annotations), positions)
         return Source(
             prepared,
             # Keys and values in the same precision: autocast would cast full-precision values at every position.
@@ -283,7 +285,12 @@ class AttentiveDecoder(RecurrentDecoder):
         """The context of each query; positions are by default 0, 1, ..."""
         asked = placed(self.score, queries, positions)
         return self.attend(
-            asked, source.prepared, source.values, score=self.score.compare, may_attend=source.may_attend
+            asked,
+            source.prepared,
+            source.values,
+            score=self.score.compare,
+            may_attend=source.may_attend,
+            factors=self.score.factors(asked, source.prepared),
         )
 
 

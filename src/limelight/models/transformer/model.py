@@ -146,8 +146,10 @@ class Stack(nn.Module):
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
     ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer. They do not depend on the target: compute them once."""
-        attentions = [layer.cross_attention for layer in self.each()]
-        return tuple(SourceView(*each.project_memory(memory), may_attend) for each in attentions if each is not None)
+        attentions = [layer.cross_attention for layer in self.each() if layer.cross_attention is not None]
+        # Padding has the last position, so that a score sees the length of the source.
+        positions = None if may_attend is None else may_attend[:, 0].cumsum(-1) - 1
+        return tuple(SourceView(*each.project_memory(memory, positions=positions), may_attend) for each in attentions)
 
     def begin(self, batch: int, width: int) -> Past | Cells:
         """The past before the first position, of `width` hypotheses for each sentence."""

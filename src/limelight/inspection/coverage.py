@@ -1,0 +1,39 @@
+"""The coverage penalty (Wu et al. 2016, equation 14): a translation that leaves source tokens without attention ranks
+lower. It changes the order of the finished hypotheses of a beam search."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from limelight.decoding.request import Hypothesis
+from limelight.errors import UserError
+from limelight.inspection.probe import probe
+from limelight.models.interface import Seq2Seq, eval_mode
+
+LEAST = 1e-9
+"""A source token without any attention counts as this, as log(0) would exclude the hypothesis."""
+
+
+def with_coverage(
+    model: Seq2Seq, source: Sequence[int], hypotheses: Sequence[Hypothesis], weight: float
+) -> list[Hypothesis]:
+    """The hypotheses of a source (without its end), best first, with `weight * cp` added to their scores:
+
+        cp(X; Y) = sum_i log(min(sum_j p_ij, 1))
+
+    p_ij is the attention that target token j pays to source token i, the mean over heads and layers.
+
+    Raises `UserError` for a model without attention to the source.
+    """
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
+        model(model.batch([source] * len(hypotheses), [each.ids for each in hypotheses]).to(device))
+    layers = seen.layers("cross")
+    if not layers:
+        raise UserError("coverage_penalty needs attention from target to source, which this model does not have")
+    attention = torch.stack([layer.float().mean(dim=1) for layer in layers]).mean(dim=0)
+    found = []
+    for each, weights in zip(hypotheses, attention, strict=True):
+        received = weights[: len(each.ids) + each.finished, : len(source)].sum(dim=0)
+        found.append(replace(each, score=each.score + weight * float(received.clamp(LEAST, 1).log().sum())))
+    return sorted(found, key=lambda hypothesis: -hypothesis.score)

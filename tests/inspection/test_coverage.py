@@ -1,0 +1,50 @@
+"""The coverage penalty against its formula, and in translations."""
+
+import math
+
+import pytest
+
+from limelight.config import DecodingConfig
+from limelight.decoding.request import Hypothesis, search_settings
+from limelight.errors import UserError
+from limelight.inspection.coverage import with_coverage
+from tests.models.helpers import attention_of, batch_of, exact_model, recurrent, transformer
+
+
+@pytest.mark.parametrize("config", [transformer(), recurrent(score="local_p")], ids=["transformer", "recurrent"])
+def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
+    model, source = exact_model(config), [3, 4, 5, 6]
+    texts = [(7, 8), (9,), (10, 11, 12, 13, 14)]
+    hypotheses = [Hypothesis(ids, -1.0 - rank / 100, -2.0, rank != 1) for rank, ids in enumerate(texts)]
+    expected = []
+    for each in hypotheses:
+        layers = attention_of(model, batch_of(model, [source], [list(each.ids)])).layers("cross")
+        rows = len(each.ids) + each.finished
+        of_token = [
+            sum(
+                float(layer[0, head, row, i])
+                for layer in layers
+                for head in range(layer.shape[1])
+                for row in range(rows)
+            )
+            / (len(layers) * layers[0].shape[1])
+            for i in range(len(source))
+        ]
+        expected.append((each.score + 0.3 * sum(math.log(min(each, 1.0)) for each in of_token), each.ids))
+    found = with_coverage(model, source, hypotheses, 0.3)
+    assert [each.ids for each in found] == [ids for _, ids in sorted(expected, reverse=True)]
+    assert [each.score for each in found] == pytest.approx(sorted((score for score, _ in expected), reverse=True))
+
+
+def test_a_model_without_attention_is_refused(seed: int) -> None:
+    model = exact_model(recurrent(wiring="fixed"))
+    with pytest.raises(UserError, match="coverage_penalty needs attention"):
+        with_coverage(model, [3], [Hypothesis((4,), -1.0, -1.0, True)], 0.3)
+
+
+def test_a_search_keeps_all_hypotheses_of_its_beam() -> None:
+    settings = search_settings(DecodingConfig(beam_size=3), {"coverage_penalty": 0.2})
+    assert (settings.kept, settings.n_best, settings.prune) == (3, 1, math.inf)
+    assert search_settings(DecodingConfig(coverage_penalty=0.2), {"beam_size": 1}).coverage_penalty == 0
+    with pytest.raises(UserError, match="coverage_penalty must be at most 10"):
+        search_settings(DecodingConfig(), {"coverage_penalty": 11})
