@@ -61,7 +61,7 @@ def measure(seconds: float) -> dict[str, float]:
     device = torch.device("cpu")
     with (
         joined_group() as group,
-        closing(made_up_stream().plans(Position())) as plans,
+        closing(made_up_stream().plans(Position(), group.relay)) as plans,
         closing(shares(plans, group.size, group, device)) as updates,
     ):
         done, tokens, began, worked, spent = -WARM_UP, 0, 0.0, 0.0, 0.0
@@ -101,7 +101,13 @@ def main(
         found[f"{count} processes"] = figures
         share = figures["updates_per_second"] * WAIT
         rows.append(
-            (count, f"{figures['updates_per_second']:.1f}", f"{figures['tokens_per_second']:,.0f}", f"{share:.1%}")
+            (
+                count,
+                f"{figures['updates_per_second']:.1f}",
+                f"{figures['tokens_per_second']:,.0f}",
+                f"{figures['processor_ms_per_update']:.1f}",
+                f"{share:.1%}",
+            )
         )
     ratio = found[f"{PROCESSES} processes"]["tokens_per_second"] / found["1 processes"]["tokens_per_second"]
     shown = table(

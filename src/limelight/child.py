@@ -116,12 +116,12 @@ class Child(Channel):
     """A child that answers one call at a time.
 
     Args:
-        factory: `module:name` of the function that creates the handler in the child.
+        factory: `module:name` of the function that creates the handler in the child, from `arguments`.
         silence: seconds without an answer after which the child is killed.
     """
 
-    def __init__(self, factory: str, *, silence: float) -> None:
-        super().__init__(f"{__name__}:answer_calls", factory)
+    def __init__(self, factory: str, *arguments: Any, silence: float) -> None:
+        super().__init__(f"{__name__}:answer_calls", factory, *arguments)
         self.silence = silence
 
     def call(self, header: Header, payload: bytes = b"") -> Frame:
@@ -184,13 +184,13 @@ def _run(pipe: Connection, work: str, arguments: tuple[Any, ...]) -> None:
     os._exit(0)  # nothing is to be saved, and no thread of a library is waited for
 
 
-def answer_calls(inbox: Inbox, send: Send, factory: str) -> None:
+def answer_calls(inbox: Inbox, send: Send, factory: str, *arguments: Any) -> None:
     """Answer calls with the handler that the factory makes."""
     handler: Handler | None = None
     while True:
         header, payload = inbox.get()
         try:
-            handler = handler or _named(factory)()
+            handler = handler or _named(factory)(*arguments)
             send(*handler(header, payload))
         except UserError as error:
             send({"error": str(error)})

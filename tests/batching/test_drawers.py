@@ -4,6 +4,7 @@ import random
 from itertools import islice
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,8 +103,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BaseProcess]:
     found: list[BaseProcess] = []
 
     class Seen(Child):
-        def __init__(self, factory: str, *, silence: float) -> None:
-            super().__init__(factory, silence=silence)
+        def __init__(self, *arguments: Any, silence: float) -> None:
+            super().__init__(*arguments, silence=silence)
             found.append(self.process)
 
     monkeypatch.setattr(drawing, "Child", Seen)
@@ -164,13 +165,13 @@ def test_a_process_that_is_killed_ends_the_run_with_a_reason(
 def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers: Tokenizers) -> None:
     others = DrawingPool(views, tokenizers, HOW, processes=1)
     with pytest.raises(RunError, match=r"draws training text failed: IndexError: "):
-        others.draw(np.array([[7, 0]]), (1, 2)).result()
+        next(others.draw([(np.array([[7, 0]]), (1, 2))]))
     rows = np.array([[0, 3], [1, 5], [2, 0]])
-    found = others.draw(rows, (1, 2)).result()  # it goes on
+    found, nothing = others.draw([(rows, (1, 2)), (rows[:0], (1, 2))])  # it goes on
     expected = varied_rows(views, rows, tokenizers, HOW, (1, 2))
     for side, other in zip(found, expected, strict=True):
         assert all(np.array_equal(row, same_row) for row, same_row in zip(side, other, strict=True))
-    assert list(map(len, others.draw(rows[:0], (1, 2)).result())) == [0, 0]
+    assert list(map(len, nothing)) == [0, 0]
     others.close()
 
 
@@ -183,7 +184,7 @@ def test_a_process_knows_which_rows_are_marked(tokenizers: Tokenizers, tmp_path:
     here = varied_rows([view], rows, tokenizers, how, (1, 2))
     processes = DrawingPool([view], tokenizers, how, processes=1)
     try:
-        there = processes.draw(rows, (1, 2)).result()
+        (there,) = processes.draw([(rows, (1, 2))])
     finally:
         processes.close()
     assert [row.tolist() for row in there.sources] == [row.tolist() for row in here.sources]

@@ -1,10 +1,11 @@
 """The stream: a pure function of corpora, seed and position."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import torch
 from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.batching.stream import BatchStream, Position
+from limelight.batching.stream import BatchStream, Chunk, Position, Relay
 from limelight.config import AugmentationConfig
 from limelight.errors import UserError
 from limelight.text.augmentation import ALIGNED, Languages
@@ -122,6 +123,36 @@ def test_from_every_position_the_rest_is_the_same(
             assert same(batch, expected)
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_processes_take_turns_in_making_chunks(stores: list[TokenStore], size: int) -> None:
+    """Threads stand for processes; all get the stream of one."""
+    expected = take(stream(stores), epochs=2)
+    meeting, passed, made = threading.Barrier(size, timeout=60), dict[int, Chunk | None](), [0] * size
+
+    class Turns(Relay):
+        def __init__(self, rank: int) -> None:
+            self.rank, self.size = rank, size
+
+        def pass_on(self, chunk: Chunk | None, maker: int) -> Chunk | None:
+            if maker == self.rank:
+                made[maker] += chunk is not None
+                passed[maker] = chunk
+            meeting.wait()
+            received = passed[maker]
+            meeting.wait()
+            return received
+
+    def seen(rank: int) -> list[tuple[Batch, Position]]:
+        with closing(stream(stores).plans(BEGINNING, Turns(rank))) as plans:
+            return [(plan.make(), after) for plan, after in islice(plans, len(expected))]
+
+    with ThreadPoolExecutor(size) as processes:
+        for found in processes.map(seen, range(size)):
+            assert [after for _, after in found] == [after for _, _, after in expected]
+            assert all(same(batch, other) for (batch, _), (_, other, _) in zip(found, expected, strict=True))
+    assert max(made) - min(made) <= 1 <= min(made)
+
+
 def test_positions_rise_and_say_where_the_next_batch_stands(stores: list[TokenStore]) -> None:
     found = take(stream(stores), epochs=2)
     assert found[0][0] == Position(0, 0, 0)
@@ -208,28 +239,23 @@ def test_no_thread_is_left_when_the_stream_is_closed(stores: list[TokenStore], b
 def test_closing_does_not_wait_for_a_chunk_nobody_wants(
     stores: list[TokenStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[str] = []
+    """The second chunk waits for the end of the stream, and draws no further part after it."""
+    stopping, drawn = threading.Event(), list[str]()
 
     class Slow(Letters):
         def encode_sampled(self, texts, *, amount, seed):
-            time.sleep(0.02)
+            if len(drawn) >= 20:
+                stopping.wait()
             drawn.extend(texts)
             return self.encode_batch(texts)
 
     monkeypatch.setattr("limelight.batching.stream.DRAWN_PAIRS", 1)
-    slow = BatchStream(
-        views(stores, [30.0, 1.0, 1.0]),
-        Tokenizers(Slow(), Slow()),
-        tokens=40,
-        seed=1,
-        drawing=Drawing(0.1),
-        chunk_pairs=10,
-    )
-    slow_batches = slow.batches(Position())
-    next(slow_batches)
-    slow.chunk_pairs = 10_000  # the one being made is of ten pairs; from now on a chunk has 10,000
-    slow_batches.close()
-    assert len(drawn) < 100
+    monkeypatch.setattr("limelight.batching.stream.Event", lambda: stopping)
+    tokenizers, how = Tokenizers(Slow(), Slow()), Drawing(0.1)
+    batches = BatchStream(views(stores), tokenizers, tokens=40, seed=1, drawing=how, chunk_pairs=10).batches(Position())
+    next(batches)
+    batches.close()
+    assert len(drawn) <= 22
 
 
 def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> None:

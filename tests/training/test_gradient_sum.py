@@ -13,24 +13,31 @@ from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.precision import HalfCopy
 from tests.forked import PROCESSES
 
-SIZE, STEPS = 3, 2
+SIZE, STEPS = 3, 4
+USING_SOME = (1, 3, 8)
+"""Batches that use one more layer: two of the first update, none of the second, one of the third, none of the last."""
 
 
 def network() -> nn.Module:
-    """One layer is never used, one is used twice."""
+    """One layer is never used, one is used twice, and one by some batches only."""
     torch.manual_seed(7)
-    return nn.ModuleDict({"first": nn.Linear(3, 5), "again": nn.Linear(5, 5), "unused": nn.Linear(2, 2)})
+    return nn.ModuleDict(
+        {"first": nn.Linear(3, 5), "again": nn.Linear(5, 5), "unused": nn.Linear(2, 2), "some": nn.Linear(5, 5)}
+    )
 
 
 def loss_of(model: nn.Module, number: int) -> torch.Tensor:
     inputs = torch.linspace(-1, 1, 6).view(2, 3) * (1 + number)
     dtype = model["first"].weight.dtype
-    return model["again"](model["again"](model["first"](inputs.to(dtype)).tanh())).float().square().sum()
+    hidden = model["first"](inputs.to(dtype)).tanh()
+    if number in USING_SOME:
+        hidden = model["some"](hidden)
+    return model["again"](model["again"](hidden)).float().square().sum()
 
 
 def batches_of(rank: int, step: int) -> list[int]:
     """The last process has none."""
-    return [[0, 1, 2], [3], []][rank] if step == 0 else [[4], [5, 6], []][rank]
+    return [[[0, 1, 2], [3], []], [[4], [5, 6], []], [[7], [8], []], [[], [9], []]][step][rank]
 
 
 def _summed(rank: int, port: int, bucket: int, half: bool, told: Connection) -> None:

@@ -1,15 +1,17 @@
 """Plain text as rows of equal length, and masked lines."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from threading import Event
 
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, PlannedBatch, count_batches, cut_batches, make_blocks
-from limelight.batching.stream import Position, Stream
+from limelight.batching.batch import Batch, count_batches, make_blocks
+from limelight.batching.ragged import Ragged
+from limelight.batching.stream import Chunk, Position, Stream, cut_chunk
 from limelight.errors import UserError
 from limelight.tokens.text import ordinary_pieces, reserved_id
 from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
@@ -38,17 +40,18 @@ class BlockStream(Stream):
         self.ids, self.block, self.seed = np.asarray(ids), block, seed
         self.rows = max(1, tokens // block)
 
-    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
-        while True:
-            starts = self._starts(position.epoch)
-            count = -(-len(starts) // self.rows)
-            for number in range(position.batch, count):
-                some = starts[number * self.rows : (number + 1) * self.rows]
-                after = Position(position.epoch, 0, number + 1) if number + 1 < count else Position(position.epoch + 1)
-                width = self._width(number)
-                size = len(some) * width
-                yield PlannedBatch(size, size, partial(cut_blocks, self.ids, some, width)), after
-            position = Position(position.epoch + 1)
+    def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
+        return nullcontext(self._make)
+
+    def _make(self, place: Position) -> Chunk:
+        starts = self._starts(place.epoch)
+        ends = np.minimum(np.arange(0, len(starts) + self.rows, self.rows), len(starts))
+        sizes = np.diff(ends) * self._widths(len(ends) - 1)
+        return Chunk(Ragged(starts, ends), sizes, sizes)
+
+    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+        starts = chunk.batches[place.batch]
+        return cut_blocks(self.ids, starts, int(chunk.positions[place.batch]) // len(starts))
 
     def batches_per_epoch(self) -> float:
         return max(1.0, (len(self.ids) - 1) / (self.block * self.rows))
@@ -57,9 +60,9 @@ class BlockStream(Stream):
     def _starts(self, epoch: int) -> np.ndarray:
         """(blocks,) start of each block of the epoch, batch after batch; 8 bytes each."""
 
-    @abstractmethod
-    def _width(self, number: int) -> int:
-        """Number of tokens that the rows of a batch predict."""
+    def _widths(self, batches: int) -> np.ndarray:
+        """(batches,) number of tokens that the rows of each batch of an epoch predict."""
+        return np.full(batches, self.block)
 
 
 class ShuffledBlocks(BlockStream):
@@ -70,9 +73,6 @@ class ShuffledBlocks(BlockStream):
         predicted = len(self.ids) - 1
         offset = int(generator.integers(min(self.block, predicted - self.block + 1)))
         return offset + self.block * generator.permutation((predicted - offset) // self.block)
-
-    def _width(self, number: int) -> int:
-        return self.block
 
 
 class ContinuousBlocks(BlockStream):
@@ -92,8 +92,8 @@ class ContinuousBlocks(BlockStream):
         blocks = np.arange(0, self.row_length, self.block)
         return (blocks[:, None] + self.row_length * np.arange(self.rows)).reshape(-1)
 
-    def _width(self, number: int) -> int:
-        return min(self.block, self.row_length - number * self.block)
+    def _widths(self, batches: int) -> np.ndarray:
+        return np.minimum(self.block, self.row_length - self.block * np.arange(batches))
 
 
 def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Batch]:
@@ -199,46 +199,31 @@ class MaskedStream(Stream):
         self.begins, self.lengths, self.chosen = begins[full], lengths[full], self.masking.chosen_of(counts[full])
         if not len(self.begins):
             raise UserError("no line of the text has a token that could be predicted")
+        self.chunks = -(-len(self) // chunk_rows)
 
     def __len__(self) -> int:
         """Number of rows per epoch."""
         return len(self.begins)
 
-    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
-        while True:
-            order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
-            first = position.chunk * self.chunk_rows
-            rows = order[first : first + self.chunk_rows]
-            following = Position(position.epoch, position.chunk + 1)
-            if first + self.chunk_rows >= len(order):
-                following = Position(position.epoch + 1)
-            places = [self.seed, position.epoch, position.chunk + 1]
-            lengths = self.lengths[rows] + _ENDS
-            cuts = cut_batches(lengths, lengths, tokens=self.tokens, generator=np.random.default_rng(places))
-            for number in range(position.batch, len(cuts)):
-                last = number + 1 == len(cuts)
-                some = rows[cuts[number]]
-                plan = PlannedBatch(
-                    2 * len(some) * int(self.lengths[some].max() + _ENDS),
-                    int(self.chosen[some].sum()),
-                    partial(self._batch, some, [*places, number + 1]),
-                )
-                yield plan, following if last else Position(position.epoch, position.chunk, number + 1)
-            position = following
+    def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
+        return nullcontext(self._make)
+
+    def _make(self, place: Position) -> Chunk:
+        order = np.random.default_rng([self.seed, place.epoch]).permutation(len(self))
+        rows = order[place.chunk * self.chunk_rows :][: self.chunk_rows]
+        lengths, generator = self.lengths[rows] + _ENDS, np.random.default_rng(self._seeds(place))
+        return cut_chunk([lengths, lengths], self.chosen[rows], rows, tokens=self.tokens, generator=generator)
+
+    def _seeds(self, place: Position) -> list[int]:
+        return [self.seed, place.epoch, place.chunk + 1]
+
+    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+        rows = chunk.items[chunk.batches[place.batch]]
+        return self.masking.hide(self._rows(rows), np.random.default_rng([*self._seeds(place), place.batch + 1]))
 
     def batches_per_epoch(self) -> float:
         lengths = self.lengths + _ENDS
         return count_batches(lengths, lengths, tokens=self.tokens)
-
-    def epoch(self) -> Iterator[Batch]:
-        """The batches of the first epoch: for validation."""
-        for batch, after in self.batches(Position()):
-            yield batch
-            if after.epoch:
-                return
-
-    def _batch(self, rows: np.ndarray, seeds: list[int]) -> Batch:
-        return self.masking.hide(self._rows(rows), np.random.default_rng(seeds))
 
     def _rows(self, rows: np.ndarray) -> np.ndarray:
         """(batch, length) ids of these rows with both end tokens, padded."""

@@ -8,17 +8,16 @@ without torch.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from limelight.batching.ragged import Ragged
-from limelight.batching.store import AlignmentStore, TokenStore, open_alignments, open_marked, open_ragged
+from limelight.batching.store import AlignmentStore, TokenStore
 from limelight.child import Child, ChildEndedError, Frame, Handler, Header
 from limelight.errors import RunError
 from limelight.text.augmentation import ALIGNED, MARKING, Augmented, Languages, augment
@@ -83,18 +82,34 @@ class Drawing:
         return any(self.rates.get(name, 0.0) > 0 for name in ALIGNED)
 
 
+def by_view(views: Sequence[View], chosen: np.ndarray) -> Iterator[tuple[View, np.ndarray, np.ndarray]]:
+    """Each view with its positions in `chosen` and its rows there. `chosen` is (rows, 2): the index of a view, and a
+    row of its store."""
+    for number, view in enumerate(views):
+        places = np.flatnonzero(chosen[:, 0] == number)
+        yield view, places, chosen[places, 1]
+
+
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
-    """Rows as stored. `chosen` is (rows, 2): the index of a view, and a row of its store."""
-    order = np.argsort(chosen[:, 0], kind="stable")
-    rows = [(view, chosen[chosen[:, 0] == number, 1]) for number, view in enumerate(views)]
-    sources = Ragged.joined(view.store.sources.take(some).prefixed(view.prefix) for view, some in rows)
-    targets = Ragged.joined(view.store.targets.take(some) for view, some in rows)
-    back = np.argsort(order, kind="stable")
+    """Rows as stored."""
+    parts = list(by_view(views, chosen))
+    sources = Ragged.joined(view.store.sources.take(rows).prefixed(view.prefix) for view, _, rows in parts)
+    targets = Ragged.joined(view.store.targets.take(rows) for view, _, rows in parts)
+    back = np.argsort(np.concatenate([places for _, places, _ in parts]))
     return DrawnRows(sources.take(back), targets.take(back))
 
 
+def stored_lengths(views: Sequence[View], chosen: np.ndarray) -> np.ndarray:
+    """(2, rows) lengths of both sides of `stored_rows`."""
+    lengths = np.empty((2, len(chosen)), dtype=np.int64)
+    for view, places, rows in by_view(views, chosen):
+        lengths[0, places] = view.store.sources.lengths_of(rows) + len(view.prefix)
+        lengths[1, places] = view.store.targets.lengths_of(rows)
+    return lengths
+
+
 def varied_rows(
-    views: Sequence[View], chosen: np.ndarray, tokenizers: Tokenizers, how: Drawing, seeds: tuple[int, int]
+    views: Sequence[View], chosen: np.ndarray, tokenizers: Tokenizers, how: Drawing, seeds: tuple[int, ...]
 ) -> DrawnRows:
     """Rows after augmentation and subword sampling; a pure function of its arguments.
 
@@ -152,9 +167,8 @@ def augmented_pairs(
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
     """Texts of rows in several stores, in the order of the rows."""
     texts = [Sides("", "")] * len(chosen)
-    for number, view in enumerate(views):
-        places = np.flatnonzero(chosen[:, 0] == number)
-        for place, source, target in zip(places, *view.store.texts(chosen[places, 1]), strict=True):
+    for view, places, rows in by_view(views, chosen):
+        for place, source, target in zip(places, *view.store.texts(rows), strict=True):
             texts[place] = Sides(source, target)
     return texts
 
@@ -162,12 +176,12 @@ def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
 def marked_of(views: Sequence[View], chosen: np.ndarray) -> list[bool]:
     """Whether the texts of each row contain marks."""
     marked = np.zeros(len(chosen), dtype=bool)
-    for number, view in enumerate(views):
-        places = np.flatnonzero(chosen[:, 0] == number)
-        marked[places] = view.store.are_marked(chosen[places, 1])
+    for view, places, rows in by_view(views, chosen):
+        marked[places] = view.store.are_marked(rows)
     return marked.tolist()
 
 
+NO_ROWS = np.empty((0, 2), dtype=np.int64)
 SILENCE = 300.0
 """Seconds without an answer after which a process is killed."""
 
@@ -184,29 +198,19 @@ class DrawingPool:
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="drawers")
         with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
             save_tokenizers(tokenizers, folder)
-            opening = {
-                "tokenizers": folder,
-                "views": [_described(view) for view in views],
-                "how": {
-                    "sampling": how.sampling,
-                    "rates": dict(how.rates),
-                    "max_length": how.max_length,
-                    "name_lists": [list(names) for names in how.name_lists],
-                },
-            }
             try:
-                self._all = [Child(f"{__name__}:{drawer.__name__}", silence=SILENCE) for _ in range(processes)]
-                for _ in self._threads.map(lambda child: _called(child, opening), self._all):
-                    pass
-                for child in self._all:
+                for _ in range(processes):
+                    child = Child(f"{__name__}:{drawer.__name__}", list(views), folder, how, silence=SILENCE)
+                    self._all.append(child)
                     self._idle.put(child)
+                list(self.draw([(NO_ROWS, (0, 0))] * processes))  # now they have loaded the tokenizers
             except BaseException:
                 self.close()
                 raise
 
-    def draw(self, chosen: np.ndarray, seeds: tuple[int, int]) -> Future[DrawnRows]:
-        """A future of `varied_rows` for these rows; its result raises `RunError` if a process failed."""
-        return self._threads.submit(self._draw, chosen, seeds)
+    def draw(self, parts: Iterable[tuple[np.ndarray, tuple[int, ...]]]) -> Iterator[DrawnRows]:
+        """`varied_rows` for rows and their seeds, in order. Raises `RunError` if a process failed."""
+        return self._threads.map(self._draw, *zip(*parts, strict=True))
 
     def close(self) -> None:
         """Kill the processes and wait for them."""
@@ -216,79 +220,32 @@ class DrawingPool:
         for child in self._all:
             child.close()
 
-    def _draw(self, chosen: np.ndarray, seeds: tuple[int, int]) -> DrawnRows:
-        child = self._idle.get()
+    def _draw(self, chosen: np.ndarray, seeds: tuple[int, ...]) -> DrawnRows:
+        child, count = self._idle.get(), len(chosen)
         try:
-            _, drawn = _called(child, {"seeds": seeds}, chosen.astype("<i8").tobytes())
+            _, drawn = child.call({"seeds": seeds}, chosen.tobytes())
+        except ChildEndedError as error:
+            raise RunError(
+                f"a process that draws training text has ended ({error}); what was saved is intact. If memory ran "
+                "out, lower training.data_workers"
+            ) from None
+        except RunError as error:
+            raise RunError(f"a process that draws training text failed: {error}") from None
         finally:
             self._idle.put(child)
-        numbers = np.frombuffer(drawn, dtype="<i4")
-        count = len(chosen)
-        rows = Ragged.of_lengths(numbers[2 * count :].astype(np.int64), numbers[: 2 * count])
+        numbers = np.frombuffer(drawn, dtype=np.int32)
+        rows = Ragged.of_lengths(numbers[2 * count :], numbers[: 2 * count])
         return DrawnRows(rows.take(np.arange(count)), rows.take(np.arange(count, 2 * count)))
 
 
-def _called(child: Child, header: Header, payload: bytes = b"") -> Frame:
-    try:
-        return child.call(header, payload)
-    except ChildEndedError as error:
-        raise RunError(
-            f"a process that draws training text has ended ({error}); what was saved is intact. If memory ran out, "
-            "lower training.data_workers"
-        ) from None
-    except RunError as error:
-        raise RunError(f"a process that draws training text failed: {error}") from None
-
-
-def _described(view: View) -> dict[str, Any]:
-    store = view.store
-    parts = store.sources, store.targets, store.source_texts, store.target_texts
-    words = view.alignment
-    return {
-        "files": [(str(part.place), part.values.dtype.str) for part in parts],
-        "prefix": [int(number) for number in view.prefix],
-        "languages": view.languages,
-        "similar": str(view.similar.filename) if isinstance(view.similar, np.memmap) else None,
-        "words": [str(words.links.place.parent), words.turned] if words and words.links.place else None,
-    }
-
-
-# --- in the child ---
-
-
-def drawer() -> Handler:
-    """The handler in the child: the first call opens tokenizers and stores, later calls draw rows.
-
-    The answer to a draw contains the lengths of all source rows and all target rows, then their ids, as int32.
-    """
-    opened: list[tuple[list[View], Tokenizers, Drawing]] = []
+def drawer(views: list[View], tokenizers: str, how: Drawing) -> Handler:
+    """The handler in the child. Its answer contains the lengths of all source rows and all target rows, then their
+    ids, as int32."""
+    loaded = load_tokenizers(tokenizers)
 
     def answer(header: Header, payload: bytes) -> Frame:
-        if not opened:
-            views = [_view(**each) for each in header["views"]]
-            opened.append((views, load_tokenizers(header["tokenizers"]), Drawing(**header["how"])))
-            return {}, b""
-        chosen = np.frombuffer(payload, dtype="<i8").reshape(-1, 2)
-        rows = Ragged.joined(varied_rows(opened[0][0], chosen, *opened[0][1:], tuple(header["seeds"])))
-        return {}, rows.lengths().astype("<i4").tobytes() + rows.values.astype("<i4").tobytes()
+        chosen = np.frombuffer(payload, dtype=np.int64).reshape(-1, 2)
+        rows = Ragged.joined(varied_rows(views, chosen, loaded, how, header["seeds"]))
+        return {}, rows.lengths().astype(np.int32).tobytes() + rows.values.astype(np.int32).tobytes()
 
     return answer
-
-
-def _view(
-    files: list[tuple[str, str]],
-    prefix: list[int],
-    languages: list[str],
-    words: tuple[str, bool] | None,
-    similar: str | None,
-) -> View:
-    places = [(Path(place), dtype) for place, dtype in files]
-    parts = [open_ragged(place.parent, place.name, dtype) for place, dtype in places]
-    store = TokenStore(*parts, marked=open_marked(places[0][0].parent))
-    alignment = None
-    if words:
-        folder, turned = words
-        alignment = open_alignments(Path(folder))
-        alignment = alignment.reversed() if turned else alignment
-    near = np.load(similar, mmap_mode="r", allow_pickle=False) if similar else None
-    return View(store, 1.0, tuple(prefix), Languages(*languages), alignment, near)

@@ -4,9 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from limelight.errors import RunError
+
+REMEDY = "delete the folder; it is created again from the corpus"
 Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
 """Token ids of each row."""
 
@@ -40,6 +44,16 @@ class Ragged:
         values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in some])
         return cls.of_lengths(values, np.concatenate([part.lengths() for part in some]))
 
+    def narrow(self) -> "Ragged":
+        """The rows as int32."""
+        return Ragged(self.values.astype(np.int32), self.offsets)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rows of a file are opened again in another process."""
+        if self.place is None:
+            return Ragged, (self.values, self.offsets)
+        return open_ragged, (self.place.parent, self.place.name, self.values.dtype.str)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -67,3 +81,21 @@ class Ragged:
             return self
         values = np.insert(self.values, np.repeat(self.offsets[:-1], len(prefix)), np.tile(prefix, len(self)))
         return Ragged(values, self.offsets + len(prefix) * np.arange(len(self.offsets)))
+
+
+def open_column(folder: Path, name: str, dtype: str) -> np.ndarray:
+    """Map a file of a store. Raises `RunError` if it is missing, or ends in the middle of a number."""
+    path = folder / name
+    try:
+        # an empty file cannot be mapped
+        return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
+
+
+def open_ragged(folder: Path, name: str, dtype: str) -> Ragged:
+    """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
+    offsets, values = open_column(folder, f"{name}.offsets", "<i8"), open_column(folder, f"{name}.values", dtype)
+    if not len(offsets) or offsets[-1] != len(values):
+        raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
+    return Ragged(values, offsets, folder / name)

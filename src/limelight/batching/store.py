@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 
-from limelight.batching.ragged import Ragged
+from limelight.batching.ragged import REMEDY, Ragged, open_column, open_ragged
 from limelight.errors import RunError
 from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
 from limelight.text.marking import Alignment, Link, WordForms
@@ -21,26 +21,7 @@ _LINKS, _FORMS = "links", "forms.json"
 VERSION = 1
 DESCRIPTION = "store.json"
 MARKED = "marked.rows"
-REMEDY = "delete the folder; it is created again from the corpus"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
-
-
-def open_column(folder: Path, name: str, dtype: str) -> np.ndarray:
-    """Map a file of a store. Raises `RunError` if it is missing, or ends in the middle of a number."""
-    path = folder / name
-    try:
-        # an empty file cannot be mapped
-        return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
-    except (OSError, ValueError) as error:
-        raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
-
-
-def open_ragged(folder: Path, name: str, dtype: str) -> Ragged:
-    """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
-    offsets, values = open_column(folder, f"{name}.offsets", "<i8"), open_column(folder, f"{name}.values", dtype)
-    if not len(offsets) or offsets[-1] != len(values):
-        raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
-    return Ragged(values, offsets, folder / name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,19 @@
 """An endless stream of training batches that can be resumed at any batch.
 
-Everything is a pure function of (corpora, seed, position): a position is three numbers, and no random state is stored.
-Memory is bounded by a chunk, not by the corpus.
+Everything is a pure function of (text, settings, position): a position is three numbers, and no random state is stored.
+An epoch is divided into chunks, each of which one process cuts into batches for all. Memory is bounded by a few chunks,
+not by the text.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import count, islice
 from threading import Event
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +24,7 @@ from limelight.batching.drawing import (
     DrawnRows,
     View,
     fitting,
+    stored_lengths,
     stored_rows,
     texts_of,
     varied_rows,
@@ -43,43 +48,136 @@ class Position:
     batch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Pairs that are shuffled, segmented and cut into batches together."""
+class Chunk(NamedTuple):
+    """Batches that were cut together and are not made yet."""
 
-    rows: DrawnRows
-    batches: list[np.ndarray]
+    batches: Ragged
+    """The numbers of the items of each batch."""
+    positions: np.ndarray
+    """(batches,) `Batch.positions`, for sharing batches among processes."""
+    target_tokens: np.ndarray
+    """(batches,) `Batch.target_tokens`."""
+    items: Any = None
+    """The items, unless their numbers are enough to make a batch."""
 
 
-class _Production:
-    """The processes that make the chunks of one iterator, and whether it was closed."""
+def cut_chunk(
+    lengths: Sequence[np.ndarray],
+    target_tokens: np.ndarray,
+    items: Any,
+    *,
+    tokens: int,
+    generator: np.random.Generator,
+) -> Chunk:
+    """Cut items into batches; `lengths` and `target_tokens` are those of each item."""
+    cuts = cut_batches(*lengths, tokens=tokens, generator=generator)
+    positions = [len(rows) * sum(int(side[rows].max()) for side in lengths) for rows in cuts]
+    batches = Ragged.of_lengths(np.concatenate(cuts), np.array([len(rows) for rows in cuts]))
+    sums = np.add.reduceat(target_tokens[batches.values], batches.offsets[:-1])
+    return Chunk(batches, np.array(positions), sums, items)
 
-    def __init__(self) -> None:
-        self.cancelled = Event()
-        self.drawers: DrawingPool | None = None
 
-    def end(self) -> None:
-        self.cancelled.set()
-        if self.drawers is not None:
-            self.drawers.close()
+class Relay:
+    """Passes chunks from the process that makes them to the others. This one is for a single process."""
+
+    rank, size = 0, 1
+
+    def pass_on(self, chunk: Chunk | None, maker: int) -> Chunk | None:
+        """The chunk of the process `maker`; None if it has stopped. All processes call this in the same order."""
+        return chunk
+
+
+ALONE = Relay()
 
 
 class Stream(ABC):
     """Endless batches that can be resumed at any position."""
 
-    @abstractmethod
-    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
-        """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`."""
+    chunks = 1
+    """Number of chunks per epoch."""
 
     @abstractmethod
     def batches_per_epoch(self) -> float:
         """Approximate number of batches per epoch."""
+
+    @abstractmethod
+    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+        """Make a batch of a chunk."""
+
+    @abstractmethod
+    def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
+        """A context with the function that makes chunks, which may raise `CancelledError` when `stopping`."""
+
+    def plans(self, position: Position, relay: Relay = ALONE) -> Generator[tuple[PlannedBatch, Position]]:
+        """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`."""
+        with closing(self._chunks(position, relay)) as chunks:
+            for chunk, following in chunks:
+                for number in range(position.batch, len(chunk.batches)):
+                    here, after = (Position(position.epoch, position.chunk, batch) for batch in (number, number + 1))
+                    plan = PlannedBatch(
+                        int(chunk.positions[number]),
+                        int(chunk.target_tokens[number]),
+                        partial(self._batch, chunk, here),
+                    )
+                    yield plan, following if after.batch == len(chunk.batches) else after
+                position = following
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         """`plans`, made."""
         with closing(self.plans(position)) as plans:
             for plan, after in plans:
                 yield plan.make(), after
+
+    def epoch(self) -> Generator[Batch]:
+        """The batches of the first epoch."""
+        with closing(self.batches(Position())) as batches:
+            for batch, after in batches:
+                yield batch
+                if after.epoch:
+                    return
+
+    def _chunks(self, position: Position, relay: Relay) -> Generator[tuple[Chunk, Position]]:
+        """Each chunk, with the position after it. The next one is made, or received, in another thread.
+
+        A process makes every `relay.size`-th chunk, and begins when its previous one is in use: so all processes are
+        at work, each on another chunk.
+        """
+        stopping, own = Event(), islice(self._places(position), relay.rank, None, relay.size)
+        with ThreadPoolExecutor(2, "batches") as threads, self._making(stopping) as make:
+            making = threads.submit(make, next(own))
+
+            def receive(number: int) -> Chunk | None:
+                nonlocal making
+                if number and (number - 1) % relay.size == relay.rank:
+                    making = threads.submit(make, next(own))
+                chunk, maker = None, number % relay.size
+                if maker == relay.rank:
+                    try:
+                        chunk = making.result()
+                    except Exception:
+                        if not stopping.is_set():
+                            raise
+                return relay.pass_on(chunk, maker)
+
+            try:
+                upcoming: Future[Chunk | None] = threads.submit(receive, 0)
+                for number, following in enumerate(islice(self._places(position), 1, None), 1):
+                    chunk = upcoming.result()
+                    assert chunk is not None
+                    upcoming = threads.submit(receive, number)
+                    yield chunk, following
+            finally:
+                stopping.set()
+
+    def _places(self, position: Position) -> Iterator[Position]:
+        """The beginnings of the chunks from the one of `position` on."""
+        for epoch in count(position.epoch):
+            for chunk in range(position.chunk if epoch == position.epoch else 0, self.chunks):
+                yield Position(epoch, chunk)
+
+
+Draw = Callable[[Iterator[tuple[np.ndarray, tuple[int, ...]]]], Iterable[DrawnRows]]
+"""Varies the parts of a chunk, in order."""
 
 
 class BatchStream(Stream):
@@ -89,11 +187,16 @@ class BatchStream(Stream):
         views: the corpora, each in one direction.
         tokens: budget of a batch (see `cut_batches`).
         drawing: how pairs are varied; by default they are used as stored.
-        processes: number of processes that draw pairs; with 0 the batching thread does. The batches are the same.
+        processes: number of processes that draw pairs; with 0 a thread does. The batches are the same.
         chunk_pairs: pairs that are shuffled, segmented and sorted together.
 
     Raises `UserError` if an epoch would be empty, and for marks that the vocabulary or the corpora do not support.
     """
+
+    seeds = 2
+    """Seeds that a part of a chunk is varied with: one for each side."""
+    target_ends = 1
+    """End tokens that are predicted after each target."""
 
     def __init__(
         self,
@@ -120,25 +223,8 @@ class BatchStream(Stream):
         self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
         self.processes = processes if self.drawing.varies else 0
-
-    def plans(self, position: Position) -> Generator[tuple[PlannedBatch, Position]]:
-        """The next chunk is made in a background thread, which ends with the iterator, as do the processes."""
-        making = _Production()
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
-            try:
-                if self.processes:
-                    making.drawers = DrawingPool(self.views, self.tokenizers, self.drawing, processes=self.processes)
-                upcoming = pool.submit(self._chunk_at, position, None, making)
-                while True:
-                    chunk, following, rows = upcoming.result()
-                    upcoming = pool.submit(self._chunk_at, following, rows, making)
-                    for number in range(position.batch, len(chunk.batches)):
-                        after = Position(position.epoch, position.chunk, number + 1)
-                        last = number + 1 == len(chunk.batches)
-                        yield self._plan(chunk.rows, chunk.batches[number]), following if last else after
-                    position = following
-            finally:
-                making.end()
+        self.chunks = -(-sum(map(sum, map(_copies, views))) // chunk_pairs)
+        self._shuffled = -1, np.empty((0, 2), np.int64)
 
     def batches_per_epoch(self) -> float:
         """Approximate number of batches per epoch, before variation makes some rows longer."""
@@ -152,73 +238,76 @@ class BatchStream(Stream):
             for view in self.views
         )
 
-    def first_parts(self) -> Iterator[tuple[np.ndarray, tuple[int, int]]]:
+    def first_parts(self) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
         """The rows of the first chunk with their seeds, in the parts that `varied_rows` gets."""
-        generator = np.random.default_rng([self.seed, 0, 1])
-        for rows in _parts(self._epoch_rows(0)[: self.chunk_pairs]):
-            yield rows, _seeds(generator)
+        return self._parts(self._rows_at(Position()), np.random.default_rng([self.seed, 0, 1]))
 
-    def _chunk_at(
-        self, place: Position, rows: np.ndarray | None, making: _Production
-    ) -> tuple[Chunk, Position, np.ndarray | None]:
-        """A chunk, the position of the next one, and the rows of the epoch if that is the same. They are shuffled once
-        for all chunks, as this takes seconds for millions of pairs."""
-        rows = self._epoch_rows(place.epoch) if rows is None else rows
+    @contextmanager
+    def _making(self, stopping: Event) -> Iterator[Callable[[Position], Chunk]]:
+        def draw(parts: Iterable[tuple[np.ndarray, tuple[int, ...]]]) -> Iterator[DrawnRows]:
+            for rows, seeds in parts:
+                if stopping.is_set():
+                    raise CancelledError
+                yield self._varied(rows, seeds)
+
+        if not self.processes:
+            yield partial(self._make, draw)
+            return
+        with closing(DrawingPool(self.views, self.tokenizers, self.drawing, processes=self.processes)) as pool:
+            yield partial(self._make, pool.draw)
+
+    def _make(self, draw: Draw, place: Position) -> Chunk:
+        rows = self._rows_at(place)
+        generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
+        items: np.ndarray | DrawnRows = rows
+        if self.drawing.varies:
+            sides = zip(*draw(self._parts(rows, generator)), strict=True)
+            items = DrawnRows(*(Ragged.joined(side).narrow() for side in sides))
+            lengths = [side.lengths() + 1 for side in items]
+        else:
+            lengths = [side + 1 for side in stored_lengths(self.views, rows)]
+        target_tokens = lengths[1] - 1 + self.target_ends
+        return cut_chunk(lengths, target_tokens, items, tokens=self.tokens, generator=generator)
+
+    def _rows_at(self, place: Position) -> np.ndarray:
+        """(pairs, 2) view and row of each pair of a chunk. An epoch is shuffled once for all its chunks, as this takes
+        seconds for millions of pairs."""
+        if self._shuffled[0] != place.epoch:
+            self._shuffled = place.epoch, self._shuffle(place.epoch)
         first = place.chunk * self.chunk_pairs
-        seeds = [self.seed, place.epoch, place.chunk + 1]
-        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], seeds, making)
-        if first + self.chunk_pairs < len(rows):
-            return chunk, Position(place.epoch, place.chunk + 1), rows
-        return chunk, Position(place.epoch + 1), None
+        return self._shuffled[1][first : first + self.chunk_pairs]
 
-    def _epoch_rows(self, epoch: int) -> np.ndarray:
-        """(pairs, 2) view and row, shuffled: whole copies for the integer part of a weight, a random part for the
-        rest."""
+    def _shuffle(self, epoch: int) -> np.ndarray:
+        """(pairs, 2) view and row of each pair of an epoch: whole copies for the integer part of a weight, a random
+        part for the rest."""
         generator = np.random.default_rng([self.seed, epoch])
         parts = []
-        for number, (store, weight, *_) in enumerate(self.views):
-            copies, rest = divmod(weight, 1)
-            some = generator.permutation(len(store))[: round(rest * len(store))]
-            rows = np.concatenate([*[np.arange(len(store))] * int(copies), some])
+        for number, view in enumerate(self.views):
+            whole, rest = _copies(view)
+            some = generator.permutation(len(view.store))[:rest]
+            rows = np.concatenate([np.tile(np.arange(len(view.store)), whole // max(1, len(view.store))), some])
             parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
         return generator.permutation(np.concatenate(parts).astype(np.int64))
 
-    def _make_chunk(self, rows: np.ndarray, seeds: list[int], making: _Production) -> Chunk:
-        generator = np.random.default_rng(seeds)
-        if self.drawing.varies:
-            drawn = list(self._varied_parts(_parts(rows), generator, making))
-            found = DrawnRows(*(Ragged.joined(sides) for sides in zip(*drawn, strict=True)))
-        else:
-            found = stored_rows(self.views, rows)
-        lengths = [side.lengths() + 1 for side in found]
-        return Chunk(found, cut_batches(*lengths, tokens=self.tokens, generator=generator))
+    def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
+        """The rows of a chunk in parts that are varied together, with their seeds."""
+        for first in range(0, len(rows), DRAWN_PAIRS):
+            yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(self.seeds))
 
-    def _varied_parts(
-        self, parts: Sequence[np.ndarray], generator: np.random.Generator, making: _Production
-    ) -> Iterator[DrawnRows]:
-        """The parts of a chunk, drawn in other processes or here; the order of the seeds is the same."""
-        if making.drawers is not None:
-            upcoming = [making.drawers.draw(rows, _seeds(generator)) for rows in parts]
-            yield from (future.result() for future in upcoming)
-            return
-        for rows in parts:
-            yield self._varied(rows, generator)
-            if making.cancelled.is_set():
-                raise CancelledError
+    def _varied(self, rows: np.ndarray, seeds: tuple[int, ...]) -> DrawnRows:
+        return varied_rows(self.views, rows, self.tokenizers, self.drawing, seeds)
 
-    def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
-        return varied_rows(self.views, rows, self.tokenizers, self.drawing, _seeds(generator))
+    def _drawn(self, chunk: Chunk, place: Position) -> DrawnRows:
+        """The rows of a batch."""
+        rows = chunk.batches[place.batch]
+        if isinstance(chunk.items, DrawnRows):
+            return DrawnRows(*(side.take(rows) for side in chunk.items))
+        return stored_rows(self.views, chunk.items[rows])
 
-    def _plan(self, drawn: DrawnRows, rows: np.ndarray) -> PlannedBatch:
-        lengths = [side.lengths_of(rows) + 1 for side in drawn]
-        positions = len(rows) * sum(int(side.max()) for side in lengths)
-        return PlannedBatch(positions, int(lengths[1].sum()), lambda: self._batch(drawn, rows))
-
-    def _batch(self, drawn: DrawnRows, rows: np.ndarray) -> Batch:
+    def _batch(self, chunk: Chunk, place: Position) -> Batch:
         padding = self.tokenizers.target.padding
         return make_batch(
-            drawn.sources.take(rows),
-            drawn.targets.take(rows),
+            *self._drawn(chunk, place),
             start=padding,
             end=END,
             source_padding=self.tokenizers.source.padding,
@@ -226,9 +315,10 @@ class BatchStream(Stream):
         )
 
 
-def _parts(rows: np.ndarray) -> list[np.ndarray]:
-    """The rows of a chunk in parts that are varied together."""
-    return [rows[first : first + DRAWN_PAIRS] for first in range(0, len(rows), DRAWN_PAIRS)]
+def _copies(view: View) -> tuple[int, int]:
+    """Pairs of an epoch in whole copies of a corpus, and in a part of it."""
+    copies, rest = divmod(view.weight, 1)
+    return int(copies) * len(view.store), round(rest * len(view.store))
 
 
 def _require_alignments(views: Sequence[View]) -> None:
@@ -239,27 +329,20 @@ def _require_alignments(views: Sequence[View]) -> None:
         )
 
 
-def _seeds(generator: np.random.Generator) -> tuple[int, int]:
-    """One seed for each side of a part."""
-    return int(generator.integers(2**31)), int(generator.integers(2**31))
-
-
 class LabelStream(BatchStream):
     """A `BatchStream` whose sources are `begun` rows and whose targets are the index of a label."""
 
-    def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
+    seeds, target_ends = 1, 0
+
+    def _varied(self, rows: np.ndarray, seeds: tuple[int, ...]) -> DrawnRows:
         """Resample the subwords of the texts; a row that becomes too long keeps its stored tokens. Labels do not
         change."""
         stored, how = stored_rows(self.views, rows), self.drawing
         texts = [pair.source for pair in texts_of(self.views, rows)]
-        drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=int(generator.integers(2**31)))
+        drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=seeds[0])
         fresh = Ragged.of([begun(row) for row in drawn])
         return DrawnRows(fitting(fresh, stored.sources, fresh.lengths() < how.max_length), stored.targets)
 
-    def _plan(self, drawn: DrawnRows, rows: np.ndarray) -> PlannedBatch:
-        width = int(drawn.sources.lengths_of(rows).max()) + 1
-        return PlannedBatch(len(rows) * (width + 1), len(rows), lambda: self._batch(drawn, rows))
-
-    def _batch(self, drawn: DrawnRows, rows: np.ndarray) -> Batch:
-        labels = drawn.targets.take(rows).values
-        return label_batch(drawn.sources.take(rows), labels, padding=self.tokenizers.source.padding)
+    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+        texts, labels = self._drawn(chunk, place)
+        return label_batch(texts, labels.values, padding=self.tokenizers.source.padding)

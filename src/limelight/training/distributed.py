@@ -2,13 +2,13 @@
 
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 
-Every process plans the same stream of batches. An update has G = `training.accumulate` of them, and the processes
-share them so that each has about as many positions to compute; a process makes only its own, ahead of their use. Each
-loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of gradients over the
-processes makes the update of one process. Weights and optimizer are the same everywhere. The first process alone
-writes, measures time and decides; a validation is divided among all. Random numbers, such as those of dropout, are a
-function of the seed, the update and the batch: no random state is stored, and it does not matter which process computes
-a batch.
+Every process plans the same stream of batches: they take turns in cutting chunks of text into batches. An update has
+G = `training.accumulate` batches, and the processes share them so that each has about as many positions to compute; a
+process makes only its own, ahead of their use. Each loss is a sum, divided by the tokens of all G batches before the
+backward pass, so one sum of gradients over the processes makes the update of one process. Weights and optimizer are the
+same everywhere. The first process alone writes, measures time and decides; a validation is divided among all. Random
+numbers, such as those of dropout, are a function of the seed, the update and the batch: no random state is stored, and
+it does not matter which process computes a batch.
 """
 
 import os
@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, distributed
 
+from limelight.batching.stream import ALONE as ONLY_ONE
+from limelight.batching.stream import Chunk, Relay
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 
@@ -45,8 +47,8 @@ class Agreed(NamedTuple):
 class Group:
     """The processes of a run. For a single process all methods are trivial."""
 
-    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
-        self.rank, self.size, self.local_rank = rank, size, local_rank
+    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0, relay: Relay = ONLY_ONE) -> None:
+        self.rank, self.size, self.local_rank, self.relay = rank, size, local_rank, relay
 
     @property
     def is_first(self) -> bool:
@@ -173,8 +175,30 @@ class Sharing:
 ALL_MINE = Sharing()
 
 
+ENDED = (
+    "another process of this training has ended. Everything saved is intact; the same command resumes from the last "
+    "checkpoint"
+)
+
+
 class PeerEndedError(RunError):
     """Another process of the training ended early; that process or its launcher reports why."""
+
+
+class ChunkRelay(Relay):
+    """Passes on chunks of batches, beside the other messages of the processes: in a group of its own, by a thread."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+        self._own = distributed.new_group(backend="gloo", timeout=WAIT)
+
+    def pass_on(self, chunk: Chunk | None, maker: int) -> Chunk | None:
+        messages: list[Chunk | None] = [chunk]
+        with told():
+            distributed.broadcast_object_list(messages, src=maker, group=self._own)
+        if messages[0] is None and maker != self.rank:
+            raise PeerEndedError(ENDED)
+        return messages[0]
 
 
 @contextmanager
@@ -203,7 +227,8 @@ def joined_group() -> Iterator[Group]:
         address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         raise RunError(f"the {size} processes of this training cannot connect through {address}: {error}") from error
     try:
-        yield Group(_number("RANK", 0), size, local_rank)
+        rank = _number("RANK", 0)
+        yield Group(rank, size, local_rank, ChunkRelay(rank, size))
     finally:
         distributed.destroy_process_group()
 
@@ -237,7 +262,4 @@ def told() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise PeerEndedError(
-            "another process of this training has ended. Everything saved is intact; the same command resumes from the "
-            "last checkpoint"
-        ) from error
+        raise PeerEndedError(ENDED) from error

@@ -39,7 +39,6 @@ class GradientSum:
         self._of: dict[Tensor, _Bucket] = {}
         self._expected, self._counts = 0, dict[Tensor, int]()
         self._exchanged = 0
-        self._used: dict[Tensor, bool] = {}
         self._device = parameters[0].device
         some: list[Tensor] = []
         for parameter in reversed(parameters):  # about the order in which the backward pass completes them
@@ -75,19 +74,18 @@ class GradientSum:
             self._exchange()
 
     def finish(self, loss: Tensor) -> Tensor:
-        """Wait for the sums; returns that of the losses. Parameters without a gradient in all processes keep none."""
+        """Wait for the sums; returns that of the losses. A parameter that no batch used has no gradient, as with one
+        process: the optimizer skips it."""
+        used = torch.tensor([count > 0 for count in self._counts.values()], dtype=torch.uint8)
+        last = self._buckets[-1].flat
+        last[-1] = loss
+        while self._exchanged < len(self._buckets):
+            self._exchange()
         with told():
-            if not self._used:  # the same in every update: exchanged once
-                used = torch.tensor([count > 0 for count in self._counts.values()], dtype=torch.uint8)
-                distributed.all_reduce(used, distributed.ReduceOp.MAX)
-                self._used = dict(zip(self._counts, used.tolist(), strict=True))
-            last = self._buckets[-1].flat
-            last[-1] = loss
-            while self._exchanged < len(self._buckets):
-                self._exchange()
+            distributed.all_reduce(used, distributed.ReduceOp.MAX)  # on the CPU: no one waits for a device
             for bucket in self._buckets:
                 bucket.exchange.wait()
-        for parameter, used_anywhere in self._used.items():
+        for parameter, used_anywhere in zip(self._counts, used.tolist(), strict=True):
             if not used_anywhere:
                 parameter.grad = None
         return last[-1]

@@ -56,7 +56,7 @@ def run_training(run: Run) -> str:
     try:
         accumulate = run.config.training.accumulate
         with (
-            closing(run.task.stream.plans(progress.position)) as plans,
+            closing(run.task.stream.plans(progress.position, run.group.relay)) as plans,
             closing(shares(plans, accumulate, run.group, run.device)) as batches,
         ):
             while not _is_over(run, first):

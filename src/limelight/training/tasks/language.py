@@ -3,7 +3,7 @@ classification (texts with one label each).
 """
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch.nn import functional
 from limelight.batching.batch import Batch, begun, cut_batches, label_batch
 from limelight.batching.blocks import ContinuousBlocks, MaskedStream, ShuffledBlocks, blocks_in_order
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.stream import LabelStream, Position
+from limelight.batching.stream import LabelStream
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
@@ -70,8 +70,7 @@ class LanguageModeling(Task):
         ids, block = self.text.ids, min(self.block, len(self.text.ids) - 1)
         if not isinstance(model, CarriesState):
             return blocks_in_order(ids, tokens=self.tokens, block=block)
-        stream = ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).batches(Position())
-        return _first_epoch(stream)
+        return ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).epoch()
 
 
 def require_block(config: RunConfig, longest: int | None) -> None:
@@ -82,13 +81,6 @@ def require_block(config: RunConfig, longest: int | None) -> None:
             f"batching.block={block} is more than the {longest} positions the model learns; lower it, or raise "
             "model.max_positions"
         )
-
-
-def _first_epoch(stream: Iterable[tuple[Batch, Position]]) -> Generator[Batch]:
-    for batch, following in stream:
-        yield batch
-        if following.epoch:
-            return
 
 
 class Masked(Task):
