@@ -75,12 +75,12 @@ def test_interrupted_it_goes_on_to_the_same_bytes(
     command = Command(words_of_it, tmp_path / "err", Moment("limelight.parts.Parts.append", 2, lasts=30))
     command.reach()
     command.send(number)
-    ended = command.end()
+    code = command.end().code
     folder = parts_of(tmp_path / "new.tsv.gz")
     assert json.loads((folder / "000000.json").read_text())["tally"]["inputs"] == 1000
     if number == signal.SIGINT:
-        assert ended.code == 130
-        assert f"stopped by SIGINT; the work so far is in {folder}; the same command continues it" in ended.errors
+        assert code == 130
+        assert f"stopped by SIGINT; the work so far is in {folder}; the same command continues it" in command.errors
     other = limelight(*words_of_it, "--length-penalty", "1")
     assert other.code == 2
     assert "made with other settings: search.length_penalty is 0.6 there, 1.0 here" in other.err

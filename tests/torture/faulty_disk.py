@@ -13,7 +13,8 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from tests.torture.processes import watch_writes
 
 PAGE = 4096
 _SIZE = 4 << 20
@@ -31,7 +32,7 @@ class Disk:
         folder.mkdir(exist_ok=True)
         self.small = _own_mounts() and _mount(folder)
         self.how = "tmpfs" if self.small else "limited file size (no mounts of one's own here)"
-        _listen(self)
+        watch_writes(folder, self._step)
 
     def fill(self, room: int) -> None:
         """Leave room for so many bytes more (rounded down to pages), or for so many in any one file."""
@@ -72,11 +73,10 @@ class Disk:
         else:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
-    def step(self, *path: str) -> None:
-        """A step of writing: a file or folder opened, made, renamed, removed, written to or synced."""
+    def _step(self, path: str) -> None:
         self.steps += 1
         if self._first <= self.steps <= self._last:
-            raise OSError(self._error, os.strerror(self._error), *path)
+            raise OSError(self._error, os.strerror(self._error), path)
 
 
 def _own_mounts() -> bool:
@@ -104,32 +104,3 @@ def _take_own_mounts() -> bool:
 def _mount(folder: Path, flags: int = 0) -> bool:
     place = os.fsencode(folder)
     return bool(ctypes.CDLL(None).mount(b"tmpfs", place, b"tmpfs", flags, f"size={_SIZE}".encode()) == 0)
-
-
-def _listen(disk: Disk) -> None:
-    """Count every step of writing on the disk; a hook for audits cannot be taken back, so this is for good."""
-    root, fsync, write = str(disk.folder), os.fsync, os.write
-    changes = ("os.mkdir", "os.rename", "os.remove", "os.rmdir")
-
-    def seen(event: str, arguments: tuple[Any, ...]) -> None:
-        if event not in changes and not (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)):
-            return
-        path = os.fspath(arguments[0]) if isinstance(arguments[0], str | Path) else ""
-        if path.startswith(root) or not os.path.isabs(path):  # a bare name: in a folder that is being removed
-            disk.step(path)
-
-    def on_disk(handle: int) -> bool:
-        return os.readlink(f"/proc/self/fd/{handle}").startswith(root)
-
-    def sync(handle: int) -> None:
-        if on_disk(handle):
-            disk.step()
-        fsync(handle)
-
-    def put(handle: int, content: bytes) -> int:
-        if on_disk(handle):
-            disk.step()
-        return write(handle, content)
-
-    sys.addaudithook(seen)
-    os.fsync, os.write = sync, put

@@ -1,12 +1,13 @@
-"""Training in processes of their own, which can be killed at any instant, and what must be the same afterwards."""
+"""Functions and commands in processes of their own, which may be killed, crash or grow without harm to tests."""
 
 import hashlib
 import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,36 +27,114 @@ SAVES = (CHECKPOINTS, SNAPSHOTS, BEST)
 """Where a run keeps what it has learned: whatever is changed in these folders is part of a save."""
 
 
-class Ending(NamedTuple):
+class Ended(NamedTuple):
     """How a process ended."""
 
-    killed: bool
-    place: str
-    """Where in the run folder it was about to write when it killed itself; empty if it did not."""
-    writes: int
-    """Steps of saves that were seen, if it came to its end."""
+    code: int | None
+    told: Any
+    """The last thing it has told; None if it has told nothing."""
     seconds: float
+    """Since its start, or since it was last sent a signal."""
 
 
-def train_in_process(
-    config: RunConfig, folder: Path, *, before_write: int = 0, after_seconds: float | None = None
-) -> Ending:
-    """Train in a new process; it is killed (SIGKILL) just before a step of its saves, counted from one, or after a
-    time."""
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=_train, args=(config, folder, before_write, sender))
-    began = time.monotonic()
-    process.start()
-    sender.close()
-    process.join(after_seconds)
-    process.kill()
-    process.join()
-    assert process.exitcode in (0, -signal.SIGKILL), f"training ended by itself with exit code {process.exitcode}"
+class Called:
+    """A function in a process of its own. Its last argument is what it tells things with."""
+
+    def __init__(self, function: Callable[..., None], *arguments: Any) -> None:
+        self._heard, telling = PROCESSES.Pipe(duplex=False)
+        self.process = PROCESSES.Process(target=_call, args=(function, arguments, telling))
+        self._since = time.monotonic()
+        self.process.start()
+        telling.close()
+
+    def reach(self) -> Any:
+        """Wait for the next thing it tells, or for its end."""
+        assert self._heard.poll(120), "it does not get there"
+        with suppress(EOFError):
+            return self._heard.recv()
+
+    def send(self, number: int) -> None:
+        """Send it a signal."""
+        self._since = time.monotonic()
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
+
+    def end(self, seconds: float | None = None) -> Ended:
+        """Wait for its end; it is killed after so many seconds."""
+        told, last = None, None if seconds is None else time.monotonic() + seconds
+        with suppress(EOFError):
+            while self._heard.poll(None if last is None else max(0.0, last - time.monotonic())):
+                told = self._heard.recv()
+            self.process.kill()
+        self.process.join()
+        if isinstance(told, BaseException):
+            raise told
+        return Ended(self.process.exitcode, told, time.monotonic() - self._since)
+
+
+def _call(function: Callable[..., None], arguments: tuple[Any, ...], telling: Any) -> None:
+    torch.set_num_threads(1)
     try:
-        place, writes, seconds = receiver.recv()
-    except EOFError:  # killed from outside: it had nothing to tell
-        place, writes, seconds = "", 0, time.monotonic() - began
-    return Ending(process.exitcode != 0, place, writes, seconds)
+        function(*arguments, telling.send)
+    except Exception:  # not an exit
+        telling.send(AssertionError(traceback.format_exc()))
+
+
+def told_by(function: Callable[..., None], *arguments: Any) -> Any:
+    """The last thing that a function tells in a process of its own."""
+    return Called(function, *arguments).end().told
+
+
+def megabytes(name: str = "VmRSS") -> float:
+    """What the kernel counts for this process: its memory, or the most it has had (`VmHWM`)."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.startswith(name)).split()[1]) / 1024
+
+
+def watch_writes(root: Path, step: Callable[[str], None]) -> None:
+    """Call `step` with the path before every write below a folder: a file opened for it or read back while it is not
+    finished, made, renamed, removed, written to by its number, or synced. A path without a folder is empty: its folder
+    is just being removed. This is for good, as a hook for audits cannot be taken back."""
+    base, fsync, write = str(root), os.fsync, os.write
+
+    def seen(event: str, arguments: tuple[Any, ...]) -> None:
+        path = os.fspath(arguments[0]) if arguments and isinstance(arguments[0], str | Path) else ""
+        opened = event == "open" and (arguments[2] & (os.O_WRONLY | os.O_RDWR) or PARTIAL in path)
+        if opened or event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir"):
+            if path.startswith(base):
+                step(path)
+            elif not os.path.isabs(path):
+                step("")
+
+    def by_number(function: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(handle: int, *content: Any) -> Any:
+            path = os.readlink(f"/proc/self/fd/{handle}")
+            if path.startswith(base):
+                step(path)
+            return function(handle, *content)
+
+        return watched
+
+    sys.addaudithook(seen)
+    os.fsync, os.write = by_number(fsync), by_number(write)
+
+
+def train_killed(config: RunConfig, folder: Path, before_write: int, tell: Callable[[Any], None]) -> None:
+    """Train, and be killed (SIGKILL) just before a step of a save, counted from one; tells where in the run folder that
+    was, and how many steps there were."""
+    place, writes = "", 0
+
+    def step(path: str) -> None:
+        nonlocal place, writes
+        place = os.path.relpath(path, folder) if path else place
+        writes += place.startswith(SAVES)
+        if place.startswith(SAVES) and writes == before_write:
+            tell((place, writes))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    watch_writes(folder, step)
+    train(config, folder, quiet=True)
+    tell(("", writes))
 
 
 def differences(run: Path, whole: Path) -> set[str]:
@@ -76,44 +155,3 @@ def _sums(run: Path) -> dict[str, str]:
     for name in sorted(weights):
         best.update(name.encode() + weights[name].numpy().tobytes())
     return {**sums, BEST: best.hexdigest()}
-
-
-def _train(config: RunConfig, folder: Path, before_write: int, told: Connection) -> None:
-    torch.set_num_threads(1)
-    began, writes = time.monotonic(), 0
-
-    def write(place: str) -> None:
-        nonlocal writes
-        writes += 1
-        if writes == before_write:
-            told.send((place, writes, time.monotonic() - began))
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    _watch_saves(folder, write)
-    train(config, folder, quiet=True)
-    told.send(("", writes, time.monotonic() - began))
-
-
-def _watch_saves(folder: Path, write: Callable[[str], None]) -> None:
-    """Call `write` before every step of a save: a file or folder made, renamed, removed, read back, or synced."""
-    place, fsync = "", os.fsync
-
-    def seen(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal place
-        if event not in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
-            return
-        path = os.fspath(arguments[0]) if isinstance(arguments[0], str | Path) else ""
-        if event == "open" and not (arguments[2] & (os.O_WRONLY | os.O_RDWR) or PARTIAL in path):
-            return
-        if os.path.isabs(path):  # else a name in the folder that is just being removed
-            place = os.path.relpath(path, folder)
-        if place.startswith(SAVES):
-            write(place)
-
-    def sync(handle: int) -> None:
-        if place.startswith(SAVES):
-            write(place)
-        fsync(handle)
-
-    sys.addaudithook(seen)
-    os.fsync = sync

@@ -8,24 +8,19 @@ import json
 import os
 import random
 import re
-import subprocess
-import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import suppress
-from io import BufferedIOBase
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from limelight.errors import TextWarning, UserError
-from limelight.formats import lines as moses
-from limelight.formats import pairs, read_lines, read_pairs
-from limelight.text import BadLine, Pair
+from limelight.formats import read_lines, read_pairs
+from limelight.text import BadLine, Pair, SkipReport
 from tests.torture.conftest import Measured
 from tests.torture.corpora import COMPRESS, NAMES, Case, as_lines, drawn_case, ends_with_a_line, lines_of
+from tests.torture.processes import megabytes, told_by
 
 pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.TextWarning")
 
@@ -159,165 +154,19 @@ def test_random_damage_to_lines_to_translate(full: bool, seed: int, tmp_path: Pa
              of=count, note=f"{stopped} stopped; {unseen} cut off where a line and an archive end")  # fmt: skip
 
 
-# --- readers with a fault, which the check must find ---
-
-
-def lines_as_unicode_has_them(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
-    with suppress(OSError):
-        yield from stream.read().decode("utf-8", "replace").splitlines()
-
-
-def each_side_for_itself(source: Path, target: Path) -> Iterator[Pair]:
-    with moses.open_text(source) as left, moses.open_text(target) as right:
-        sides = [[line for line in moses.scan_lines(side, "") if isinstance(line, str)] for side in (left, right)]
-    for number, pair in enumerate(zip_longest(*sides, fillvalue=""), start=1):
-        yield Pair(*pair, str(source), number)
-
-
-def nothing_is_fatal(scanned: Iterator[Pair | BadLine], on_bad_line: Any, *_others: Any) -> Iterator[Pair]:
-    for item in scanned:
-        if isinstance(item, Pair):
-            yield item
-        elif on_bad_line is None:
-            raise UserError(str(item))
-        else:
-            on_bad_line(item)
-
-
-FAULTS = ((moses, "scan_lines", lines_as_unicode_has_them), (pairs, "scan_moses", each_side_for_itself),
-          (pairs, "_pairs", nothing_is_fatal))  # fmt: skip
-
-
-def test_what_nobody_can_know(tmp_path: Path, measured: Measured) -> None:
-    """A line missing here and one too many there: the files are equally long. The check sees it, no reader can."""
-    sides = [(f"<{number}> source", f"<{number}> target") for number in range(1, 9)]
-    sources, targets = as_lines("two files", sides)
-    texts = [
-        b"\n".join(sources) + b"\n",
-        b"\n".join([*targets[:2], *targets[3:6], b"one too many", *targets[6:]]) + b"\n",
-    ]
-    files = [tmp_path / name for name in NAMES["two files"]]
-    for file, text in zip(files, texts, strict=True):
-        file.write_bytes(text)
-    said = complaint(Case("two files", files, sides, texts))
-    measured("T7", "negative control: slips that cancel out are seen by the check, though no reader can know them",
-             held=said.startswith("line 3 is misaligned"), of=1)  # fmt: skip
-
-
-# --- every kind of dirt by name ---
-
-GOOD = b"a\tb\n"
-DIRTY_LINES = {
-    "not valid UTF-8": [b"f\xfcr\tx", b"\xc0\xaf\tx", b"\xed\xa0\xb5\xed\xb4\x98\tx", b"a\tb\xe2\x82"],
-    "holds a NUL": [b"a\0\tb"],
-    "the file looks like UTF-16": ["A dog runs\there".encode("utf-16-le")],
-    "longer than 1,000,000 bytes": [b"a\t" + b"x" * 1_000_000],
-    "no TAB": [b"a b", b"x "],
-    "a CR stands between columns": [b"a\tb\rc\td"],
-}
-DIRTY_OBJECTS = {
-    "not valid JSON": ["{", "", '{"source": "a", "target": "b", "score": NaN}', '{"source": "a\tb", "target": "c"}'],
-    "nested too deeply": ["[" * 500_000],
-    "the object has no 'target'": ['{"source": "a", "Target": "b"}'],
-    "the object has 'source' more than once": ['{"source": "a", "source": "b", "target": "c"}'],
-    "'target' is not text but a number": ['{"source": "a", "target": 7}'],
-    "not a JSON object but a list": ['["a", "b"]'],
-    "half of a surrogate pair": ['{"source": "\\ud83d", "target": "b"}'],
-}
-HARMLESS = {
-    "a mark before two lines": (b"\xef\xbb\xbfa\tb\n\xef\xbb\xbfc\td\n", [("a", "b"), ("c", "d")]),
-    "CR LF": (b"a\tb\r\nc\td\r\n", [("a", "b"), ("c", "d")]),
-    "separators inside": ("a\u2028\u0085\v\f\x1c\tb\r!\n".encode(), [("a\u2028\u0085\v\f\x1c", "b\r!")]),
-    "no end of the last line": (b"a\tb\nc\td", [("a", "b"), ("c", "d")]),
-    "empty sides": (b"\tb\na\t\n\t\n", [("", "b"), ("a", ""), ("", "")]),
-    "blank lines": (b"a\tb\n\n \r\nc\td\n\n", [("a", "b"), ("", ""), ("", ""), ("c", "d"), ("", "")]),
-    "further columns": (b"a\tb\tc\n", [("a", "b")]),
-    "nothing": (b"", []),
-}
-
-
-def test_dirty_lines_are_reported_at_their_place(tmp_path: Path, measured: Measured) -> None:
-    cases = [("t.tsv", GOOD, line, words) for words, lines in DIRTY_LINES.items() for line in lines]
-    good = json.dumps({"source": "a", "target": "b"}).encode() + b"\n"
-    cases += [("t.jsonl", good, line.encode(), words) for words, lines in DIRTY_OBJECTS.items() for line in lines]
-    held = 0
-    for name, beside, line, words in cases:
-        for suffix, compress in COMPRESS.items():
-            path = tmp_path / f"{name}{suffix}"
-            path.write_bytes(compress(beside + line + b"\n" + beside))
-            _, _, stopped = read([path], skip=False)
-            found, bad, _ = read([path], skip=True)
-            told = [stopped, *map(str, bad)]
-            held += len(told) == 2 and all(text.startswith(f"{path}:2: ") and words in text for text in told) and [
-                (pair.source, pair.target, pair.line) for pair in found] == [("a", "b", 1), ("a", "b", 3)]  # fmt: skip
-    measured("T7", "kinds of bad lines: told by stop, left out and told by skip", held=held, of=4 * len(cases))
-
-
-def test_harmless_oddities_are_read_as_they_are(tmp_path: Path, measured: Measured) -> None:
-    held = 0
-    for content, sides in HARMLESS.values():
-        for suffix, compress in COMPRESS.items():
-            path = tmp_path / f"t.tsv{suffix}"
-            path.write_bytes(compress(content[:5]) + compress(content[5:]))  # archives end to end are one text
-            held += [(pair.source, pair.target) for pair in read_pairs([path])] == sides
-    measured("T7", "harmless oddities read as they are", held=held, of=4 * len(HARMLESS))
-
-
-def test_what_is_wrong_with_a_whole_file_is_refused_by_both_policies(tmp_path: Path, measured: Measured) -> None:
-    (tmp_path / "folder.tsv").mkdir()
-    text = b"".join(b"%d\tline %d\n" % (number, number * 7919 % 997) for number in range(500))
-    contents = {"one.en": b"a\nb\n", "two.de": b"a\nb\nc\n", "none.de": b""}
-    cases = [(("one.en", "two.de"), r"two\.de:3: this line has no partner: .* 3 lines, .* 2;"),
-             (("one.en", "none.de"), r"one\.en:1: this line has no partner: .* 2 lines, .* 0;"),
-             (("missing.tsv",), r"missing\.tsv: there is no such file"),
-             (("folder.tsv",), r"folder\.tsv: is a folder"),
-             (("text.zip",), r"text\.zip: unpack it first|no such file")]  # fmt: skip
-    for suffix, compress in list(COMPRESS.items())[1:]:
-        whole = compress(text)
-        damaged = {"half": whole[: len(whole) // 2], "empty": b"", "end": whole[:-1], "garbage": whole + b"garbage",
-                   "second": whole + whole[:-9], "plain": text}  # fmt: skip
-        for what, content in damaged.items():
-            contents[f"{what}.tsv{suffix}"] = content
-            cases.append(((f"{what}.tsv{suffix}",), rf"{what}\.tsv\{suffix}:\d+: the file is damaged or cut off here"))
-    for name, content in contents.items():
-        (tmp_path / name).write_bytes(content)
-    held = 0
-    for names, message in cases:
-        for skip in (False, True):
-            try:
-                list(read_pairs([tmp_path / name for name in names], on_bad_line=(lambda _: None) if skip else None))
-            except UserError as error:
-                held += re.search(message, str(error)) is not None
-    measured("T7", "whole files that cannot be trusted: refused by stop and by skip", held=held, of=2 * len(cases))
-
-
 # --- bombs ---
 
-READER = """
-import json, sys, time
-from pathlib import Path
-from limelight.errors import TextWarning, UserError
-from limelight.formats import read_pairs
-from limelight.text import SkipReport
 
-def most_memory():
-    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
-
-folder, corpora = Path(sys.argv[1]), json.loads(sys.argv[2])
-list(read_pairs([folder / "one.tsv"]))
-before, endings = most_memory(), []
-for names in corpora:
-    for policy in (None, lambda line: None):
-        began = time.perf_counter()
-        try:
-            list(read_pairs([folder / name for name in names], on_bad_line=policy))
-            endings.append([0, "read"])
-        except UserError as error:
-            endings.append([time.perf_counter() - began, str(error)])
-with SkipReport(folder / "skipped.txt", lambda line: None) as report:
-    list(read_pairs([folder / "rubbish.tsv"], on_bad_line=report.add))
-print(json.dumps([endings, report.total, most_memory() - before]))
-"""
+def read_bombs(folder: Path, corpora: list[list[str]], tell: Callable[[Any], None]) -> None:
+    """How the reading of each corpus ends, by stop and by skip, and by how many MB this process grew."""
+    list(read_pairs([folder / "one.tsv"]))
+    endings, before = [], megabytes("VmHWM")
+    for names in corpora:
+        for skip in (False, True):
+            endings.append(read([folder / name for name in names], skip=skip)[2])
+    with SkipReport(folder / "skipped.txt", lambda _: None) as report:
+        list(read_pairs([folder / "rubbish.tsv"], on_bad_line=report.add))
+    tell((endings, report.total, megabytes("VmHWM") - before))
 
 
 def test_ten_gigabytes_of_one_line_are_refused_early(full: bool, tmp_path: Path, measured: Measured) -> None:
@@ -335,17 +184,16 @@ def test_ten_gigabytes_of_one_line_are_refused_early(full: bool, tmp_path: Path,
         corpora += [[f"bomb.tsv{suffix}"], ["one.en", f"bomb.de{suffix}"], ["one.en", f"lines.de{suffix}"]]
     rubbish = 1_200_000 if full else 30_000
     (tmp_path / "rubbish.tsv").write_bytes(b"x\n" * rubbish)
-    command = [sys.executable, "-c", READER, str(tmp_path), json.dumps(corpora)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
-    endings, skipped, megabytes = json.loads(ended.stdout)
+    endings, skipped, megabytes = told_by(read_bombs, tmp_path, corpora)
     endless, uncounted = "no line end within 100,000,000 bytes", r"more than [\d,]+ lines"
     words = [endless, endless, endless, endless, uncounted, uncounted] * (len(corpora) // 3)
-    told = [seconds < 30 and re.search(rf"\.(tsv|de)[.\w]*:\d: .*{expected}", message) is not None
-            for expected, (seconds, message) in zip(words, endings, strict=True)]  # fmt: skip
-    slowest = max(seconds for seconds, _ in endings)
-    measured("T7", "10 GiB in at most 10 MB, one line or lines without partners: refused at file:line", held=sum(told),
-             of=len(told), note=f"at most {slowest:.1f} s each")  # fmt: skip
-    measured("T7", "memory for all of these and for a corpus of bad lines: less than 32 MiB more", held=megabytes < 32,
-             of=1, note=f"{megabytes:.1f} MiB; {skipped:,} bad lines")  # fmt: skip
+    held = sum(
+        re.search(rf"\.(tsv|de)[.\w]*:\d: .*{expected}", message) is not None
+        for expected, message in zip(words, endings, strict=True)
+    )
+    what = "10 GiB in at most 10 MB, one line or lines without partners: refused at file:line"
+    measured("T7", what, held=held, of=len(endings))
+    measured("T7", "memory for all of these and for a corpus of bad lines: less than 32 MiB more",
+             held=int(megabytes < 32), of=1, note=f"{megabytes:.1f} MiB; {skipped:,} bad lines")  # fmt: skip
     assert skipped == rubbish
     assert (tmp_path / "skipped.txt").read_bytes().count(b"\n") == min(rubbish, 1_000_000)

@@ -5,14 +5,10 @@ import io
 import os
 import random
 import shutil
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 from limelight.batching.store import StoreWriter
 from limelight.cli.app import run as command
@@ -26,10 +22,9 @@ from limelight.training import run as running
 from limelight.training.checkpoints import checkpoint, keep
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, find_damage, restore_newest
 from limelight.training.optimization.optimizer import make_optimizer
-from tests.forked import PROCESSES
 from tests.torture.conftest import Measured
 from tests.torture.faulty_disk import Disk
-from tests.torture.processes import differences
+from tests.torture.processes import differences, told_by
 from tests.training.helpers import checkpoints_of, tiny_run
 
 MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=24, heads=2, d_ff=28, dropout=0.2)
@@ -80,24 +75,9 @@ class Outcome(NamedTuple):
         return self.ended and self.loads and self.tidy and self.same
 
 
-def attempt(folder: Path, trials: Sequence[Trial]) -> list[Outcome]:
+def attempt(folder: Path, trials: Sequence[Trial], tell: Callable[[Any], None]) -> None:
     """Try each fault on a run of its own, all in a process with a disk of its own."""
-    receiver, sender = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=_attempt, args=(folder, trials, sender))
-    process.start()
-    sender.close()
-    found = receiver.recv()
-    process.join()
-    assert isinstance(found, list), found
-    return found
-
-
-def _attempt(folder: Path, trials: Sequence[Trial], told: Connection) -> None:
-    torch.set_num_threads(1)
-    try:
-        told.send(list(_outcomes(folder, trials)))
-    except BaseException:
-        told.send(traceback.format_exc())
+    tell(list(_outcomes(folder, trials)))
 
 
 def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
@@ -208,59 +188,38 @@ def _loads(run: Path, whole: Path) -> bool:
     return (progress.step if progress else -1) == _newest(run) and not warnings
 
 
-def no_room_for_a_checkpoint(full: bool, chance: random.Random) -> list[Trial]:
-    """From no room at all to almost enough."""
-    shares = [number / 20 for number in range(20)]
-    return [Trial("full", "checkpoint", share) for share in (shares if full else chance.sample(shares, 1))]
+def trials_of(number: int, chance: random.Random) -> dict[str, tuple[list[Trial], int]]:
+    """Trials by what they have in common, and how many of them make the short form. Of a line of the log a few bytes
+    may still be written; where a file is open already, writing goes on on a disk that is read-only. The last steps of
+    a run, after its results are saved, may fail unnoticed."""
+    opened = ("log.jsonl", "TensorBoard")
+    return {
+        "full disk within a checkpoint": ([Trial("full", "checkpoint", share / 20) for share in range(20)], 1),
+        "full disk at " + ", ".join(WRITING): (
+            [Trial("full", moment, room) for moment in WRITING for room in (0, 20)[: 1 + (moment == "log.jsonl")]], 2),
+        "read-only when something is to be written": (
+            [Trial("read-only", moment) for moment in ("start", *WRITING) if moment not in opened], 2),
+        **{f"input/output {fault} at a random step of writing": (
+            [Trial(fault, amount=0.98 * (place + chance.random()) / number) for place in range(number)], 1)
+           for fault in ("error once", "error for good")},
+    }  # fmt: skip
 
 
-def no_room_for_anything(full: bool, chance: random.Random) -> list[Trial]:
-    """Of a line of the log a few bytes may still be written."""
-    trials = [
-        Trial("full", moment, room) for moment in WRITING for room in ((0, 20) if moment == "log.jsonl" else (0,))
-    ]
-    return trials if full else chance.sample(trials, 2)
-
-
-def nothing_may_be_written(full: bool, chance: random.Random) -> list[Trial]:
-    """Where a file is open already, writing goes on: those are left out."""
-    trials = [Trial("read-only", moment) for moment in WRITING if moment not in ("log.jsonl", "TensorBoard")]
-    return [Trial("read-only", "start"), *(trials if full else chance.sample(trials, 1))]
-
-
-def errors_at_any_step(full: bool, chance: random.Random) -> list[Trial]:
-    """At opening, making, renaming, removing, writing, syncing; once, or from then on. The last steps of a run, after
-    its results are saved, may fail unnoticed."""
-    number = 30 if full else 1
-    return [
-        Trial(fault, amount=0.98 * (place + chance.random()) / number)
-        for fault in ("error once", "error for good")
-        for place in range(number)
-    ]
-
-
-GROUPS = {
-    "full disk within a checkpoint": no_room_for_a_checkpoint,
-    "full disk at " + ", ".join(WRITING): no_room_for_anything,
-    "read-only at the start, or when something is to be written": nothing_may_be_written,
-    "input/output error at a random step of writing, once or for good": errors_at_any_step,
-}
 KEPT = "path and cause told, the last checkpoint loads, nothing half done stays, the next start goes on to the last bit"
 
 
 def test_faults_of_the_disk(full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    groups = {what: choose(full, chance) for what, choose in GROUPS.items()}
+    groups = {
+        what: trials if full else chance.sample(trials, short)
+        for what, (trials, short) in trials_of(30 if full else 1, chance).items()
+    }
     control = Trial(CARELESS, "checkpoint", 0.5)
-    outcomes = iter(attempt(tmp_path, [*(trial for trials in groups.values() for trial in trials), control]))
+    outcomes = told_by(attempt, tmp_path, [*(trial for trials in groups.values() for trial in trials), control])
+    print(*outcomes, sep="\n")
+    caught = outcomes.pop()
+    assert caught.ended, "control: checkpoints written where they shall stand fail this check"
+    assert not caught.loads
     for what, trials in groups.items():
-        found = [next(outcomes) for _ in trials]
-        for outcome in found:
-            print(outcome)
-        measured(
-            "T4", f"{what}: {KEPT}", held=sum(outcome.held for outcome in found), of=len(trials), note=found[0].how
-        )
-    caught = next(outcomes)
-    print(caught)
-    measured("T4", "negative control: checkpoints written where they shall stand fail this check",
-             held=int(caught.ended and not caught.loads), of=1)  # fmt: skip
+        held = sum(outcomes.pop(0).held for _ in trials)
+        measured("T4", f"{what}: {KEPT}", held=held, of=len(trials), note=caught.how)
