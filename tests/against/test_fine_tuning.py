@@ -7,7 +7,7 @@ import torch
 from transformers import MarianMTModel, MarianTokenizer
 
 from limelight.config import Corpus, DataConfig, RunConfig
-from limelight.interop import export_huggingface, import_huggingface
+from limelight.interop import export_huggingface, import_model
 from limelight.pipelines.load import load_translator
 from limelight.storage.model import load_model
 from limelight.tokens import ListedTokenizer
@@ -36,7 +36,7 @@ def parent(tmp_path: Path, seed: int) -> Path:
 
 def run_with(parent: Path, folder: Path) -> RunConfig:
     """What `limelight train --from` resolves to, with the same few pairs to train on and to validate with."""
-    import_huggingface(parent, folder / "model")
+    import_model(parent, folder / "model")
     corpora = {}
     for side in ("train", "valid"):
         text = folder / f"{side}.tsv"

@@ -15,8 +15,9 @@ from torch import nn
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
 from limelight.batching.batch import Batch
-from limelight.interop import export_huggingface, import_huggingface
-from limelight.interop.marian import pieces_of, write_tokenizers
+from limelight.interop import export_huggingface, import_model
+from limelight.interop.huggingface import write_tokenizers
+from limelight.interop.vocabularies import pieces_of
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
@@ -107,7 +108,7 @@ def test_an_imported_model_has_the_same_logits(
     marian = make_marian(len(pieces_of(tokenizers)[0]), tie=tie, activation_function=activation)
     marian.save_pretrained(tmp_path / "marian")
     write_tokenizers(tokenizers, tmp_path / "marian")
-    import_huggingface(tmp_path / "marian", tmp_path / "model")
+    import_model(tmp_path / "marian", tmp_path / "model")
     stored = load_model(tmp_path / "model")
     assert stored.config.model.tie == tie
     require_same_logits(stored.model, marian, text_batch(stored))
@@ -143,7 +144,7 @@ def test_a_model_of_the_shape_of_opus_mt_is_imported(tmp_path: Path, seed: int) 
         marian.model.shared.weight[-1] = 0
     marian.save_pretrained(folder)
     tokenizer = MarianTokenizer.from_pretrained(folder)
-    import_huggingface(folder, tmp_path / "model")
+    import_model(folder, tmp_path / "model")
     stored = load_model(tmp_path / "model")
     texts = [*ENGLISH, *GERMAN, *MANY, ">>deu<< The dog.", "größer über Öl naïve 犬", "a\tb\u3000 c\u2028d\u00a0e"]
     for text in texts:
@@ -202,7 +203,7 @@ def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
             theirs = model.generate(**inputs, num_beams=beam, do_sample=False, **settings)
         found = dict(zip(texts, tokenizer.batch_decode(theirs, skip_special_tokens=True), strict=True))
         assert [found[each.source] for each in ours] == [each.text for each in ours]
-    import_huggingface(tmp_path / "marian", tmp_path / "back")
+    import_model(tmp_path / "marian", tmp_path / "back")
     back = load_translator(tmp_path / "back")
     back.config = patient
     assert [each.text for each in back.translate(texts)] == [each.text for each in translator.translate(texts)]

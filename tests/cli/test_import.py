@@ -29,7 +29,9 @@ def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_imported_model_is_a_model(limelight: Limelight, marian: Path, corpus: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     ended = limelight("import", marian, "-o", run)
-    assert ended == (0, "", f"wrote {run}; translate with `limelight translate --model {run}`\n")
+    wrote = f"wrote {run}; translate with `limelight translate --model {run}`\n"
+    assert ended.err.startswith("limelight: the languages of this model are not known, so that --from")
+    assert ended == (0, "", ended.err.partition("wrote")[0] + wrote)
     (tmp_path / "text").write_text("The dog runs.\n\nTwo birds.\n")
     ended = limelight("translate", "--model", run, "--beam", "2", tmp_path / "text")
     assert (ended.code, ended.out.count("\n")) == (0, 3)
@@ -56,9 +58,11 @@ def test_an_imported_model_is_not_trained_over(
 def test_what_the_command_line_refuses(limelight: Limelight, marian: Path, tmp_path: Path) -> None:
     for words, fault in (
         ([marian], "missing option"),
-        (["-o", tmp_path / "out"], "missing argument 'FOLDER'"),
-        ([tmp_path / "none", "-o", tmp_path / "out"], "not the folder of a Marian model"),
+        (["-o", tmp_path / "out"], "missing argument 'SOURCE'"),
+        ([tmp_path / "none", "-o", tmp_path / "out"], "there is no such file or folder"),
         ([marian, "-o", marian], "exists already"),
+        ([marian, "-o", tmp_path / "out", "--source", "en"], "--target LANG belong together"),
+        ([tmp_path, "-o", tmp_path / "out"], "this is a model in no known format; `limelight import` reads Argos"),
     ):
         ended = limelight("import", *words)
         assert (ended.code, ended.out) == (2, "")

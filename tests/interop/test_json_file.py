@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.interop import folders
-from limelight.interop.folders import read_json, write_json
+from limelight.interop import files
+from limelight.interop.files import read_json
+from limelight.interop.folders import write_json
 
 
 def test_an_object_comes_back(tmp_path: Path) -> None:
@@ -42,6 +43,6 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(UserError, match=r"pipe.json: cannot be read: not a regular file"):
         read_json(tmp_path / "pipe.json")
     write_json(tmp_path / "a.json", {"a": 1})
-    monkeypatch.setattr(folders, "MAX_JSON_BYTES", 3)
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 3)
     with pytest.raises(UserError, match="at most 3"):
         read_json(tmp_path / "a.json")

@@ -7,7 +7,7 @@ import pytest
 
 from limelight.config import ModelConfig, RecurrentConfig
 from limelight.errors import UserError
-from limelight.interop.marian import from_marian, imported_run, refused_by_marian, to_marian
+from limelight.interop.huggingface import from_marian, refused_by_marian, to_marian
 from tests.interop.helpers import transformer
 
 PATH = Path("config.json")
@@ -88,10 +88,3 @@ def test_a_foreign_configuration_is_refused(changes: dict, reason: str) -> None:
 def test_foreign_reasons_come_together() -> None:
     with pytest.raises(UserError, match=r"scale_embedding.*; .*normalize_before"):
         from_marian(marian(scale_embedding=False, normalize_before=True), PATH)
-
-
-def test_the_run_of_an_imported_model_says_what_is_known() -> None:
-    run = imported_run(transformer(), kind="unigram", joint=False)
-    assert run.model == transformer()
-    assert run.recipe == "imported"
-    assert (run.tokens.kind, run.tokens.joint) == ("unigram", False)

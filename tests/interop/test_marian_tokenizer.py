@@ -10,7 +10,9 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.interop import export_ctranslate2, export_huggingface
-from limelight.interop.marian import pieces_of, read_tokenizers, refused_tokenizers, write_tokenizers
+from limelight.interop.huggingface import read_tokenizers, write_tokenizers
+from limelight.interop.names import Rows
+from limelight.interop.vocabularies import pieces_of, refused_tokenizers
 from limelight.tokens import ListedTokenizer, Tokenizers, train_tokenizer
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_stored, make_tokenizers, transformer
 
@@ -50,10 +52,9 @@ def test_one_vocabulary_for_both_sides(joint: Tokenizers, folder: Path) -> None:
     assert [ids_there(folder, "vocab.json", "source.spm", text) for text in ALL] == joint.source.encode_batch(ALL)
     source, target = read_tokenizers(folder, start=joint.source.padding)
     assert source is target
-    assert source.size == joint.source.size
-    assert source.theirs == list(range(source.size))
+    assert source.rows == Rows(joint.source.size, list(range(joint.source.size)))
     assert source.kind == "bpe"
-    assert source.tokenizer.pieces(range(source.size)) == joint.source.pieces(range(source.size))
+    assert source.tokenizer.pieces(range(9)) == joint.source.pieces(range(9))
     assert source.tokenizer.encode_batch(ALL) == joint.source.encode_batch(ALL)
     sampled = (tokenizer.encode_sampled(ALL, amount=0.3, seed=7) for tokenizer in (source.tokenizer, joint.source))
     assert next(sampled) == next(sampled)
@@ -71,16 +72,16 @@ def test_two_vocabularies_get_one_id_for_padding(separate: Tokenizers, tmp_path:
         assert [ids_there(tmp_path, vocabulary, model, text) for text in ALL] == tokenizer.encode_batch(ALL)
     sides = read_tokenizers(tmp_path, start=sizes[1] - 1)
     assert [side.tokenizer.size for side in sides] == sizes
-    assert [side.size for side in sides] == [sizes[1]] * 2
-    assert sides[0].theirs == [*range(sizes[0] - 1), sizes[1] - 1]  # the fillers between are left out
-    assert sides[1].theirs == list(range(sizes[1]))
+    assert [side.rows.size for side in sides] == [sizes[1]] * 2
+    assert sides[0].rows.theirs == [*range(sizes[0] - 1), sizes[1] - 1]  # the fillers between are left out
+    assert sides[1].rows.theirs == list(range(sizes[1]))
     for side, tokenizer in zip(sides, separate, strict=True):
         assert side.tokenizer.encode_batch(ALL) == tokenizer.encode_batch(ALL)
 
 
 def test_padding_takes_the_place_of_what_the_decoder_begins_with(folder: Path, joint: Tokenizers) -> None:
     side, _ = read_tokenizers(folder, start=5)
-    assert side.theirs == [*range(joint.source.padding), 5]
+    assert side.rows.theirs == [*range(joint.source.padding), 5]
 
 
 def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> None:
@@ -89,7 +90,7 @@ def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> N
     assert moved["<pad>"] == 0
     (folder / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
     side, _ = read_tokenizers(folder, start=moved["<pad>"])
-    assert side.theirs == [*range(1, joint.source.size), 0]
+    assert side.rows.theirs == [*range(1, joint.source.size), 0]
     assert side.tokenizer.encode_batch(ALL) == joint.source.encode_batch(ALL)
 
 
@@ -160,7 +161,7 @@ def test_a_list_of_its_own_is_kept(folder: Path, joint: Tokenizers) -> None:
     side, other = read_tokenizers(folder, start=len(names) - 1)
     assert side is other
     assert isinstance(side.tokenizer, ListedTokenizer)
-    assert side.tokenizer.pieces(range(side.size)) == names
+    assert side.tokenizer.pieces(range(side.rows.size)) == names
     for text in ALL:
         assert side.tokenizer.encode(text) == ids_there(folder, "vocab.json", "source.spm", text), text
     assert side.tokenizer.encode(f">>deu<< {ENGLISH[0]}") == [2, *side.tokenizer.encode(ENGLISH[0])]
@@ -173,4 +174,4 @@ def test_a_list_of_its_own_is_kept(folder: Path, joint: Tokenizers) -> None:
 
 def test_without_its_settings_the_vocabulary_is_one(folder: Path, joint: Tokenizers) -> None:
     (folder / "tokenizer_config.json").unlink()
-    assert read_tokenizers(folder, start=joint.source.padding)[0].size == joint.source.size
+    assert read_tokenizers(folder, start=joint.source.padding)[0].rows.size == joint.source.size

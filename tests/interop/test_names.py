@@ -5,7 +5,16 @@ import torch
 
 from limelight.config import TransformerConfig
 from limelight.errors import UserError
-from limelight.interop.names import ctranslate2_rows, marian_copies, marian_rows, odd_heads, refuse, require_complete
+from limelight.interop.names import (
+    CTRANSLATE2,
+    HUGGINGFACE,
+    Format,
+    names_in,
+    odd_heads,
+    refuse,
+    require_complete,
+    width_axis,
+)
 from limelight.storage.weights import named_weights
 from tests.interop.helpers import transformer
 from tests.models.helpers import exact_model, make_model, random_batch
@@ -13,23 +22,16 @@ from tests.models.helpers import exact_model, make_model, random_batch
 TIES = ("three-way", "two-way", "none")
 
 
-@pytest.mark.parametrize("tie", TIES)
-def test_every_tensor_has_one_place_in_a_marian_model(tie: str) -> None:
-    config = transformer(tie=tie)
-    rows = marian_rows(config)
-    assert sorted(row.ours for row in rows) == sorted(named_weights(make_model(config)))
-    assert len({row.theirs for row in rows}) == len(rows)
-    assert not {row.theirs for row in rows} & set(marian_copies(tie))
-    assert set(marian_copies(tie).values()) <= {row.theirs for row in rows}
-
-
+@pytest.mark.parametrize("form", [HUGGINGFACE, CTRANSLATE2])
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize(("norm", "positions"), [("post", "sinusoidal"), ("pre", "learned")])
-def test_every_tensor_has_a_place_in_ctranslate2(tie: str, norm: str, positions: str) -> None:
-    config = transformer(tie=tie, norm=norm, positions=positions)
-    used = [name for names in ctranslate2_rows(config).values() for name in names]
-    tied = {"three-way": 2, "two-way": 1, "none": 0}[tie]
+def test_every_tensor_has_a_name_elsewhere(form: Format, tie: str, norm: str, positions: str) -> None:
+    """Tied ones have several; all others have one."""
+    config = transformer(tie=tie, norm=norm, positions=positions, output_bias=True)
+    table = names_in(form, config)
+    used = [name for names in table.values() for name in names]
     assert set(used) == set(named_weights(make_model(config)))
+    tied = {"three-way": 2 + bool(form.shared), "two-way": 1, "none": 0}[tie]
     assert len(used) == len(set(used)) + tied
 
 
@@ -46,7 +48,7 @@ def test_the_axes_of_the_width_permute_a_model_exactly(tie: str, seed: int) -> N
             side.positions.table = side.positions.table.double()
     order = torch.cat([torch.arange(0, 14, 2), torch.arange(1, 14, 2)])
     weights = named_weights(interleaved)
-    axes = {row.ours: row.width_axis for row in marian_rows(transformer(**sizes))}
+    axes = {name: width_axis(name) for name in weights}
     permuted = {
         name: tensor if axes[name] is None else tensor.index_select(axes[name], order)
         for name, tensor in weights.items()

@@ -7,7 +7,7 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.interop.marian import RULE_NAME, compiled_rules, rules
+from limelight.interop.normalization import RULE_NAME, compiled_rules, rules
 from limelight.tokens import normalize
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import with_rules

@@ -128,18 +128,34 @@ def _named_heads(word: str) -> list[Head]:
 
 IMPORT_EXAMPLES = """
 [bold]Examples[/bold]
-  limelight import opus-mt-en-de -o runs/opus-en-de
-  limelight translate --model runs/opus-en-de < input.txt > output.txt
+  limelight import translate-zh_en-1_9.argosmodel -o zh-en
+  limelight import opus-mt-en-de --source en --target de -o en-de
+  limelight translate --model en-de < input.txt > output.txt
 """
 
-Foreign = Annotated[Path, argument("Folder of a Marian model as transformers saves it.", "FOLDER")]
-Run = Annotated[Path, option("--output -o", "Output model folder; it must not exist.", "RUN")]
+Foreign = Annotated[
+    Path,
+    argument(
+        "An Argos package, a CTranslate2 folder, or a folder of a Marian model of transformers.",
+        "SOURCE",
+    ),
+]
+Run = Annotated[Path, option("--output -o", "Output model folder; it must not exist.", "FOLDER")]
+From = Annotated[str, option("--source", "Language of the source, if the files do not name it.", "LANG")]
+Into = Annotated[str, option("--target", "Language of the target.", "LANG")]
 
 
 @command("import", IMPORT_EXAMPLES, WITH_LESS_MEMORY)
-def import_(folder: Foreign, output: Run) -> None:
-    """Convert a Marian model, such as those of OPUS-MT, to a Limelight model."""
-    from limelight.interop import import_huggingface
+def import_(model: Foreign, output: Run, source: From = "", target: Into = "") -> None:
+    """Convert a model of another tool, such as one of OPUS-MT, to a Limelight model."""
+    from limelight.interop import import_model
 
-    import_huggingface(folder, output)
+    directions = import_model(model, output, source_lang=source, target_lang=target)
+    if not directions:
+        typer.echo(
+            "limelight: the languages of this model are not known, so that --from, --to, the DeepL and LibreTranslate "
+            "interfaces and the comparison of source and translation do not work: import it again with --source LANG "
+            "--target LANG",
+            err=True,
+        )
     typer.echo(f"wrote {output}; translate with `limelight translate --model {output}`", err=True)

@@ -2,15 +2,16 @@
 
 from limelight.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from limelight.interop.folders import export_limelight
-from limelight.interop.huggingface import export_huggingface, import_huggingface
+from limelight.interop.huggingface import export_huggingface
 from limelight.interop.prune import least_needed, prune_model
+from limelight.interop.readers import import_model
 
 __all__ = [
     "QUANTIZATIONS",
     "export_ctranslate2",
     "export_huggingface",
     "export_limelight",
-    "import_huggingface",
+    "import_model",
     "least_needed",
     "prune_model",
 ]

@@ -16,8 +16,8 @@ from limelight.config import ModelConfig, TransformerConfig, directions_of, has_
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import NOTHING_LEFT, exported_card, require_new
-from limelight.interop.marian import refused_tokenizers, write_sentencepiece
-from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, odd_parts, refuse, require_complete
+from limelight.interop.names import CTRANSLATE2, names_in, odd_heads, odd_parts, refuse, to_theirs
+from limelight.interop.vocabularies import refused_tokenizers, write_sentencepiece
 from limelight.layers.embedding import sinusoids
 from limelight.storage.layout import CARD
 from limelight.storage.model import StoredModel
@@ -141,11 +141,7 @@ def _configure(config: Any) -> None:
 
 def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
     """Every variable by its path in the specification. Padding is a class there, which gets a large negative bias."""
-    rows = ctranslate2_rows(config)
-    bias = weights.get(OUTPUT_BIAS)
-    weights = {name: tensor for name, tensor in weights.items() if name != OUTPUT_BIAS}
-    require_complete(weights, {name for names in rows.values() for name in names}, "the model")
-    variables = {place: torch.cat([weights[name] for name in names]) for place, names in rows.items()}
+    variables = to_theirs(weights, names_in(CTRANSLATE2, config), "the model")
     if config.positions == "sinusoidal":
         table = sinusoids(MAX_POSITIONS, config.d_model, layout=config.sinusoid_layout)
         variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
@@ -154,6 +150,6 @@ def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     if len(projection) < size:
         padding = projection.new_zeros(size - len(projection), projection.shape[1])
         variables["decoder/projection/weight"] = torch.cat([projection, padding])
-    bias = torch.zeros(size - 1) if bias is None else bias
+    bias = variables.get("decoder/projection/bias", torch.zeros(size - 1))
     variables["decoder/projection/bias"] = torch.cat([bias, torch.tensor([NEVER])])
     return variables

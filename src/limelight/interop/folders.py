@@ -1,37 +1,24 @@
-"""Folders of other tools: untrusted JSON, new folders, cards; and export to our own smaller formats."""
+"""Output folders, their cards, and export to our own smaller formats."""
 
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from limelight import __version__
-from limelight.config import dump_config
-from limelight.errors import UserError, shown
+from limelight.config import RunConfig, dump_config
+from limelight.errors import UserError
 from limelight.files import write_folder, writing
+from limelight.interop.files import Files
 from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, ROLES, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.tables import Places, read_alignment, renumbered, save_alignment
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
-from limelight.tokens import save_tokenizers
-from limelight.untrusted import read_plain
-
-MAX_JSON_BYTES = 32_000_000
-"""Maximum bytes of a JSON file, about those of a vocabulary of a million tokens."""
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file. Raises `UserError` with the path if it is missing, too large or not a JSON object."""
-    try:
-        found = json.loads(read_plain(path, MAX_JSON_BYTES))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also invalid UTF-8
-        raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path}: holds a {type(found).__name__}, not an object with names and values")
-    return found
+from limelight.tokens import Tokenizers, save_tokenizers
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
@@ -54,19 +41,15 @@ def exported_card(stored: StoredModel, what: str, use: str) -> str:
     return f"# {what}\n\nExported by limelight {__version__}.\n\n{use}\n{_card_in(stored.folder)}"
 
 
-def imported_card(folder: Path, origin: str) -> str:
-    """The card of an imported model, including its original card, as licenses require attribution."""
-    return (
-        f"# {folder.resolve().name}: {origin}\n\n"
-        'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.\n'
-        f"What follows is the page that came with it.\n\n---\n\n{_card_in(folder)}"
-    )
-
-
 def _card_in(folder: Path) -> str:
+    return read_card(Files(folder))
+
+
+def read_card(files: Files) -> str:
+    """The card that came with a model; empty without one."""
     try:
-        return read_plain(folder / CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
-    except OSError:
+        return files.read(CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
+    except UserError:
         return ""
 
 
@@ -95,8 +78,6 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str, places: Pl
     require_new(folder)
 
     def fill(partial: Path) -> None:
-        save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
-        save_tokenizers(stored.tokenizers, partial / TOKENIZER)
         save_labels(partial, stored.model)
         for beside in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES) if places is None else (DETECTOR,):
             if (stored.folder / beside).is_file():
@@ -108,8 +89,23 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str, places: Pl
             if heads := renumbered(kept, places):
                 save_alignment(partial / ALIGNMENT, heads, {"of": "the model with all heads"})
         config = stored.config.model_copy(update={"weights": form})
-        (partial / CONFIG).write_text(dump_config(config), encoding="utf-8")
-        (partial / CARD).write_text(exported_card(stored, f"A model in {form}", use), encoding="utf-8")
+        card = exported_card(stored, f"A model in {form}", use)
+        fill_model(partial, compact(named_weights(stored.model), form), stored.tokenizers, config, stored.notes, card)
 
     with writing(folder, NOTHING_LEFT):
         write_folder(folder, fill)
+
+
+def fill_model(
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    tokenizers: Tokenizers,
+    config: RunConfig,
+    notes: Mapping[str, str],
+    card: str,
+) -> None:
+    """Write the files of a model folder."""
+    save_weights(folder / WEIGHTS, weights, notes)
+    save_tokenizers(tokenizers, folder / TOKENIZER)
+    (folder / CONFIG).write_text(dump_config(config), encoding="utf-8")
+    (folder / CARD).write_text(card, encoding="utf-8")

@@ -3,50 +3,56 @@
 config.json  generation_config.json  model.safetensors  source.spm  target.spm  vocab.json  tokenizer_config.json
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight import __version__
-from limelight.config import TransformerConfig, has_tags
-from limelight.errors import UserError
+from limelight.config import Direction, ModelConfig, TransformerConfig, config_from, has_tags
+from limelight.errors import UserError, shown
 from limelight.files import write_folder, writing
-from limelight.interop.folders import (
-    NOTHING_LEFT,
-    exported_card,
-    imported_card,
-    read_json,
-    require_new,
-    write_json,
+from limelight.interop.files import Files, read_json
+from limelight.interop.folders import NOTHING_LEFT, exported_card, read_card, require_new, write_json
+from limelight.interop.imported import Imported
+from limelight.interop.names import (
+    HUGGINGFACE,
+    OUTPUT,
+    SOURCE_EMBEDDING,
+    TARGET_EMBEDDING,
+    names_in,
+    odd_heads,
+    odd_parts,
+    refuse,
+    require_equal,
+    to_ours,
+    to_theirs,
+    width_axis,
 )
-from limelight.interop.marian import (
-    MAX_POSITIONS,
-    MarianConfig,
+from limelight.interop.vocabularies import (
+    SOURCE_MODEL,
+    TARGET_MODEL,
     Side,
-    from_marian,
-    imported_run,
     pieces_of,
-    read_tokenizers,
-    refused_by_marian,
+    read_segmentation,
+    read_side,
     refused_tokenizers,
-    to_marian,
-    write_tokenizers,
+    starting_with,
+    write_sentencepiece,
 )
-from limelight.interop.names import OUTPUT_BIAS, Row, marian_copies, marian_rows, refuse, require_complete
 from limelight.layers.embedding import sinusoids
-from limelight.models.families import build_model
 from limelight.storage.layout import CARD
-from limelight.storage.model import StoredModel, save_model
-from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.storage.model import StoredModel
+from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.tokens import END, Tokenizers
+from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
-BIAS = "final_logits_bias"
-POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
+SETTINGS = "tokenizer_config.json"
 NEVER = -1e4
 """Added to the logits of classes that are never predicted: low enough for probability 0, representable in fp16."""
 
@@ -59,6 +65,137 @@ ids = model.generate(**tokenizer(["A sentence."], return_tensors="pt", padding=T
 print(tokenizer.batch_decode(ids, skip_special_tokens=True))
 ```
 """
+
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+"""Marian's names to ours."""
+MAX_POSITIONS = 512
+"""Number of positions of an exported model, as in published ones; transformers computes the table on loading."""
+
+_SIZES = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size")
+_SPECIAL = ("eos_token_id", "decoder_start_token_id")
+# Settings that are fixed in Marian's architecture, but explicit in old files.
+_FIXED = {
+    "normalize_before": (False, "normalizes before each sub-layer"),
+    "normalize_embedding": (False, "normalizes its embeddings"),
+    "add_final_layer_norm": (False, "normalizes once more at the end"),
+    "static_position_embeddings": (True, "learned its positions"),
+}
+
+
+class MarianConfig(NamedTuple):
+    """The parts of a `config.json` that the import uses."""
+
+    model: TransformerConfig
+    source_size: int
+    target_size: int
+    start: int
+    """The first input id of the decoder."""
+    end: int
+
+
+def refused_by_marian(config: ModelConfig) -> Iterator[str]:
+    """Reasons why a model of this configuration cannot be exported as a Marian model."""
+    if not isinstance(config, TransformerConfig):
+        yield f"model.family={config.family}: a Marian model is a Transformer, and no other format takes this one"
+        return
+    if config.norm == "pre":
+        yield (
+            "model.norm=pre: a Marian model normalizes after each sub-layer, which is another function; "
+            "`--to ctranslate2` takes this model, or train one with model.norm=post"
+        )
+    if config.decoder_autoreg != "self-attention":
+        yield f"model.decoder_autoreg={config.decoder_autoreg}: the decoder of transformers' Marian has self-attention"
+    if config.positions != "sinusoidal":
+        yield f"model.positions={config.positions}: a Marian model has sinusoids"
+    if config.score != "scaled_dot":
+        yield f"model.score={config.score}: the attention of a Marian model is the scaled dot product"
+    for setting in odd_parts(config):
+        yield f"{setting}: only Limelight has models with this part"
+    for setting in odd_heads(config):
+        yield f"{setting}: the heads of a Marian model share its width among them"
+
+
+def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) -> dict[str, Any]:
+    """The content of `config.json`; sizes include padding, which is the last id of both sides."""
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "vocab_size": source_size,
+        "decoder_vocab_size": target_size,
+        "d_model": config.d_model,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "activation_function": config.activation,
+        "dropout": config.dropout,
+        "activation_dropout": config.dropout,
+        "attention_dropout": 0.0,
+        "scale_embedding": True,
+        "static_position_embeddings": True,
+        "max_position_embeddings": MAX_POSITIONS,
+        "share_encoder_decoder_embeddings": config.tie == "three-way",
+        "tie_word_embeddings": config.tie != "none",
+        "eos_token_id": END,
+        "forced_eos_token_id": END,
+        "bos_token_id": None,
+        "pad_token_id": target_size - 1,
+        "decoder_start_token_id": target_size - 1,
+    }
+
+
+def from_marian(values: dict[str, Any], path: Path) -> MarianConfig:
+    """The model described by a `config.json`. Raises `UserError` with all reasons if it is not supported."""
+    kind = values.get("model_type")
+    if kind != "marian":
+        raise UserError(f"{path}: a model of type {shown(repr(kind))}; Marian models (MarianMTModel) can be imported")
+    missing = [name for name in (*_SIZES, *_SPECIAL) if not isinstance(values.get(name), int)]
+    if missing:
+        raise UserError(f"{path}: an integer is required for {', '.join(missing)}")
+    refuse(_refused(values), f"{path}: this model cannot be imported")
+    tied = values.get("tie_word_embeddings", True)
+    shared = values.get("share_encoder_decoder_embeddings", True)
+    model = {
+        "family": "transformer",
+        "encoder_layers": values["encoder_layers"],
+        "decoder_layers": values["decoder_layers"],
+        "d_model": values["d_model"],
+        "heads": values["encoder_attention_heads"],
+        "d_ff": values["encoder_ffn_dim"],
+        "activation": ACTIVATIONS[values["activation_function"]],
+        "dropout": values.get("dropout", 0.1),
+        "norm": "post",
+        "sinusoid_layout": "halves",
+        "tie": "three-way" if shared else "two-way" if tied else "none",
+    }
+    checked = config_from({"model": model}, where=str(path)).model
+    assert isinstance(checked, TransformerConfig)
+    target_size = values["vocab_size"] if shared else values.get("decoder_vocab_size") or values["vocab_size"]
+    start, end = values["decoder_start_token_id"], values["eos_token_id"]
+    return MarianConfig(checked, values["vocab_size"], target_size, start, end)
+
+
+def _refused(values: dict[str, Any]) -> Iterator[str]:
+    activation = values.get("activation_function", "gelu")
+    if activation not in list(ACTIVATIONS):
+        yield f"activation_function={shown(repr(activation))}: supported are {', '.join(ACTIVATIONS)}"
+    for name in ("attention_heads", "ffn_dim"):
+        encoder, decoder = values[f"encoder_{name}"], values.get(f"decoder_{name}")
+        if encoder != decoder:
+            yield f"encoder_{name}={encoder} and decoder_{name}={shown(repr(decoder))}: both sides must have the same"
+    if values.get("scale_embedding") is not True:
+        yield "scale_embedding is not true: here embeddings are always multiplied by the root of the width"
+    if values.get("share_encoder_decoder_embeddings", True) and not values.get("tie_word_embeddings", True):
+        yield "share_encoder_decoder_embeddings=true and tie_word_embeddings=false contradict each other"
+    for name, (expected, meaning) in _FIXED.items():
+        if values.get(name, expected) is not expected:
+            yield f"{name}={shown(repr(values[name]))}: the model {meaning}, which Marian's architecture does not"
+
+
+# --- export ---
 
 
 def export_huggingface(stored: StoredModel, folder: Path) -> None:
@@ -75,10 +212,8 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     refuse(reasons, f"{stored.folder}: this model cannot be exported as a Marian model")
     assert isinstance(config, TransformerConfig)
     source, target = pieces_of(stored.tokenizers)
-    weights = named_weights(stored.model)
-    bias = weights.pop(OUTPUT_BIAS, torch.zeros(stored.tokenizers.target.padding))
-    weights = _to_theirs(weights, config, size=len(target))
-    weights[BIAS] = functional.pad(bias, (0, len(target) - len(bias)), value=NEVER)[None]
+    classes = stored.tokenizers.target.padding
+    weights = _to_theirs(named_weights(stored.model), config, size=len(target), classes=classes)
 
     def fill(partial: Path) -> None:
         values = to_marian(config, source_size=len(source), target_size=len(target))
@@ -95,12 +230,17 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
         write_folder(folder, fill)
 
 
-def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig, *, size: int) -> dict[str, Tensor]:
-    """Our tensors under Marian's names, with `size` tokens on both sides and sines before cosines."""
-    rows = marian_rows(config)
-    require_complete(weights, [row.ours for row in rows], "the model")
+def _to_theirs(
+    weights: Mapping[str, Tensor], config: TransformerConfig, *, size: int, classes: int
+) -> dict[str, Tensor]:
+    """Our tensors under Marian's names, with `size` tokens on both sides and sines before cosines; tied ones under the
+    first name. Of the output, `classes` can be predicted."""
     order = _sines_first(config)
-    return {row.theirs: _filled(_permuted(weights[row.ours], row, order), row, size) for row in rows}
+    ours = {name: _filled(_permuted(tensor, width_axis(name), order), name, size) for name, tensor in weights.items()}
+    names = {of: theirs for theirs, of in reversed(names_in(HUGGINGFACE, config).items())}
+    theirs = to_theirs(ours, {name: of for of, name in names.items()}, "the model")
+    bias = theirs.get(HUGGINGFACE.bias, torch.zeros(classes))
+    return theirs | {HUGGINGFACE.bias: functional.pad(bias, (0, size - classes), value=NEVER)[None]}
 
 
 def _sines_first(config: TransformerConfig) -> Tensor:
@@ -109,44 +249,65 @@ def _sines_first(config: TransformerConfig) -> Tensor:
     return torch.cat([features[0::2], features[1::2]]) if config.sinusoid_layout == "interleaved" else features
 
 
-def _permuted(tensor: Tensor, row: Row, order: Tensor) -> Tensor:
-    return tensor if row.width_axis is None else tensor.index_select(row.width_axis, order)
+def _permuted(tensor: Tensor, axis: int | None, order: Tensor) -> Tensor:
+    return tensor if axis is None else tensor.index_select(axis, order)
 
 
-def _filled(tensor: Tensor, row: Row, size: int) -> Tensor:
+def _filled(tensor: Tensor, name: str, size: int) -> Tensor:
     """Add rows of zeros for the additional tokens of the other side; padding, if it has a row, stays last."""
-    if not row.vocabulary:
+    if name not in (SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT):
         return tensor
     zeros = tensor.new_zeros(size - len(tensor), tensor.shape[1])
-    last = len(tensor) if row.vocabulary == "output" else len(tensor) - 1
+    last = len(tensor) if name == OUTPUT else len(tensor) - 1
     return torch.cat([tensor[:last], zeros, tensor[last:]])
 
 
-def import_huggingface(folder: Path, out: Path) -> None:
-    """Write the Marian model in `folder` as a model folder of Limelight. It is equivalent up to rounding.
+def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
+    """Write the files of transformers' `MarianTokenizer`."""
+    write_sentencepiece(tokenizers, folder)
+    source, target = pieces_of(tokenizers)
+    write_json(folder / VOCABULARY, {piece: number for number, piece in enumerate(source)})
+    if source != target:
+        write_json(folder / TARGET_VOCABULARY, {piece: number for number, piece in enumerate(target)})
+    settings = {
+        "tokenizer_class": "MarianTokenizer",
+        "separate_vocabs": source != target,
+        "eos_token": END_PIECE,
+        "unk_token": UNKNOWN_PIECE,
+        "pad_token": PADDING_PIECE,
+        "model_max_length": MAX_POSITIONS,
+        "clean_up_tokenization_spaces": False,
+    }
+    write_json(folder / SETTINGS, settings)
 
-    Raises `UserError` for missing, damaged and unsupported files, with all reasons, and if `out` exists; `RunError` if
-    it cannot be written, and then nothing is left there.
+
+# --- import ---
+
+
+def read_huggingface(folder: Path) -> Imported:
+    """The Marian model in `folder`.
+
+    Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
     """
-    require_new(out)
     _require_weights(folder)
     path = folder / WEIGHTS
     marian = from_marian(read_json(folder / CONFIG), folder / CONFIG)
     source, target = read_tokenizers(folder, start=marian.start)
     _require_same(folder / CONFIG, marian, source, target)
-    tokenizers = Tokenizers(source.tokenizer, target.tokenizer)
-    weights = _to_ours(read_weights(path)[0], marian.model, source, target, path)
-    config = marian.model.model_copy(update={"output_bias": OUTPUT_BIAS in weights})
-    with torch.device("meta"):  # a configuration with wrong sizes must not allocate memory
-        shapes = build_model(config, tokenizers)
-    require_fit(shapes, weights, where=str(path))
-    model = build_model(config, tokenizers)
-    put_weights(model, weights, where=str(path))
-    run = imported_run(config, kind=target.kind, joint=source is target)
-    notes = {"made_from": f"imported from {folder.resolve().name} by limelight {__version__}"}
-    card = imported_card(folder, notes["made_from"])
-    with writing(out, NOTHING_LEFT):
-        write_folder(out, lambda partial: save_model(partial, model, tokenizers, run, notes=notes, card=card))
+    tensors = _without_tables(read_weights(path)[0], marian.model, path)
+    tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
+    config = marian.model.model_copy(update={"output_bias": True})
+    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, str(path))
+    directions = _languages(folder)
+    what = "a Marian model of transformers"
+    return Imported(what, config, source, target, weights, str(path), directions, read_card(Files(folder)))
+
+
+def _languages(folder: Path) -> tuple[Direction, ...]:
+    """The languages that the tokenizer's settings name."""
+    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
+    named = settings.get("source_lang"), settings.get("target_lang")
+    return (Direction(*map(str, named)),) if all(isinstance(each, str) and each for each in named) else ()
 
 
 def _require_weights(folder: Path) -> None:
@@ -167,62 +328,60 @@ def _require_weights(folder: Path) -> None:
 def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) -> None:
     """Raise `UserError` if configuration and vocabularies do not match."""
     faults = [
-        f"{name} is {stated:,}, and the vocabulary of that side has {side.size:,} tokens"
+        f"{name} is {stated:,}, and the vocabulary of that side has {side.rows.size:,} tokens"
         for name, stated, side in (
             ("vocab_size", marian.source_size, source),
             ("decoder_vocab_size", marian.target_size, target),
         )
-        if stated != side.size
+        if stated != side.rows.size
     ]
     if not 0 <= marian.start < marian.target_size:
         faults.append(f"decoder_start_token_id={marian.start} is not the id of a token")
-    if marian.end != target.theirs[END]:
-        faults.append(f"eos_token_id is {marian.end}, and </s> has the id {target.theirs[END]}")
+    if marian.end != target.rows.theirs[END]:
+        faults.append(f"eos_token_id is {marian.end}, and </s> has the id {target.rows.theirs[END]}")
     if marian.model.tie == "three-way" and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
         faults.append("both sides share their embeddings, but have different vocabularies")
     refuse(faults, str(path))
 
 
-def _to_ours(
-    theirs: Mapping[str, Tensor], config: TransformerConfig, source: Side, target: Side, path: Path
-) -> dict[str, Tensor]:
-    """Marian's tensors under our names, with rows in the order of our ids; an output bias only if it is not zero."""
-    rows = marian_rows(config)
-    found = _without_copies(theirs, config, path)
-    bias = found.pop(BIAS, torch.zeros(1, target.size)).flatten()
-    require_complete(found, [row.theirs for row in rows], str(path))
-    if len(bias) != target.size:
-        raise UserError(f"{path}: {BIAS} has {len(bias):,} numbers, and there are {target.size:,} tokens")
-    ids = {"source": source.theirs, "target": target.theirs, "output": target.theirs[:-1]}
-    sizes = {"source": source.size, "target": target.size, "output": target.size}
-    wrong = [
-        f"{row.theirs} is {tuple(found[row.theirs].shape)}, and there are {sizes[row.vocabulary]} tokens"
-        for row in rows
-        if row.vocabulary and found[row.theirs].shape[:1] != (sizes[row.vocabulary],)
-    ]
-    refuse(wrong, str(path))
-    weights = {
-        row.ours: found[row.theirs][ids[row.vocabulary]] if row.vocabulary else found[row.theirs] for row in rows
-    }
-    bias = bias[ids["output"]]
-    return {**weights, OUTPUT_BIAS: bias} if bias.any() else weights
-
-
-def _without_copies(theirs: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:
-    """The tensors without copies and computed tables. Raises `UserError` if those have unexpected values."""
+def _without_tables(theirs: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:
+    """The tensors without computed tables. Raises `UserError` if those have unexpected values."""
     found = dict(theirs)
-    for name, original in marian_copies(config.tie).items():
-        if name in found and original in found:
-            _require_equal(found.pop(name), found[original], f"{path}: {name} should be the same as {original}")
-    for name in POSITIONS:
+    for side in ("encoder", "decoder"):
+        name = HUGGINGFACE.positions.format(side=side)
         if name in found:
             table = found.pop(name)
             expected = sinusoids(len(table) if table.dim() else 0, config.d_model, layout="halves")
-            _require_equal(table, expected, f"{path}: {name} should be sinusoids, all sines before all cosines", 5e-3)
+            require_equal(table, expected, f"{path}: {name} should be sinusoids, all sines before all cosines", 5e-3)
     return found
 
 
-def _require_equal(some: Tensor, other: Tensor, message: str, tolerance: float = 0.0) -> None:
-    """`tolerance` allows for tables stored in half precision."""
-    if some.shape != other.shape or not torch.allclose(some.float(), other.float(), rtol=0, atol=tolerance):
-        raise UserError(f"{message}, and is not")
+def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
+    """The vocabularies of both sides; the same `Side` twice if they are equal.
+
+    Args:
+        start: the first input id of the decoder, which becomes padding: no other token is ever read at this id.
+
+    Raises `UserError` for files that are missing, damaged or do not match.
+    """
+    separate = (folder / SETTINGS).exists() and read_json(folder / SETTINGS).get("separate_vocabs") is True
+    models = [read_segmentation(Files(folder), name) for name in (SOURCE_MODEL, TARGET_MODEL)]
+    vocabulary = folder / VOCABULARY
+    target = starting_with(_side(folder / (TARGET_VOCABULARY if separate else VOCABULARY), models[1]), start)
+    if not separate and models[0] == models[1]:
+        return target, target
+    source = _side(vocabulary, models[0])
+    return (source if separate else starting_with(source, start)), target
+
+
+def _side(vocabulary: Path, model: bytes) -> Side:
+    ids = read_json(vocabulary)
+    size = len(ids)
+    if sorted(number for number in ids.values() if type(number) is int) != list(range(size)):
+        raise UserError(f"{vocabulary}: the ids of its {size:,} pieces are not the numbers from 0 to {size - 1:,}")
+    if PADDING_PIECE not in ids:
+        raise UserError(f"{vocabulary}: has no {PADDING_PIECE}")
+    try:
+        return read_side(model, sorted(ids, key=ids.__getitem__))
+    except UserError as error:
+        raise UserError(f"{vocabulary}: {error}") from None

@@ -1,146 +1,249 @@
 """Tables of tensor names in Limelight and in other formats.
 
-A table is made for a configuration and has a row for every tensor of such a model, so that missing and additional
-tensors are all reported at once.
+A table names every tensor of a model with a given configuration, so that missing and additional tensors are all
+reported at once. Each family of formats is one `Format`: the names of a layer's modules, which the table repeats.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
 
 from limelight.config import TransformerConfig
 from limelight.errors import UserError, shown
+from limelight.storage.weights import SCALE, is_scale
 
-SHARED = "model.shared.weight"
-SOURCE_EMBEDDING = "model.encoder.embed_tokens.weight"
-TARGET_EMBEDDING = "model.decoder.embed_tokens.weight"
-OUTPUT = "lm_head.weight"
 OUTPUT_BIAS = "output_bias"
-"""Name in Limelight, where it is optional; other formats always have one, and it is converted separately."""
+"""Name in Limelight, where it is optional."""
+SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT = "encoder.embedding.weight", "decoder.embedding.weight", "output.weight"
+
+Table = dict[str, tuple[str, ...]]
+"""The name of each tensor in another format, and which of our tensors are stacked into it. Tied tensors have several
+names there."""
 
 
-class Row(NamedTuple):
-    """A tensor in Limelight and in a Marian model of transformers, with the same shape except for padding."""
+class Format(NamedTuple):
+    """How a family of formats names its tensors.
 
-    ours: str
-    theirs: str
-    width_axis: int | None
-    """The axis of the model's width, which another layout of sinusoids permutes; None if there is none."""
-    vocabulary: str = ""
-    """The vocabulary of the rows: `source`, `target`, or `output` for the predicted classes."""
-
-
-def marian_rows(config: TransformerConfig) -> list[Row]:
-    """The complete table for a Marian model of transformers."""
-    rows = [*_embeddings(config.tie)]
-    for side, depth in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
-        for number in range(depth):
-            layer = f"{side}.layers.{number}"
-            rows += [
-                Row(f"{layer}.{row.ours}", f"model.{layer}.{row.theirs}", row.width_axis) for row in _layer_rows(side)
-            ]
-    return rows
-
-
-def marian_copies(tie: str) -> dict[str, str]:
-    """Names of tied weights that a file may contain twice, with the name of the original."""
-    if tie == "three-way":
-        return dict.fromkeys((SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT), SHARED)
-    return {OUTPUT: TARGET_EMBEDDING} if tie == "two-way" else {}
-
-
-def _embeddings(tie: str) -> Iterator[Row]:
-    if tie == "three-way":
-        yield Row("encoder.embedding.weight", SHARED, 1, "target")
-        return
-    yield Row("encoder.embedding.weight", SOURCE_EMBEDDING, 1, "source")
-    yield Row("decoder.embedding.weight", TARGET_EMBEDDING, 1, "target")
-    if tie == "none":
-        yield Row("output.weight", OUTPUT, 1, "output")
-
-
-def _layer_rows(side: str) -> Iterator[Row]:
-    yield from _attention("attention", "self_attn")
-    yield from _norm("attention_sublayer.norm", "self_attn_layer_norm")
-    if side == "decoder":
-        yield from _attention("cross_attention", "encoder_attn")
-        yield from _norm("cross_sublayer.norm", "encoder_attn_layer_norm")
-    yield from _reading("feed_forward.inner", "fc1")
-    yield from _writing("feed_forward.outer", "fc2")
-    yield from _norm("feed_forward_sublayer.norm", "final_layer_norm")
-
-
-def _attention(ours: str, theirs: str) -> Iterator[Row]:
-    for part in ("query", "key", "value"):
-        yield from _reading(f"{ours}.{part}_proj", f"{theirs}.{part[0]}_proj")
-    yield from _writing(f"{ours}.out_proj", f"{theirs}.out_proj")
-
-
-def _reading(ours: str, theirs: str) -> Iterator[Row]:
-    """A linear layer whose input has the model's width."""
-    yield Row(f"{ours}.weight", f"{theirs}.weight", 1)
-    yield Row(f"{ours}.bias", f"{theirs}.bias", None)
-
-
-def _writing(ours: str, theirs: str) -> Iterator[Row]:
-    """A linear layer whose output has the model's width."""
-    yield Row(f"{ours}.weight", f"{theirs}.weight", 0)
-    yield Row(f"{ours}.bias", f"{theirs}.bias", 0)
-
-
-def _norm(ours: str, theirs: str) -> Iterator[Row]:
-    yield Row(f"{ours}.weight", f"{theirs}.weight", 0)
-    yield Row(f"{ours}.bias", f"{theirs}.bias", 0)
-
-
-def ctranslate2_rows(config: TransformerConfig) -> dict[str, tuple[str, ...]]:
-    """The path of each variable in a CTranslate2 specification, and which of our tensors are stacked into it.
-
-    Queries, keys and values are one product there, and so are the keys and values of cross-attention.
+    Attributes:
+        layer: beginning of the names of a layer, with its side and its number from 0 (`number`) or 1 (`ordinal`).
+        modules: the modules of a layer; `*` stands for weight or bias. Several of ours are one matrix there.
+        linear: names of weight and bias of a linear layer.
+        norm: names of weight and bias of a normalization.
+        embeddings: names of the embeddings of source and target, and of the output matrix.
+        shared: name of the one matrix of a model whose three are tied, before the others.
+        norm_at_end: the normalization after all layers, with its side (pre-norm).
+        positions: learned positions, with their side.
+        bias: name of the bias of the output.
     """
-    embedding = "encoder.embedding.weight"
-    target = embedding if config.tie == "three-way" else "decoder.embedding.weight"
-    places: dict[str, tuple[str, ...]] = {
-        "encoder/embeddings_0/weight": (embedding,),
-        "decoder/embeddings/weight": (target,),
-        "decoder/projection/weight": ("output.weight" if config.tie == "none" else target,),
-    }
+
+    layer: str
+    modules: Mapping[str, tuple[str, ...]]
+    linear: tuple[str, str]
+    norm: tuple[str, str]
+    embeddings: tuple[str, str, str]
+    shared: str
+    norm_at_end: str
+    positions: str
+    bias: str
+
+
+_QUERY, _KEY, _VALUE, _OUT = (f"attention.{part}_proj" for part in ("query", "key", "value", "out"))
+_CROSS_QUERY, _CROSS_KEY, _CROSS_VALUE, _CROSS_OUT = (f"cross_{part}" for part in (_QUERY, _KEY, _VALUE, _OUT))
+_NORM, _CROSS_NORM, _LAST_NORM = (f"{part}_sublayer.norm" for part in ("attention", "cross", "feed_forward"))
+_INNER, _OUTER = "feed_forward.inner", "feed_forward.outer"
+
+HUGGINGFACE = Format(
+    layer="model.{side}.layers.{number}.",
+    modules={
+        "self_attn.q_proj.*": (_QUERY,),
+        "self_attn.k_proj.*": (_KEY,),
+        "self_attn.v_proj.*": (_VALUE,),
+        "self_attn.out_proj.*": (_OUT,),
+        "self_attn_layer_norm.*": (_NORM,),
+        "encoder_attn.q_proj.*": (_CROSS_QUERY,),
+        "encoder_attn.k_proj.*": (_CROSS_KEY,),
+        "encoder_attn.v_proj.*": (_CROSS_VALUE,),
+        "encoder_attn.out_proj.*": (_CROSS_OUT,),
+        "encoder_attn_layer_norm.*": (_CROSS_NORM,),
+        "fc1.*": (_INNER,),
+        "fc2.*": (_OUTER,),
+        "final_layer_norm.*": (_LAST_NORM,),
+    },
+    linear=("weight", "bias"),
+    norm=("weight", "bias"),
+    embeddings=("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
+    shared="model.shared.weight",
+    norm_at_end="model.{side}.layer_norm.*",
+    positions="model.{side}.embed_positions.weight",
+    bias="final_logits_bias",
+)
+CTRANSLATE2 = Format(
+    layer="{side}/layer_{number}/",
+    modules={
+        "self_attention/linear_0/*": (_QUERY, _KEY, _VALUE),
+        "self_attention/linear_1/*": (_OUT,),
+        "self_attention/layer_norm/*": (_NORM,),
+        "attention/linear_0/*": (_CROSS_QUERY,),
+        "attention/linear_1/*": (_CROSS_KEY, _CROSS_VALUE),
+        "attention/linear_2/*": (_CROSS_OUT,),
+        "attention/layer_norm/*": (_CROSS_NORM,),
+        "ffn/linear_0/*": (_INNER,),
+        "ffn/linear_1/*": (_OUTER,),
+        "ffn/layer_norm/*": (_LAST_NORM,),
+    },
+    linear=("weight", "bias"),
+    norm=("gamma", "beta"),
+    embeddings=("encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"),
+    shared="",
+    norm_at_end="{side}/layer_norm/*",
+    positions="{side}/position_encodings/encodings",
+    bias="decoder/projection/bias",
+)
+
+
+def names_in(form: Format, config: TransformerConfig) -> Table:
+    """The complete table for a model of this configuration."""
+    table = _top(form, config)
     for side, depth in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         if config.norm == "pre":
-            places |= _places(f"{side}/layer_norm", ("gamma", "beta"), f"{side}.norm")
+            table |= _parts(form.norm_at_end.format(side=side), (f"{side}.norm",), form)
         if config.positions == "learned":
-            places[f"{side}/position_encodings/encodings"] = (f"{side}.positions.table",)
+            table[form.positions.format(side=side)] = (f"{side}.positions.table",)
         for number in range(depth):
-            places |= _layer_places(f"{side}/layer_{number}", f"{side}.layers.{number}", cross=side == "decoder")
-    return places
+            begin = form.layer.format(side=side, number=number, ordinal=number + 1)
+            for theirs, ours in form.modules.items():
+                if _has(config, side, ours[0]):
+                    table |= _parts(begin + theirs, tuple(f"{side}.layers.{number}.{name}" for name in ours), form)
+    return table
 
 
-def _layer_places(theirs: str, ours: str, *, cross: bool) -> dict[str, tuple[str, ...]]:
-    linear, norm = ("weight", "bias"), ("gamma", "beta")
-    query, key, value, out = (f"attention.{part}_proj" for part in ("query", "key", "value", "out"))
-    places = {
-        **_places(f"{theirs}/self_attention/linear_0", linear, *(f"{ours}.{part}" for part in (query, key, value))),
-        **_places(f"{theirs}/self_attention/linear_1", linear, f"{ours}.{out}"),
-        **_places(f"{theirs}/self_attention/layer_norm", norm, f"{ours}.attention_sublayer.norm"),
-        **_places(f"{theirs}/ffn/linear_0", linear, f"{ours}.feed_forward.inner"),
-        **_places(f"{theirs}/ffn/linear_1", linear, f"{ours}.feed_forward.outer"),
-        **_places(f"{theirs}/ffn/layer_norm", norm, f"{ours}.feed_forward_sublayer.norm"),
-    }
-    if cross:
-        places |= {
-            **_places(f"{theirs}/attention/linear_0", linear, f"{ours}.cross_{query}"),
-            **_places(f"{theirs}/attention/linear_1", linear, f"{ours}.cross_{key}", f"{ours}.cross_{value}"),
-            **_places(f"{theirs}/attention/linear_2", linear, f"{ours}.cross_{out}"),
-            **_places(f"{theirs}/attention/layer_norm", norm, f"{ours}.cross_sublayer.norm"),
-        }
-    return places
+def _has(config: TransformerConfig, side: str, module: str) -> bool:
+    """Whether layers of this side have such a module."""
+    recurrent = side == "decoder" and config.decoder_autoreg == "ssru"
+    if module.startswith("cross"):
+        return side == "decoder"
+    if module.startswith("ssru"):
+        return recurrent
+    return not (recurrent and module.startswith("attention"))
 
 
-def _places(theirs: str, parts: tuple[str, str], *ours: str) -> dict[str, tuple[str, ...]]:
-    """A weight and a bias, each stacked from those of `ours`."""
+def _top(form: Format, config: TransformerConfig) -> Table:
+    """The matrices of the vocabularies. Tied ones have all their names there, the shared one first."""
+    target = SOURCE_EMBEDDING if config.tie == "three-way" else TARGET_EMBEDDING
+    names = ((form.shared, SOURCE_EMBEDDING),) if form.shared and config.tie == "three-way" else ()
+    ours = (SOURCE_EMBEDDING, target, OUTPUT if config.tie == "none" else target)
+    table: Table = {theirs: (name,) for theirs, name in (*names, *zip(form.embeddings, ours, strict=True))}
+    return table | ({form.bias: (OUTPUT_BIAS,)} if config.output_bias else {})
+
+
+def _parts(theirs: str, ours: tuple[str, ...], form: Format) -> Table:
+    """A weight and a bias, each stacked from those of `ours`; only a weight without `*`."""
+    if "*" not in theirs:
+        return {theirs: tuple(f"{name}.weight" for name in ours)}
+    names = form.norm if ours[0].endswith("norm") else form.linear
     return {
-        f"{theirs}/{part}": tuple(f"{each}.{name}" for each in ours)
-        for part, name in zip(parts, ("weight", "bias"), strict=True)
+        theirs.replace("*", name): tuple(f"{each}.{part}" for each in ours)
+        for name, part in zip(names, ("weight", "bias"), strict=True)
     }
+
+
+def width_axis(name: str) -> int | None:
+    """The axis of one of our tensors that has the model's width, which another layout of sinusoids permutes."""
+    module, _, part = name.rpartition(".")
+    if module.endswith(("norm", "out_proj", "outer")):
+        return 0
+    return None if part in ("bias", OUTPUT_BIAS) else 1
+
+
+class Rows(NamedTuple):
+    """Which rows of another model's vocabulary become ours."""
+
+    size: int
+    """Number of tokens there."""
+    theirs: Sequence[int]
+    """For each of our ids, padding included, the id there; `size` if there is none, which means a row of zeros."""
+
+
+def to_ours(
+    theirs: Mapping[str, Tensor], table: Table, config: TransformerConfig, source: Rows, target: Rows, where: str
+) -> dict[str, Tensor]:
+    """The tensors of another format under our names, with rows in the order of our ids. int8 matrices stay what they
+    are, with their scales.
+
+    Raises `UserError` with all tensors that are missing, left over or of another size, and for copies of tied tensors
+    that differ.
+    """
+    found = {name: tensor for name, tensor in theirs.items() if not is_scale(name, theirs)}
+    first = _without_copies(found, table, where)
+    require_complete(first, set(first) & set(table) | _missing(first, table), where)
+    weights: dict[str, Tensor] = {}
+    faults = []
+    for name in first:
+        ours = table[name]
+        for ending in ("", SCALE) if name + SCALE in theirs else ("",):
+            tensor = theirs[name + ending]
+            if tensor.ndim == 0 or len(tensor) % len(ours):
+                faults.append(f"{shown(name)} is {tuple(tensor.shape)}, not the rows of {len(ours)} of our tensors")
+                continue
+            for part, chunk in zip(ours, tensor.chunk(len(ours)), strict=True):
+                rows = _rows_of(part, config, source, target)
+                if rows is not None and len(chunk) != rows.size:
+                    faults.append(f"{shown(name)} is {tuple(tensor.shape)}, and there are {rows.size:,} tokens")
+                    continue
+                weights[part + ending] = chunk if rows is None else _selected(chunk, rows, 1.0 if ending else 0.0)
+    refuse(faults, where)
+    return weights
+
+
+def _rows_of(name: str, config: TransformerConfig, source: Rows, target: Rows) -> Rows | None:
+    """The rows of one of our tensors, if its first axis is a vocabulary. Padding is never predicted."""
+    if name in (OUTPUT, OUTPUT_BIAS):
+        return target._replace(theirs=target.theirs[:-1])
+    if name == TARGET_EMBEDDING or (name == SOURCE_EMBEDDING and config.tie == "three-way"):
+        return target
+    return source if name == SOURCE_EMBEDDING else None
+
+
+def _selected(tensor: Tensor, rows: Rows, new: float) -> Tensor:
+    if rows.size in rows.theirs:
+        tensor = functional.pad(tensor, (0, 0) * (tensor.ndim - 1) + (0, 1), value=new)
+    return tensor[torch.as_tensor(rows.theirs)]
+
+
+def _without_copies(theirs: Mapping[str, Tensor], table: Table, where: str) -> dict[str, Tensor]:
+    """The tensors without further names of tied ones. Raises `UserError` if those have other values."""
+    kept = dict(theirs)
+    first: dict[tuple[str, ...], str] = {}
+    for name, ours in table.items():
+        if name not in kept:
+            continue
+        original = first.setdefault(ours, name)
+        if original != name:
+            require_equal(kept.pop(name), theirs[original], f"{where}: {name} should be the same as {original}")
+    return kept
+
+
+def _missing(found: Iterable[str], table: Table) -> set[str]:
+    """The first name of each of our tensors that is there under none of its names."""
+    there = {table[name] for name in found if name in table}
+    return {next(name for name in table if table[name] == ours) for ours in set(table.values()) - there}
+
+
+def to_theirs(weights: Mapping[str, Tensor], table: Table, where: str) -> dict[str, Tensor]:
+    """Our tensors under the names of another format. Raises `UserError` if the table is not that of the model."""
+    require_complete(weights, {name for names in table.values() for name in names}, where)
+    return {theirs: torch.cat([weights[name] for name in ours]) for theirs, ours in table.items()}
+
+
+def require_equal(some: Tensor, other: Tensor, message: str, tolerance: float = 0.0) -> None:
+    """Raise `UserError` if two tensors differ; `tolerance` allows for tables stored in half precision."""
+    if some is not other and (
+        some.shape != other.shape or not torch.allclose(some.float(), other.float(), rtol=0, atol=tolerance)
+    ):
+        raise UserError(f"{message}, and is not")
 
 
 def require_complete(found: Iterable[str], wanted: Iterable[str], where: str) -> None:

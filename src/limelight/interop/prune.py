@@ -24,7 +24,7 @@ from limelight.errors import UserError, shown
 from limelight.files import sha256
 from limelight.inspection.head_importance import Head, heads_of, without
 from limelight.inspection.heads import attentions
-from limelight.interop.folders import read_json
+from limelight.interop.files import read_json
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.storage.layout import WEIGHTS

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from limelight.errors import UserError, shown
 from limelight.files import sha256
+from limelight.storage.foreign import recognize
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
@@ -55,6 +56,8 @@ def find_model(path: str | Path) -> Path:
             folder = bundled_models()[str(path)]
         for candidate in (folder / BEST, folder):
             if (candidate / WEIGHTS).is_file():
+                if not (candidate / CONFIG).is_file():
+                    _refuse_foreign(candidate)
                 _require_own_files(candidate, folder)
                 return candidate
         there, begun = folder.exists(), (folder / CONFIG).is_file()
@@ -77,9 +80,18 @@ def find_model(path: str | Path) -> Path:
             f"{copied / WEIGHTS}: the weights are missing, and other files of the model are there; copy the whole "
             f"folder {folder} again"
         )
+    _refuse_foreign(folder)
     raise UserError(
         f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
     )
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Raise `UserError` if this is a model of another format."""
+    foreign = recognize(path)
+    if foreign is not None:
+        way = f"; `limelight import {path} -o NEW` makes a model folder of it" if foreign.format else ""
+        raise UserError(f"{path}: this is {foreign.what}, not a model folder{way}")
 
 
 def find_start(begin_with: str, run: Path) -> Path:

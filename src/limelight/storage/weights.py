@@ -41,7 +41,7 @@ def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
 
     Raises `UserError` with file and tensor if a scale is missing or does not fit.
     """
-    full = {name: tensor for name, tensor in weights.items() if not _is_scale(name, weights)}
+    full = {name: tensor for name, tensor in weights.items() if not is_scale(name, weights)}
     for name, rows in full.items():
         if rows.dtype != torch.int8:
             continue
@@ -55,7 +55,8 @@ def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     return full
 
 
-def _is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
+def is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
+    """Whether this tensor holds the scales of an int8 matrix."""
     of = weights.get(name.removesuffix(SCALE))
     return name.endswith(SCALE) and of is not None and of.dtype == torch.int8
 
@@ -166,12 +167,17 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
     """Copy the tensors into a model. Raises `UserError`, and copies none, if they do not fit or are not finite."""
     require_fit(model, weights, where)
+    require_finite(weights, where)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+
+
+def require_finite(weights: Mapping[str, Tensor], where: str) -> None:
+    """Raise `UserError` if a number is NaN or infinite."""
     broken = [name for name, tensor in weights.items() if not tensor.isfinite().all()]
     if broken:
         raise UserError(
             f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "
             "from a training that diverged; use another model or an earlier checkpoint"
         )
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])

@@ -1,0 +1,46 @@
+"""`limelight import`: the reader of each format, chosen by the content of files."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from limelight.config import Direction
+from limelight.errors import UserError
+from limelight.interop.ctranslate2_reader import METADATA, read_argos, read_ctranslate2
+from limelight.interop.files import Files, open_archive
+from limelight.interop.folders import require_new
+from limelight.interop.huggingface import read_huggingface
+from limelight.interop.imported import Imported, write_imported
+from limelight.storage.foreign import Format, recognize
+
+READERS: dict[Format, Callable[[Path], Imported]] = {
+    "Argos": lambda path: read_argos(Files(path) if path.is_dir() else open_archive(path, METADATA)),
+    "CTranslate2": lambda path: read_ctranslate2(Files(path)),
+    "transformers": read_huggingface,
+}
+
+
+def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang: str = "") -> tuple[Direction, ...]:
+    """Write the model in `source`, a folder or a file of another format, as a model folder; returns its directions.
+
+    Args:
+        source_lang, target_lang: its languages, if its files do not name them or name others.
+
+    Raises `UserError` for missing, damaged and unsupported files, with all reasons, and if `out` exists; `RunError` if
+    it cannot be written, and then nothing is left there.
+    """
+    require_new(out)
+    foreign = recognize(source)
+    if foreign is None or foreign.format is None:
+        what = "a model in no known format" if foreign is None else foreign.what
+        raise UserError(
+            f"{source}: this is {what}; `limelight import` reads Argos packages, CTranslate2 folders, and Marian "
+            "models of transformers with model.safetensors"
+        )
+    if bool(source_lang) != bool(target_lang):
+        raise UserError("--source LANG and --target LANG belong together: give both languages of the model")
+    imported = READERS[foreign.format](foreign.path)
+    if source_lang:
+        imported = replace(imported, directions=(Direction(source_lang, target_lang),))
+    write_imported(imported, out, source.resolve().name)
+    return imported.directions

@@ -1,0 +1,125 @@
+"""Vocabularies of other formats: a sentencepiece model segments a text, a list of tokens gives the ids."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.errors import UserError, shown
+from limelight.interop.files import Files
+from limelight.interop.names import Rows
+from limelight.interop.normalization import RULE_NAME, compiled_rules
+from limelight.tokens import (
+    CharacterTokenizer,
+    ListedTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    Tokenizers,
+    WordPieceTokenizer,
+)
+from limelight.tokens.listed import listed_model
+from limelight.tokens.metadata import read_stored
+from limelight.tokens.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
+from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
+
+SOURCE_MODEL, TARGET_MODEL = "source.spm", "target.spm"
+MAX_MODEL_BYTES = 10_000_000
+"""Maximum bytes of a sentencepiece model."""
+
+_FILLER = re.compile(r"<filler\d+>")
+_LANGUAGE_CODE = re.compile(r">>.+<<")
+
+
+class Side(NamedTuple):
+    """An imported vocabulary."""
+
+    tokenizer: Tokenizer
+    kind: str
+    """Type of its sentencepiece model: `bpe`, `unigram`, `word` or `char`."""
+    rows: Rows
+
+
+def read_segmentation(files: Files, name: str) -> bytes:
+    """The content of a sentencepiece model. Raises `UserError` with its path if it is missing or damaged."""
+    model = files.read(name, MAX_MODEL_BYTES)
+    try:
+        type_of(model)
+    except UserError as error:
+        raise UserError(f"{files.where(name)}: {error}") from None
+    return model
+
+
+def read_side(model: bytes, names: Sequence[str], *, end: str = END_PIECE, unknown: str = UNKNOWN_PIECE) -> Side:
+    """The vocabulary with these tokens, whose ids are their positions. Padding is their `<pad>`, or a row of zeros.
+
+    Raises `UserError` if a token is there twice, or one of the two special tokens is not there.
+    """
+    ids = {name: number for number, name in enumerate(names)}
+    if len(ids) < len(names):
+        twice = next(name for number, name in enumerate(names) if ids[name] != number)
+        raise UserError(f"the vocabulary has the token {shown(twice)} twice")
+    missing = [name for name in (end, unknown) if name not in ids]
+    if missing:
+        raise UserError(f"the vocabulary has no {' and no '.join(map(shown, missing))}")
+    special = (end, unknown, PADDING_PIECE)
+    others = [number for number, name in enumerate(names) if name not in special and not _FILLER.fullmatch(name)]
+    theirs = [ids[end], ids[unknown], *others, ids.get(PADDING_PIECE, len(names))]
+    pieces = [END_PIECE, UNKNOWN_PIECE, *(names[number] for number in others)]
+    return Side(_tokenizer(model, pieces), type_of(model), Rows(len(names), theirs))
+
+
+def starting_with(side: Side, start: int | None) -> Side:
+    """The vocabulary whose padding, from which our decoders start, is this row of theirs; a row of zeros for None."""
+    *others, _ = side.rows.theirs
+    size = side.rows.size
+    return side._replace(rows=Rows(size, [*others, size if start is None else start]))
+
+
+def _tokenizer(model: bytes, pieces: list[str]) -> Tokenizer:
+    """The tokenizer that maps these tokens to these ids."""
+    known = pieces_in(model)
+    if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
+        bare = with_rules(model, "identity", b"")  # our text is already normalized
+        return SentencePieceTokenizer(bare, kind=type_of(model), reserved=[piece for piece in pieces if known[piece]])
+    reserved = [piece for piece in pieces if known.get(piece) or _LANGUAGE_CODE.fullmatch(piece)]
+    return ListedTokenizer(listed_model(model, pieces), reserved=reserved)
+
+
+def refused_tokenizers(tokenizers: Tokenizers) -> Iterator[str]:
+    """Reasons why these tokenizers cannot be exported."""
+    for refused, kind in ((WordPieceTokenizer, "wordpiece"), (CharacterTokenizer, "characters")):
+        if any(isinstance(tokenizer, refused) for tokenizer in tokenizers):
+            yield f"tokens.kind={kind}: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
+
+
+def pieces_of(tokenizers: Tokenizers) -> tuple[list[str], list[str]]:
+    """All tokens of both sides, padding last; the shorter list is filled up, as both sides have the same padding id
+    there.
+
+    Raises `UserError` if two ids of a side have the same name.
+    """
+    lists = [each.pieces(range(each.size)) for each in tokenizers]
+    longest = max(map(len, lists))
+    for pieces in lists:
+        if len(set(pieces)) < len(pieces):
+            twice = next(piece for piece in pieces if pieces.count(piece) > 1)
+            raise UserError(f"the vocabulary has the piece {shown(twice)} twice; elsewhere a piece has one id")
+        pieces[-1:-1] = [f"<filler{number}>" for number in range(longest - len(pieces))]
+    return lists[0], lists[1]
+
+
+def write_sentencepiece(tokenizers: Tokenizers, folder: Path) -> None:
+    """Write the sentencepiece model of each side, with rules that normalize text as `normalize` does."""
+    for tokenizer, name in zip(tokenizers, (SOURCE_MODEL, TARGET_MODEL), strict=True):
+        (folder / name).write_bytes(sentencepiece_of(tokenizer))
+
+
+def sentencepiece_of(tokenizer: Tokenizer) -> bytes:
+    """The sentencepiece model of a tokenizer for other tools."""
+    if isinstance(tokenizer, ListedTokenizer):
+        return tokenizer.sentencepiece  # it contains its own rules
+    with tempfile.TemporaryDirectory() as place:
+        tokenizer.save(Path(place))
+        model = read_stored(Path(place)).model
+    return with_rules(model, RULE_NAME, compiled_rules())

@@ -1,0 +1,72 @@
+"""Models of other formats are recognized by their content, and a command that needs one of ours names the way."""
+
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.storage.foreign import recognize
+from limelight.storage.layout import find_model
+
+
+def write(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+CTRANSLATE2 = struct.pack("<IH16s", 6, 16, b"TransformerSpec")
+MARIAN = json.dumps({"model_type": "marian"}).encode()
+
+
+def zipped(path: Path, *names: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "")
+    return path
+
+
+def test_formats_that_can_be_imported(tmp_path: Path) -> None:
+    write(tmp_path, "ct2/model.bin", CTRANSLATE2)
+    write(tmp_path, "hf/config.json", MARIAN)
+    write(tmp_path, "hf/model.safetensors", b"")
+    write(tmp_path, "argos/metadata.json", b"{}")
+    write(tmp_path, "argos/model/model.bin", CTRANSLATE2)
+    archive = zipped(tmp_path / "any.name", "x/metadata.json", "x/model/model.bin")
+    for path, format_ in (
+        (tmp_path / "ct2", "CTranslate2"),
+        (tmp_path / "ct2/model.bin", "CTranslate2"),
+        (tmp_path / "hf", "transformers"),
+        (tmp_path / "argos", "Argos"),
+        (archive, "Argos"),
+    ):
+        found = recognize(path)
+        assert found is not None
+        assert found.format == format_
+        with pytest.raises(UserError, match=rf"this is .*{format_}.*; `limelight import {path} -o NEW` makes a model"):
+            find_model(path)
+
+
+def test_formats_that_are_only_known(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path, f"{number}/{name}", b"x").parent for number, name in enumerate(("a.onnx", "a.pt", "a.index"))
+    ]
+    for path in (*paths, zipped(tmp_path / "a.bin", "archive/data.pkl")):
+        found = recognize(path)
+        assert found is not None
+        assert found.format is None
+    with pytest.raises(UserError, match=r"this is an ONNX model, not a model folder$"):
+        find_model(tmp_path / "0")
+
+
+def test_nothing_else_is_taken_for_a_model(tmp_path: Path) -> None:
+    write(tmp_path, "text/a.txt", b"text")
+    write(tmp_path, "broken/config.json", b"{" * 1000)
+    write(tmp_path, "empty/model.bin", b"")
+    assert [recognize(tmp_path / name) for name in ("text", "text/a.txt", "broken", "empty")] == [None] * 4
+    with pytest.raises(UserError, match=r"none: there is no such file or folder$"):
+        recognize(tmp_path / "none")
