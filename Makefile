@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-published test-portable torture bench bench-portable bench-serve check check-page format lock sbom
+.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-published test-portable torture bench bench-portable bench-serve check check-page docs format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -98,6 +98,9 @@ check-page: .venv/.ready-page ## format and lint of the page's JavaScript (needs
 	@$(PRETTIER) --check
 	@$(PAGE_TOOLS)/oxlint --deny-warnings src/limelight/page
 
+docs: .venv/.ready-docs ## build the documentation with its API reference as a site; warnings and broken links are errors
+	@NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --quiet --clean && echo 'python3 -m http.server -d site'
+
 format: .venv/.ready-dev ## put every file into the common form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
@@ -128,6 +131,12 @@ sbom: .venv/.ready ## write limelight.cdx.json: the packages of requirements.txt
 
 .venv/.ready-page: .venv/.ready
 	@npm install --silent --no-audit --no-fund --prefix .venv/page prettier@3.10.1 oxlint@1.94.0
+	@touch $@
+
+# The site is built from the source without importing it: no PyTorch, and an environment of its own.
+.venv/.ready-docs: requirements-docs.txt
+	@$(PYTHON) -m venv .venv/docs
+	@.venv/docs/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 .venv/.ready-ray: requirements-ray.txt .venv/.ready-dev

@@ -70,9 +70,9 @@ def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
     assert any(f"limelight {command} " in line for line in examples_of(command))
 
 
-def test_verbs_come_in_the_order_they_are_used_in(limelight: Limelight) -> None:
+def test_the_help_has_the_commands_by_panels(limelight: Limelight) -> None:
     ended = limelight("--help")
-    places = [ended.out.index(f" {command} ") for command in COMMANDS]
+    places = [ended.out.index(f"│ {command} ") for command in COMMANDS]
     assert places == sorted(places)
     assert "`limelight COMMAND --help` shows the options of each" in ended.out
 

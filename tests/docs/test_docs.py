@@ -6,6 +6,7 @@ be able to fail, and then on all pages.
 
 import ast
 import importlib
+import pkgutil
 import re
 import shlex
 import textwrap
@@ -21,7 +22,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from limelight import Generated, Translation, config, shapes
+from limelight import Generated, Translation, config
 from limelight.cli.app import app
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.models.families import build_model
@@ -262,6 +263,36 @@ def test_links_and_files_on_the_pages_exist(page):
     assert link_faults(page, read(page)) + file_faults(read(page)) == []
 
 
+# ---- the site
+
+
+def reference_faults(text: str) -> list[str]:
+    """Names of the API reference that do not exist, or have no docstring of their own."""
+    complaints = []
+    for name in re.findall(r"^::: ([\w.]+)$", text, flags=re.MULTILINE):
+        try:
+            named = pkgutil.resolve_name(name)
+        except (ImportError, AttributeError) as error:
+            complaints.append(f"{name}: {error}")
+        else:
+            complaints += [] if named.__doc__ else [f"{name} has no docstring"]
+    return complaints
+
+
+def test_a_wrong_reference_is_found():
+    assert len(reference_faults("::: limelight.load\n\n::: limelight.unload\n\n::: limelight.config.run.MAX\n")) == 2
+
+
+def test_the_reference_names_what_there_is():
+    assert reference_faults(read("docs/api.md")) == []
+
+
+def test_each_page_is_in_the_site():
+    navigation = read("mkdocs.yml").partition("\nnav:\n")[2]
+    pages = [page.removeprefix("docs/").replace("README", "index") for page in PAGES]
+    assert [page for page in pages if f" {page}\n" not in navigation] == []
+
+
 # ---- the tree
 
 
@@ -364,13 +395,6 @@ def test_every_setting_stands_in_its_table(heading, kind):
 def test_every_field_of_a_corpus_is_explained():
     text = read("docs/training.md")
     assert all(f"`{name}`" in text for name in config.Corpus.model_fields)
-
-
-def test_the_legend_of_shapes_is_the_one_in_the_code():
-    legend = r"^\| (\w+) +\| \w? +\| (.*?) +\|$"
-    rows = re.findall(legend, shapes.__doc__ or "", flags=re.MULTILINE)
-    assert "".join(f"| `{name}` | {meaning} |\n" for name, meaning in rows) in read("docs/shapes.md")
-    assert len(rows) > 20
 
 
 def test_what_a_run_may_change_is_listed():

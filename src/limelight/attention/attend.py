@@ -57,7 +57,9 @@ def attend(
     """softmax(score(queries, keys)) values (Vaswani et al. 2017, equation 1, for any score).
 
     Args:
-        queries, keys, values: keys are compared with queries, values are summed.
+        queries: compared with the keys.
+        keys: one for each position that may be attended to.
+        values: their weighted sum is the context.
         score: any function `(queries, keys) -> (..., query, key)`.
         may_attend: broadcastable to `(..., query, key)`, True = may attend. A query that may attend to no key gets
             zeros. A mask that is used many times can be given as a bias (`as_bias`), which takes the readable path.

@@ -55,17 +55,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": HELP},
 )
-MODULES = (
-    *("train", "translate", "generate", "evaluate", "pair", "doctor", "clean", "learn", "align", "attention", "heads"),
-    *("patch", "card", "distill", "serve", "export"),
-)
-"""The modules of the commands, in the order of the help: each registers its own."""
-for module in MODULES:
-    import_module(f"limelight.cli.{module}")
+PANELS = {
+    "Models": ("train", "learn", "card", "export"),
+    "Translation and text": ("translate", "generate", "align", "serve"),
+    "Measurement and inspection": ("evaluate", "attention", "heads", "patch"),
+    "Training text": ("pair", "doctor", "clean", "distill"),
+}
+"""The panels of the help, and the modules whose commands they show: each registers its own."""
+PANEL_OF = {f"limelight.cli.{module}": panel for panel, modules in PANELS.items() for module in modules}
+for module in PANEL_OF:
+    import_module(module)
 for name, about in COMMANDS.items():
-    app.command(name, cls=Command, epilog=about.examples, context_settings={"help_option_names": HELP})(
-        guarded(with_groups(about.run), with_less_memory=about.with_less_memory)
-    )
+    app.command(
+        name,
+        cls=Command,
+        epilog=about.examples,
+        context_settings={"help_option_names": HELP},
+        rich_help_panel=PANEL_OF[about.run.__module__],
+    )(guarded(with_groups(about.run), with_less_memory=about.with_less_memory))
 
 UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
 """The base class of the parser's errors, which typer exports only through a subclass."""
@@ -84,7 +91,10 @@ def limelight(
         False, "--version", help="Print the version and exit.", metavar="", callback=_print_version, is_eager=True
     ),
     plugin: list[str] = typer.Option(
-        [], "--plugin", help="Python file with a score of your own. Can be repeated.", metavar="FILE"
+        [],
+        "--plugin",
+        help="Python file with a score, loss, task, metric or logger of your own. Can be repeated.",
+        metavar="FILE",
     ),
 ) -> None:
     """Train, run and explain attention-based translation models."""

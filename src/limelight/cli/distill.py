@@ -175,8 +175,10 @@ def distill(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text into a training corpus for a smaller or faster model (knowledge distillation). After an
-    interruption, the same command continues."""
+    """Translate text into a training corpus for a smaller or faster model (knowledge distillation).
+
+    After an interruption, the same command continues.
+    """
     _check_text(train, text, choose_by=choose_by, n_best=n_best, both=both_directions)
     search_options.check_search(search, n_best=n_best or 2 * bool(choose_by))
     folders, configs = find_models(model, source=source, target=target, translates=bool(text))
@@ -285,8 +287,10 @@ def back_translate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text of the target language into the source language with a model of the reverse direction, as
-    training text (back-translation). After an interruption, the same command continues."""
+    """Make training text of target text, with a model of the reverse direction (back-translation).
+
+    After an interruption, the same command continues.
+    """
     if not text:
         raise UserError("missing text: give --text FILE..., in the target language of the new model")
     search_options.check_search(search, n_best=1, sample=sample)

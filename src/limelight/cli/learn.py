@@ -47,9 +47,11 @@ def learn(
     threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make a better model of a translation memory, in minutes. The old model stays as it is; a new one that is not
-    better on held-out pairs, or has forgotten too much, is not written. After an interruption, the same command
-    continues."""
+    """Make a better model of a translation memory, in minutes.
+
+    The old model stays as it is; a new one that is not better on held-out pairs, or has forgotten too much, is not
+    written. After an interruption, the same command continues.
+    """
     from limelight.config import override
     from limelight.memory import hold_memory_for_work
     from limelight.training.parent import fitting_recipe, named_as_in

@@ -11,8 +11,13 @@ from limelight.recipes import describe_recipes
 
 # --- shared by several commands ---
 
-Models = Annotated[list[str] | None, option("--model", "Run or model folder; several are one ensemble.", "RUN")]
-OneModel = Annotated[list[str] | None, option("--model", "Run or model folder.", "RUN")]
+Models = Annotated[
+    list[str] | None,
+    option("--model", "Run or model folder; several are one ensemble. Default: the bundled translator.", "RUN"),
+]
+OneModel = Annotated[
+    list[str] | None, option("--model", "Run or model folder. Default: the bundled translator.", "RUN")
+]
 Beam = Annotated[
     int | None,
     option("--beam", "Beam size; 1 is greedy search. Default: the model's setting.", "N", setting("beam_size")),
@@ -104,7 +109,13 @@ OnBadLine = Annotated[
     ),
 ]
 Recipe = Annotated[
-    str, option("--recipe", f"A complete configuration. Default: small. {describe_recipes()}.", "NAME", panel=MODEL)
+    str,
+    option(
+        "--recipe",
+        f"A complete configuration. Default: small, or quick for a small budget. {describe_recipes()}.",
+        "NAME",
+        panel=MODEL,
+    ),
 ]
 Config = Annotated[
     Path | None,
@@ -136,7 +147,7 @@ General = Annotated[
     list[str] | None,
     option(
         "--general",
-        "With --from: parallel text of other subjects, which the new model should not forget. Default: the text "
+        "Parallel text of other subjects, which the new model should not forget. Default: the text "
         "that the folder of the model keeps.",
         "FILE...",
         panel=TEXT,
@@ -165,7 +176,7 @@ GivenText = Annotated[
 FromLanguage = Annotated[str, option("--from", "Source language, for a model with several source languages.", "LANG")]
 ToLanguage = Annotated[str, option("--to", "Target language, for a model with several directions.", "LANG")]
 Output = Annotated[Path | None, option("--output -o", "Output file. Default: standard output.", "FILE")]
-AsJsonLines = Annotated[bool, option("--json", "Print one JSON object per line: text, score, tokens, ...")]
+AsJsonLines = Annotated[bool, option("--json", "Print one JSON object per line, with text and scores.")]
 Lines = Annotated[bool, option("--lines", "Translate each line as one sentence. Default: split lines into sentences.")]
 NoGuards = Annotated[bool, option("--no-guards", "Return the result of the first search: no checks, no second search.")]
 NoPivot = Annotated[
@@ -199,9 +210,7 @@ BatchTokens = Annotated[
 
 Prompt = Annotated[str | None, argument("Text to continue. Default, or for -: standard input.", "PROMPT")]
 Samples = Annotated[int, option("--samples", "Number of texts to generate for the prompt.", "N", whole_number(1))]
-MaxTokens = Annotated[
-    int, option("--max-tokens", "Maximum number of tokens per text. Default: 500.", "N", whole_number(1))
-]
+MaxTokens = Annotated[int, option("--max-tokens", "Maximum number of tokens per text.", "N", whole_number(1))]
 FormerMaxTokens = Annotated[
     int | None, option("--max-pieces", "The former name of --max-tokens.", None, whole_number(1), hidden=True)
 ]

@@ -66,8 +66,9 @@ def read_pairs(
     .zst). A side may be empty: `clean` filters such pairs.
 
     Args:
-        source, target: language codes for files of segments, such as `en`, which also matches `en-US`. If one is not
+        source: language code for files of segments, such as `en`, which also matches `en-US`. If it or `target` is not
             given, the file must have exactly two languages.
+        target: language code of the other side.
         marks: inline codes that both sides of a segment have become placeholders (see `text/marking.py`), and the pair
             is `marked`; otherwise codes are left out.
         states: which segments are used, see `formats/segments.py`: `approved` only approved translations, `all`
