@@ -1,6 +1,6 @@
 """Budgets of size: tokens of code of each package, written in `tests/budget.json`, which only fall.
 
-    python -m tests.budget              # the table: tokens today, budget, aim; and what a linter would warn of
+    python -m tests.budget              # the table: tokens today, budget, aim
     python -m tests.budget --write      # lower the budgets to the tokens of today; a budget that is exceeded stays
     python -m tests.budget --write --raise src/decoding     # raise this one too, or give a new package its first
 
@@ -8,7 +8,6 @@ Comments, docstrings, line breaks and indentation are not counted, so that nothi
 """
 
 import argparse
-import ast
 import io
 import json
 import sys
@@ -22,7 +21,6 @@ ROOT = Path(__file__).parent.parent
 BUDGETS = ROOT / "tests" / "budget.json"
 SLACK = 1.02
 """A budget above this multiple of the tokens has to be lowered."""
-LONG_FILE, LONG_FUNCTION = 600, 60
 LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -75,19 +73,6 @@ def lowered(counts: dict[str, int], budgets: Budgets, raised: list[str]) -> Budg
     return dict(sorted(rows.items()))
 
 
-def long_code(root: Path = ROOT) -> list[str]:
-    """Files and functions of the source that are long; a warning, not a fault."""
-    warnings = []
-    for path in sorted((root / "src").rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        if text.count("\n") > LONG_FILE:
-            warnings.append(f"{path.relative_to(root)}: {text.count(chr(10))} lines")
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONG_FUNCTION:
-                warnings.append(f"{path.relative_to(root)}:{node.lineno}: {node.name} is long")
-    return warnings
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="lower the budgets")
@@ -103,7 +88,7 @@ def main() -> int:
         row = budgets.get(name, {})
         beside = f"  (the aim holds with {row['with']})" if "with" in row else ""
         print(f"{counts.get(name, 0):9,} {row.get('budget', 0):9,} {row.get('aim', 0):9,}  {name}{beside}")
-    for line in [*long_code(), *faults(counts, budgets)]:
+    for line in faults(counts, budgets):
         print(line, file=sys.stderr)
     return bool(faults(counts, budgets))
 

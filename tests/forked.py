@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import connection
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO, Any
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -44,7 +43,6 @@ class Forked:
         text: bool = False,
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
-        start_new_session: bool = False,
     ) -> None:
         interpreter, *words = map(str, command)
         assert interpreter == sys.executable
@@ -52,7 +50,7 @@ class Forked:
         self.stdout, its_output = _ends(stdout, "r", text)
         self.stderr, its_errors = _ends(stderr, "r", text)
         theirs = (its_input, its_output, its_errors)
-        where = (str(cwd or os.getcwd()), dict(os.environ if env is None else env), start_new_session)
+        where = (str(cwd or os.getcwd()), dict(os.environ if env is None else env))
         self._process = PROCESSES.Process(target=_begin, args=(words, theirs, *where), daemon=True)
         self._process.start()
         self._lock = threading.Lock()
@@ -104,10 +102,6 @@ def run(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedPr
     return subprocess.CompletedProcess(list(command), code, *said)
 
 
-SUBPROCESS = SimpleNamespace(**{**vars(subprocess), "Popen": Forked})
-"""In place of the module `subprocess` where the package starts its own interpreter."""
-
-
 def _ends(stream: Stream, ours: str, text: bool) -> tuple[IO[Any] | None, connection.Connection | None]:
     """Our end of a pipe, which we read (`r`) or write (`w`), and the descriptor that the process gets."""
     if stream is None:
@@ -127,12 +121,9 @@ def _begin(
     streams: Sequence[connection.Connection | None],
     folder: str,
     environment: dict[str, str],
-    new_session: bool,
 ) -> None:
     """In the process. It may have children, which `multiprocessing` forbids to a daemon."""
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    if new_session:
-        os.setsid()
     for number, stream in enumerate(streams):
         if stream is not None:
             os.dup2(stream.fileno(), number)

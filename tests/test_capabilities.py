@@ -55,16 +55,10 @@ def test_a_level_permits_itself_and_those_before_it(level: str, large: None, mon
     [
         ("ATEN_CPU_CAPABILITY", "default", 0),
         ("ATEN_CPU_CAPABILITY", "avx2", 1),
-        ("ATEN_CPU_CAPABILITY", "AVX2", 1),
-        ("ATEN_CPU_CAPABILITY", "avx512", 5),
         ("ONEDNN_MAX_CPU_ISA", "SSE41", 0),
-        ("ONEDNN_MAX_CPU_ISA", "AVX2", 1),
         ("ONEDNN_MAX_CPU_ISA", "avx2_vnni", 1),
         ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE", 2),
-        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_VNNI", 3),
-        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", 4),
         ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_AMX", 5),
-        ("ONEDNN_MAX_CPU_ISA", "ALL", 5),
         ("ONEDNN_MAX_CPU_ISA", "", 5),
     ],
 )
@@ -73,12 +67,8 @@ def test_limits_of_torch_are_limits_here(
 ) -> None:
     monkeypatch.setenv(variable, value)
     assert available() == list(NAMES[:left])
-
-
-def test_the_lowest_limit_counts(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "bf16")
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
-    assert available() == ["avx2", "avx512"]
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx512")
+    assert available() == list(NAMES[: min(left, 2)]), "the lowest limit counts"
 
 
 def test_no_level_adds_what_the_processor_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,11 +167,6 @@ def test_an_older_torch_is_asked_another_way(monkeypatch: pytest.MonkeyPatch) ->
     older = capabilities.processor.__wrapped__()
     assert older["avx2"] == newer["avx2"]
     assert not older["avx512_vnni"]
-
-
-@pytest.mark.needs("avx2")
-def test_a_marked_test_runs_where_it_can() -> None:
-    assert has("avx2")
 
 
 def test_nobody_else_asks_the_processor() -> None:

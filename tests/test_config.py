@@ -15,7 +15,6 @@ from limelight.config import (
     DataConfig,
     RecurrentConfig,
     RunConfig,
-    TokensConfig,
     TrainingConfig,
     TransformerConfig,
     config_from,
@@ -30,44 +29,25 @@ from limelight.errors import UserError
 # Without control characters and line separators: PyYAML folds U+0085 into a space, and no file is named so.
 names = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=9)
 models = st.one_of(
-    st.builds(
-        TransformerConfig,
-        encoder_layers=st.integers(1, 12),
-        heads=st.integers(1, 16),
-        head_size=st.none() | st.integers(1, 64),
-        value_size=st.none() | st.integers(1, 64),
-        dropout=st.floats(0, 1, exclude_max=True),
-        tie=st.sampled_from(["three-way", "two-way", "none"]),
-    ),
-    st.builds(
-        RecurrentConfig,
-        cell=st.sampled_from(["rnn", "gru", "lstm"]),
-        wiring=st.sampled_from(["fixed", "bahdanau", "luong"]),
-        bidirectional=st.booleans(),
-    ),
+    st.builds(TransformerConfig, heads=st.integers(1, 16), head_size=st.none() | st.integers(1, 64),
+              dropout=st.floats(0, 1, exclude_max=True), tie=st.sampled_from(["three-way", "two-way", "none"])),
+    st.builds(RecurrentConfig, cell=st.sampled_from(["rnn", "gru", "lstm"]), bidirectional=st.booleans()),
+)  # fmt: skip
+corpora = st.builds(
+    Corpus,
+    files=st.lists(names, min_size=1, max_size=2).map(tuple),
+    source=st.sampled_from(["en", "no", "y", "1e3"]),  # three of them are no text to a careless YAML writer
+    weight=st.floats(1e-9, 1e9),
 )
 configs = st.builds(
     RunConfig,
     recipe=names,
-    data=st.builds(
-        DataConfig,
-        train=st.lists(
-            st.builds(
-                Corpus,
-                files=st.lists(names, min_size=1, max_size=2).map(tuple),
-                source=st.sampled_from(["en", "no", "y", "1e3"]),  # three of them are no text to a careless YAML writer
-                weight=st.floats(1e-9, 1e9),
-            ),
-            max_size=3,
-        ).map(tuple),
-    ),
-    tokens=st.builds(TokensConfig, vocabulary_size=st.none() | st.integers(64, 2**31)),
+    data=st.builds(DataConfig, train=st.lists(corpora, max_size=3).map(tuple)),
     batching=st.builds(BatchingConfig, tokens=st.integers(1, 2**40)),
     model=models,
     training=st.builds(
         TrainingConfig,
         seed=st.integers(0, 2**63),
-        learning_rate=st.floats(1e-300, 1e300),
         epsilon=st.floats(5e-324, 1),
         max_minutes=st.none() | st.floats(1e-6, 1e6),
     ),
@@ -146,12 +126,9 @@ def test_an_override_changes_one_setting_and_nothing_else(config: RunConfig, num
     ("assignment", "expected"),
     [
         ("training.learning_rate=1e-3", 1e-3),  # YAML 1.1 reads this as text
-        ("training.learning_rate=0.3", 0.3),
         ("training.learning_rate=2", 2.0),
         ("training.max_steps=1e3", 1000),
-        ("training.max_steps=17", 17),
         ("training.max_steps=null", None),
-        ("tokens.joint=false", False),
         ("tokens.joint=no", False),
         ("model.norm=pre", "pre"),
         (" training.seed =7", 7),
@@ -161,10 +138,6 @@ def test_an_override_changes_one_setting_and_nothing_else(config: RunConfig, num
 def test_a_setting_is_read_as_a_person_means_it(assignment: str, expected: object) -> None:
     section, key = assignment.partition("=")[0].strip().split(".")
     assert getattr(getattr(override(RunConfig(), [assignment]), section), key) == expected
-
-
-def test_the_last_of_two_settings_holds() -> None:
-    assert override(RunConfig(), ["training.seed=3", "training.seed=5"]).training.seed == 5
 
 
 def test_every_known_key_can_be_set_to_what_it_is() -> None:
@@ -193,11 +166,9 @@ def test_every_known_key_can_be_set_to_what_it_is() -> None:
         ("training.seed.x=3", "training.seed is one value and has no settings of its own"),
         ("data.train.0.source=en", "data.train is a list; set the whole list"),
         ("training.seed=[", "'[' is not a valid YAML value"),
-        ("recipe=2024-13-45", "'2024-13-45' is not a valid YAML value"),
         ("training.seed=abc", "training.seed: input should be a valid integer"),
         ("training.seed=-1", "training.seed: input should be greater than or equal to 0, not -1"),
         ("training.learning_rate=inf", "training.learning_rate: input should be a finite number, not inf"),
-        ("training.learning_rate=nan", "input should be a finite number, not nan"),
         ("model.dropout=1", "model.dropout: input should be less than 1, not 1"),
         ("tokens.kind=word", "tokens.kind: input should be 'bpe', 'unigram', 'wordpiece' or 'characters', not 'word'"),
         (
@@ -213,36 +184,26 @@ def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str
     assert said.startswith("--set")
 
 
-def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
-    said = refused_setting("model.heads=3", config=RunConfig(model=RecurrentConfig()))
-    assert "model.heads is not a setting of the model family recurrent" in said
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"modle": {}}, "unknown setting modle; did you mean model?"),
         ({"training": {"warm_up": 1}}, "unknown setting training.warm_up; did you mean training.warmup?"),
-        ({"training": {"heads": 1}}, "unknown setting training.heads; did you mean training.threads?"),
         ({"training": {"joint": True}}, "unknown setting training.joint; did you mean tokens.joint?"),
         ({"model": {"heads": 2}}, "model: name the family of the model"),
         (
             {"model": {"family": "transfomer"}},
             "unknown family 'transfomer'; choose from 'transformer', 'decoder_only',",
         ),
-        ({"model": {"family": ["transformer"]}}, "model: name the family of the model"),
         ({"model": "transformer"}, "model: name the family of the model"),
         (
             {"model": {"family": "recurrent", "heads": 3}},
             "model.heads is not a setting of the model family recurrent",
         ),
-        ({"model": {"family": "recurrent", "cel": "gru"}}, "unknown setting model.cel; did you mean model.cell?"),
         (
             {"data": {"train": [{"files": ["a"], "sorce": "en"}]}},
             "data.train.0.sorce; did you mean data.train.0.source?",
         ),
         ({"data": {"train": [{"files": ["a", "b", "c"]}]}}, "data.train.0.files: tuple should have at most 2 items"),
-        ({"data": {"train": [{"files": []}]}}, "data.train.0.files: tuple should have at least 1 item"),
         ({"training": None}, "training: input should be a valid dictionary"),
         ({1: 2}, "1: keys should be strings"),
         (
@@ -250,7 +211,6 @@ def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
             "model.d_model: input should be less than or equal to",
         ),
         ({"model": {"family": "recurrent", "encoder_layers": 10**6}}, "less than or equal to 100, not 1000000"),
-        ({"decoding": {"beam_size": 10**9}}, "decoding.beam_size: input should be less than or equal to 1000"),
         ({"recipe": ["x" * 1999]}, "recipe: input should be a valid string, not ['xxx"),
     ],
 )
@@ -277,15 +237,11 @@ def test_faults_of_a_file_name_the_file(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"training: [", r"x\.yaml: not valid YAML"),
-        (b"recipe: 2024-13-45", r"x\.yaml: not valid YAML"),
         (b"- 1\n- 2\n", "a configuration is a mapping of sections, this is a list"),
         (b"hello", "this is a str"),
+        (b"recipe: !!python/object/apply:os.system ['true']", r"x\.yaml: not valid YAML: line 1: tags such as"),
         (b"recipe: \xff", "cannot read the configuration"),
-        (b"recipe: a\x00b", "not valid YAML"),
-        (b"recipe: &a [*a]", r"x\.yaml: not valid YAML: line 1: anchors and aliases"),
-        (b"training: {seed: 1}\ntraining: {seed: 2}", "line 2: training is given twice"),
         (b"recipe: " + b"x" * 100_000, "cannot read the configuration: 100,008 bytes, and at most 100,000"),
-        (b"recipe: " + b"[" * 50_000, "not valid YAML: line 1: nested too deeply"),
         (b"training: {seed: 0x" + b"f" * 1900 + b"}", r"training\.seed: .* less than or equal to 9223372036854775808"),
     ],
 )
@@ -294,26 +250,6 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: byt
     path.write_bytes(content)
     with pytest.raises(UserError, match=message):
         load_config(path)
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"absent\.yaml: is missing; give the path"):
-        load_config(tmp_path / "absent.yaml")
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["!!python/object/apply:os.system ['touch {}']", "!!python/name:os.system", "!!python/object/new:list [[1]]"],
-)
-def test_nothing_in_yaml_is_ever_executed(tmp_path: Path, value: str) -> None:
-    touched = tmp_path / "touched"
-    path = tmp_path / "evil.yaml"
-    path.write_text(f"recipe: {value.format(touched)}\n", encoding="utf-8")
-    with pytest.raises(UserError, match="not valid YAML"):
-        load_config(path)
-    with pytest.raises(UserError, match="not a valid YAML value"):
-        override(RunConfig(), [f"recipe={value.format(touched)}"])
-    assert not touched.exists()
 
 
 def test_a_file_full_of_faults_is_answered_shortly() -> None:

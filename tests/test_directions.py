@@ -26,9 +26,7 @@ ENGLISH_GERMAN = corpus("a.tsv", "en", "de")
     [
         corpus("b.tsv", "de", "en"),
         corpus("b.tsv", "en", "fr"),
-        corpus("b.tsv", "fr", "de"),
         corpus("b.tsv", "source", "en"),
-        corpus("b.tsv", "de", "target"),
     ],
 )
 def test_another_direction_is_refused_and_both_corpora_are_named(other: Corpus) -> None:
@@ -44,9 +42,7 @@ def test_another_direction_is_refused_and_both_corpora_are_named(other: Corpus) 
     [
         ENGLISH_GERMAN,
         corpus("b.tsv"),
-        corpus("b.tsv", "en"),
         corpus("b.tsv", "en-GB", "de_AT"),
-        corpus("b.tsv", "EN", "DE"),
     ],
 )
 def test_what_is_not_known_to_differ_is_taken(other: Corpus) -> None:
@@ -68,6 +64,7 @@ def test_a_test_set_the_wrong_way_round_is_refused() -> None:
     for fine in (corpus("t.tsv", "fr", "nl"), corpus("t.tsv", "eng", "deu"), corpus("t.tsv")):
         require_not_reversed([fine], [ENGLISH_GERMAN])
     require_not_reversed([corpus("t.tsv", "en", "en")], [corpus("a.tsv", "en", "en")])
+    require_not_reversed([corpus("t.tsv", "de", "en")], [ENGLISH_GERMAN, corpus("a.tsv", "de", "en")])
 
 
 def data(*trained: Corpus, valid: tuple[Corpus, ...] = (), both: bool = False) -> DataConfig:
@@ -87,10 +84,8 @@ def test_the_directions_of_a_run_are_those_of_its_corpora_and_the_ways_back() ->
     ("source", "target", "found"),
     [
         ("en", "de", "en-de"),
-        ("", "de", "en-de"),
         ("de", "", "de-en"),
         ("", "FR", "en-fr"),
-        ("fr", "en", "fr-en"),
         ("", "de-AT", "en-de"),
     ],
 )
@@ -135,6 +130,8 @@ def test_several_directions_name_the_languages_of_every_corpus() -> None:
         UserError, match=r"v\.tsv: validation text for de-en, which is not a direction of this run: en-de"
     ):
         check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, valid=(corpus("v.tsv", "de", "en"),)))
+    with pytest.raises(UserError, match=r"a model translates in one direction"):
+        check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),)))
     with pytest.raises(UserError, match=r"c\.tsv: both sides have the language en"):
         check_directions(data(corpus("c.tsv", "en", "en"), both=True))
 
@@ -145,12 +142,3 @@ def test_back_translated_text_has_no_way_back() -> None:
     found = directions_of(DataConfig(train=(french, tagged), both_directions=True))
     assert list(map(str, found)) == ["en-fr", "en-de", "fr-en"]
     assert directions_of(DataConfig(train=(tagged,), both_directions=True)) == (("en", "de"),)
-
-
-def test_one_direction_is_still_one_direction() -> None:
-    with pytest.raises(UserError, match=r"a model translates in one direction"):
-        check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),)))
-
-
-def test_a_test_set_in_any_learned_direction_is_not_reversed() -> None:
-    require_not_reversed([corpus("t.tsv", "de", "en")], [ENGLISH_GERMAN, corpus("a.tsv", "de", "en")])

@@ -75,24 +75,11 @@ def test_what_an_interrupted_removal_has_left_is_not_used(tmp_path: Path, monkey
                 assert list(parts) == [], (ends, steps)
 
 
-def test_parts_without_a_manifest_are_not_used(tmp_path: Path) -> None:
-    write(tmp_path / "a")
-    (tmp_path / "a" / MANIFEST).unlink()
-    assert write(tmp_path / "a") == list(range(5))
-
-
-def test_parts_that_are_replaced_stay_locked(tmp_path: Path) -> None:
-    write(tmp_path / "a")
-    with (
-        Parts(tmp_path / "a", {"text": "b"}, replace=True),
-        pytest.raises(UserError, match="another process writes it"),
-    ):
-        Parts(tmp_path / "a", {"text": "b"}, replace=True)
-
-
 @pytest.mark.parametrize("name", [MANIFEST, "000001.json"])
 def test_damage_is_reported(name: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
+    (tmp_path / "a" / MANIFEST).unlink()
+    assert write(tmp_path / "a") == list(range(5)), "parts without a manifest are not used"
     (tmp_path / "a" / name).write_text("{")
     with (
         pytest.raises(RunError, match=rf"{name}: damaged .*remove .*a to start again"),
@@ -101,11 +88,14 @@ def test_damage_is_reported(name: str, tmp_path: Path) -> None:
         list(p)
 
 
-def test_two_processes_do_not_write_one_output(tmp_path: Path) -> None:
-    with Parts(tmp_path / "a", MADE_OF) as parts:
+@pytest.mark.parametrize("replace", [False, True])
+def test_two_processes_do_not_write_one_output(replace: bool, tmp_path: Path) -> None:
+    if replace:
+        write(tmp_path / "a", text="b")
+    with Parts(tmp_path / "a", MADE_OF, replace=replace) as parts:
         parts.append(1)
         with pytest.raises(UserError, match="another process writes it"):
-            Parts(tmp_path / "a", MADE_OF)
+            Parts(tmp_path / "a", MADE_OF, replace=replace)
         process = PROCESSES.Process(target=write, args=(tmp_path / "a",))
         process.start()
         process.join()

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -146,42 +145,31 @@ SECOND = "limelight: stopped by {} without a last save: this was the second sign
 LATE = SECOND.replace("this was the second signal", "the work had not come to a stop after {} s")
 
 
-def test_a_second_signal_ends_the_process() -> None:
-    code, out, told = end_of("send(signal.SIGTERM)", "print('once', flush=True)", "time.sleep(0.5)",
-                             "send(signal.SIGINT)", "time.sleep(50)", "print('twice', flush=True)")  # fmt: skip
-    assert (code, out, told) == (130, "once\n", SECOND.format("SIGINT"))
+ENDINGS = {
+    "a second signal ends the process": (
+        ["send(signal.SIGTERM)", "print('once', flush=True)", "time.sleep(0.5)", "send(signal.SIGINT)",
+         "time.sleep(50)", "print('twice', flush=True)"], 130, "once\n", SECOND.format("SIGINT")),
+    "a second signal does not wait for compiled code": (
+        ["send(signal.SIGTERM)", "send(signal.SIGTERM, after=0.5)", "busy()"], 143, "", SECOND.format("SIGTERM")),
+    # `timeout` sends it to its child, and then to the group that the child is in
+    "a signal that comes twice at once is one": (
+        ["send(signal.SIGTERM, signal.SIGTERM)", "time.sleep(0.5)", "print('saved', flush=True)"], 0, "saved\n", ""),
+    "a save after work with nothing to save has its time": (
+        ["signals.AT_ONCE = 0.2", "send(signal.SIGINT)", "try:",
+         "    with stop.interruptible(nothing_to_save=True): time.sleep(50)",
+         "except Stopped:", "    time.sleep(0.6)", "    print('tidied up', flush=True)"], 0, "tidied up\n", ""),
+    **{f"what does not end in time is ended within {within}": (
+        ["signals.GRACE, signals.AT_ONCE = 0.4, 0.2", "send(signal.SIGINT, after=0.3)", f"with {within}: busy()"],
+        130, "", LATE.format("SIGINT", limit))
+       for within, limit in (("stop.interruptible()", "0.4"), ("signals.suppress()", "0.4"),
+                             ("stop.interruptible(nothing_to_save=True)", "0.2"))},
+}  # fmt: skip
 
 
-def test_a_second_signal_does_not_wait_for_compiled_code() -> None:
-    began = time.monotonic()
-    code, _, told = end_of("send(signal.SIGTERM)", "send(signal.SIGTERM, after=0.5)", "busy()")
-    assert (code, told) == (143, SECOND.format("SIGTERM"))
-    assert time.monotonic() - began < 30  # what it was busy with takes minutes
-
-
-def test_a_signal_that_comes_twice_at_once_is_one() -> None:
-    """`timeout` sends it to its child, and then to the group that the child is in."""
-    code, out, told = end_of("send(signal.SIGTERM, signal.SIGTERM)", "time.sleep(0.5)", "print('saved', flush=True)")
-    assert (code, out, told) == (0, "saved\n", "")
-
-
-@pytest.mark.parametrize(
-    ("within", "limit"), [("stop.interruptible()", "0.4"), ("signals.suppress()", "0.4"),
-                          ("stop.interruptible(nothing_to_save=True)", "0.2")]
-)  # fmt: skip
-def test_what_does_not_end_in_time_is_ended(within: str, limit: str) -> None:
-    code, out, told = end_of("signals.GRACE, signals.AT_ONCE = 0.4, 0.2", "send(signal.SIGINT, after=0.3)",
-                             f"with {within}: busy()")  # fmt: skip
-    assert (code, out, told) == (130, "", LATE.format("SIGINT", limit))
-
-
-def test_a_save_after_work_with_nothing_to_save_has_its_time() -> None:
-    code, out, told = end_of(
-        "signals.AT_ONCE = 0.2", "send(signal.SIGINT)", "try:",
-        "    with stop.interruptible(nothing_to_save=True): time.sleep(50)",
-        "except Stopped:", "    time.sleep(0.6)", "    print('tidied up', flush=True)",
-    )  # fmt: skip
-    assert (code, out, told) == (0, "tidied up\n", "")
+@pytest.mark.parametrize("what", ENDINGS)
+def test_how_a_process_ends(what: str) -> None:
+    lines, *expected = ENDINGS[what]
+    assert end_of(*lines) == tuple(expected)
 
 
 def test_a_full_pipe_on_standard_error_does_not_hold_it() -> None:

@@ -38,6 +38,7 @@ def test_a_large_file_is_refused_by_its_size_alone(tmp_path: Path) -> None:
 
 
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to(tmp_path / "fifo")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -45,15 +46,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
         for path in (*tmp_path.iterdir(), tmp_path, Path("/dev/zero")):
             with pytest.raises(OSError, match=r"not a regular file|Is a directory|No such device"):
                 read_plain(path, 7)
-
-
-def test_files_are_not_left_open(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    before = set(os.listdir("/proc/self/fd"))
-    for path in (tmp_path / "fifo", tmp_path):
-        with pytest.raises(OSError, match=r"not a regular file|Is a directory"):
-            read_plain(path, 7)
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) == before, "files are left open"
 
 
 # --- YAML ---
@@ -85,7 +78,6 @@ def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monk
     ("text", "fault"),
     [
         ("a: 1\nb: &x [1]\n", "line 2: anchors and aliases (&name, *name) are not allowed; write the value out"),
-        ("*x", "line 1: anchors and aliases"),
         ("a: !!python/object/apply:os.system ['true']", "line 1: tags such as tag:yaml.org,2002:python/object/apply"),
         (
             "a: !!int ''",
@@ -95,11 +87,8 @@ def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monk
         ("a: 1\nb: 2\na: 3", "line 3: a is given twice"),
         ("a:\n  yes: 1\n  true: 2", "line 3: True is given twice"),
         ("a: " + "x" * 2001, "line 1: a value of 2,001 characters; at most 2,000 are allowed"),
-        ("x" * 2001 + ": a", "at most 2,000 are allowed"),
         ("[" * 600, "line 1: nested too deeply; at most 50 levels are allowed"),
-        ("- " * 51 + "a", "nested too deeply"),
         ("\udc80: 1", "xdc80|udc80"),
-        ("a: {b: c", "expected ',' or '}'"),
         ("--- 1\n--- 2", "line 2: but found another document"),
         ("a: \x00", "x0000|control characters"),
         ("? [a]\n: b", "line 1: found unhashable key"),
@@ -108,11 +97,6 @@ def test_yaml_is_written_in_order_and_as_people_read_it(with_libyaml: bool, monk
 )
 def test_what_is_more_than_plain_is_refused_by_line(text: str, fault: str) -> None:
     assert any(each in refused(text) for each in fault.split("|"))
-
-
-def test_a_billion_laughs_are_not_told() -> None:
-    laughs = ["a0: &a0 [ha, ha]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
-    assert "anchors and aliases" in refused("\n".join(laughs))
 
 
 def test_no_number_is_too_long_to_be_told() -> None:
