@@ -16,6 +16,7 @@ Public signatures give full shapes, with these names only:
 | key        | K      | positions that are attended to                                    |
 | model      | D      | width of a Transformer                                            |
 | heads      | H      | attention heads                                                   |
+| kv_heads   |        | heads of keys and values, fewer where queries share them          |
 | head_size  |        | width of one head's queries and keys                              |
 | size       |        | width of one head's keys, or of its values                        |
 | inner      |        | width of all heads, concatenated                                  |
@@ -41,7 +42,7 @@ Public signatures give full shapes, with these names only:
 | pieces     |        | tokens of one sentence                                            |
 | kept       |        | sentences that are kept                                           |
 | fresh      |        | sentences that join                                               |
-| places     |        | slots of sentences in a state                                     |
+| slots      |        | slots of sentences in a state                                     |
 | block      |        | blocks of a vocabulary                                            |
 | inside     |        | classes of a block                                                |
 | tail       |        | classes after the last whole block                                |

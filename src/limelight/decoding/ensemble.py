@@ -39,7 +39,7 @@ class EnsembleState(State):
     def keep(self, sentences: Int[Tensor, " kept"]) -> "EnsembleState":
         return EnsembleState(tuple(member.keep(sentences) for member in self.members))
 
-    def release(self, places: Int[Tensor, " places"]) -> "EnsembleState":
+    def release(self, places: Int[Tensor, " slots"]) -> "EnsembleState":
         return EnsembleState(tuple(member.release(places) for member in self.members))
 
     def admit(self, fresh: "EnsembleState", places: Int[Tensor, " fresh"]) -> "EnsembleState":

@@ -59,7 +59,7 @@ class State(ABC):
         """Insert the sentences of `fresh`, a state before its first step, at `places`: free slots, or slots after the
         last."""
 
-    def release(self: Own, places: Int[Tensor, " places"]) -> Own:
+    def release(self: Own, places: Int[Tensor, " slots"]) -> Own:
         """Mark the sentences at `places` as finished. They stay in the batch, but their results are not used."""
         return self
 

@@ -94,7 +94,7 @@ class CompiledState(State):
         everyone = np.arange(batch)
         return state._moved(everyone, everyone, batch, old.ancestors.shape[2], needed)
 
-    def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
+    def release(self, places: Int[Tensor, " slots"]) -> "CompiledState":
         self.past.ages[places.numpy()] = 0
         return self
 

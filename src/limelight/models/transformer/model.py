@@ -48,7 +48,7 @@ class TransformerState(State):
         sources = tuple(SourceView(*map(kept, source)) for source in self.sources)  # type: ignore[arg-type]
         return TransformerState(self.past.keep(sentences), self.ages[sentences], sources)
 
-    def release(self, places: Int[Tensor, " places"]) -> "TransformerState":
+    def release(self, places: Int[Tensor, " slots"]) -> "TransformerState":
         # Otherwise their ages would exceed the learned positions.
         return replace(self, ages=self.ages.index_fill(0, places, 0))
 
