@@ -105,6 +105,7 @@ class ModelSection(Section):
     """Base class of the settings of a model family. A subclass with a default for `family` is registered."""
 
     family: str
+    """Name of the family."""
     learns_from: ClassVar[tuple[LearnsFrom, ...]]
     """The kinds of training text that models of the family support."""
 
@@ -124,7 +125,9 @@ class _Stack(ModelSection):
     """Settings of all Transformers. Defaults are the base model of Vaswani et al. 2017, table 3."""
 
     d_model: Width = 512
+    """Width of the vectors between layers."""
     heads: Width = 8
+    """Attention heads of each layer."""
     head_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of one head's queries and keys (d_k in the paper); default: `d_model / heads`."""
     value_size: int | None = Field(None, ge=1, le=1_000_000)
@@ -134,11 +137,14 @@ class _Stack(ModelSection):
     kv_heads: int | None = Field(None, ge=1, le=1_000_000)
     """Number of heads of keys and values, which groups of query heads share (Ainslie et al. 2023); default: `heads`."""
     d_ff: Width = 2048
+    """Inner width of the feed-forward network."""
     feed_forward: Annotated[str, _known(FEED_FORWARDS)] = Field("mlp", examples=list(FEED_FORWARDS.parts))
     """Two linear layers with an activation as in the paper, or with a gate (Shazeer 2020): SwiGLU is `gated` with the
     activation `swish`."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
+    """Activation inside the feed-forward network."""
     dropout: float = Field(0.1, ge=0, lt=1)
+    """Of embeddings with positions, of outputs of sub-layers, and inside the feed-forward network."""
     norm: Literal["post", "pre"] = "post"
     """Normalization after each sub-layer as in the paper, or before it."""
     norm_type: Annotated[str, _known(NORMS)] = Field("layer_norm", examples=list(NORMS.parts))
@@ -160,8 +166,11 @@ class TransformerConfig(_Stack):
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
     family: Literal["transformer"] = "transformer"
+    """Name of the family."""
     encoder_layers: Depth = 6
+    """Layers of the encoder."""
     decoder_layers: Depth = 6
+    """Layers of the decoder."""
     decoder_autoreg: Literal["self-attention", "ssru"] = "self-attention"
     """What reads the target so far, by Marian's name: masked self-attention as in the paper, or a recurrent unit that
     takes the same time at every position (Kim et al. 2019). Rotary positions, and scores that see positions, then order
@@ -177,7 +186,9 @@ class DecoderOnlyConfig(_Stack):
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["decoder_only"] = "decoder_only"
+    """Name of the family."""
     layers: Depth = 6
+    """Number of layers."""
     tie: bool = True
     """Whether embedding and output projection share one matrix."""
 
@@ -187,7 +198,9 @@ class EncoderOnlyConfig(_Stack):
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text", "labels")
     family: Literal["encoder_only"] = "encoder_only"
+    """Name of the family."""
     layers: Depth = 6
+    """Number of layers."""
     pooling: Literal["mean", "first"] = "mean"
     """The text representation of a classifier: the mean over all positions, or the vector of the first."""
 
@@ -197,22 +210,32 @@ class RecurrentConfig(ModelSection):
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
     family: Literal["recurrent"] = "recurrent"
+    """Name of the family."""
     cell: Literal["rnn", "gru", "lstm"] = "gru"
+    """Cell of encoder and decoder."""
     wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
     """`fixed`: the decoder gets only the last encoder state (Sutskever et al. 2014; Cho et al. 2014). `bahdanau`: the
     context is an input of the cell. `luong`: the context is combined with the cell's output, `tanh(W_c [c; h])`."""
     score: ScoreName = Field("additive", examples=list(SCORES.parts))
+    """The score of the attention; not used by `fixed`."""
     score_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of the hidden layer of `concat` and `additive`; default: `hidden`."""
     input_feeding: bool = True
     """For Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
     bidirectional: bool = True
+    """The encoder reads both ways."""
     encoder_layers: Depth = 1
+    """Layers of the encoder."""
     decoder_layers: Depth = 1
+    """Layers of the decoder."""
     embedding: Width = 256
+    """Width of the embeddings."""
     hidden: Width = 512
+    """Width of a state, in each direction."""
     dropout: float = Field(0.2, ge=0, lt=1)
+    """Of embeddings, of annotations, between layers, and of the features."""
     tie: Literal["three-way", "two-way", "none"] = "none"
+    """Which of source embedding, target embedding and output projection share one matrix (two-way: the last two)."""
 
     @property
     def width(self) -> int:
@@ -224,11 +247,17 @@ class RecurrentLanguageModelConfig(ModelSection):
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["recurrent_language_model"] = "recurrent_language_model"
+    """Name of the family."""
     cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    """Cell of each layer."""
     layers: Depth = 2
+    """Number of layers."""
     embedding: Width = 256
+    """Width of the embeddings."""
     hidden: Width = 512
+    """Width of a state."""
     dropout: float = Field(0.2, ge=0, lt=1)
+    """Of embeddings, between layers, and of the features."""
     tie: bool = False
     """Whether embedding and output projection share one matrix; a linear layer between adapts different widths."""
 

@@ -100,6 +100,7 @@ class Corpus(Section):
     """Parallel text: one file with both sides, or two files with corresponding lines."""
 
     files: tuple[str, ...] = Field(min_length=1, max_length=2)
+    """Paths, relative to the working directory."""
     source: str = "source"
     """Language of the source side, for example `en`."""
     target: str = "target"
@@ -127,7 +128,9 @@ class DataConfig(Section):
     """Training and validation text, and which pairs are left out of training."""
 
     train: tuple[Corpus, ...] = ()
+    """The training pairs; on the command line `--train`, `--back-translated` and `--tag`."""
     valid: tuple[Corpus, ...] = ()
+    """The validation pairs; on the command line `--valid`."""
     hold_out: int = Field(0, ge=0, le=1_000_000)
     """Number of pairs per direction that are taken out of `train` for validation, and as many for tests; the run folder
     contains them as files, and `valid` names those for validation."""
@@ -147,6 +150,7 @@ class DataConfig(Section):
     text: tuple[str, ...] = ()
     """Files of plain text, for language models and masked models."""
     valid_text: tuple[str, ...] = ()
+    """Files of plain validation text; on the command line `--valid-text`."""
     held_out: float = Field(0.1, ge=0, lt=1)
     """If there is no `valid_text`, this last fraction of each text is used for validation."""
     documents: Literal["file", "line"] = "file"
@@ -163,6 +167,7 @@ class DataConfig(Section):
     max_length_ratio: float = Field(6.0, ge=1)
     """Pairs with a larger ratio of characters are left out (not if both sides are under 20 characters)."""
     drop_duplicates: bool = True
+    """Keep only the first of equal pairs."""
     drop_identical: bool = True
     """Leave out pairs with identical sides, which teach copying."""
 
@@ -171,6 +176,7 @@ class TokensConfig(Section):
     """How text becomes tokens."""
 
     kind: Literal["bpe", "unigram", "wordpiece", "characters"] = "bpe"
+    """Byte-pair encoding (Sennrich et al. 2016), a unigram model (Kudo 2018), the tokens of BERT, or characters."""
     vocabulary_size: int | None = Field(None, ge=64)
     """Tokens per vocabulary without padding; chosen from the size of the corpus by default."""
     joint: bool = True
@@ -199,6 +205,7 @@ class TrainingConfig(Section):
     """Bounds, schedule, optimizer, validation and checkpoints of training."""
 
     seed: int = Field(1, ge=0, le=2**63)
+    """Seed of all random numbers."""
     max_steps: int | None = Field(None, ge=1)
     """Stop after this many updates in total; the first of the bounds to be reached ends the run."""
     max_minutes: float | None = Field(None, gt=0)
@@ -208,6 +215,7 @@ class TrainingConfig(Section):
     updates, or over a tenth of the budget if that is less, and falls as half a cosine to a hundredth of its peak at the
     end."""
     schedule: Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"] = "inverse_sqrt"
+    """How the learning rate rises and falls: see docs/training.md."""
     learning_rate: float = Field(1e-3, gt=0)
     """Peak learning rate; for `paper` the factor of `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
     warmup: int = Field(4000, ge=0)
@@ -222,10 +230,15 @@ class TrainingConfig(Section):
     optimizer: Literal["adam", "muon"] = "adam"
     """Muon takes orthogonal steps for the matrices between layers: fewer updates, each a seventh longer on a CPU."""
     beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay of the first moment of Adam."""
     beta2: float = Field(0.98, ge=0, lt=1)
+    """Decay of the second moment of Adam."""
     epsilon: float = Field(1e-9, gt=0)
+    """Added to the divisor of Adam."""
     weight_decay: float = Field(0.0, ge=0)
+    """Decoupled weight decay of matrices (Loshchilov and Hutter 2019)."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
+    """Probability that is spread evenly over the vocabulary (Szegedy et al. 2016)."""
     clip_norm: float = Field(1.0, ge=0)
     """Maximum norm of the gradient; 0 does not clip."""
     accumulate: int = Field(1, ge=1)
@@ -270,6 +283,7 @@ class TrainingConfig(Section):
     checkpoint_every: int = Field(500, ge=1)
     """Updates between checkpoints of the complete training state."""
     keep_checkpoints: int = Field(3, ge=1)
+    """Number of checkpoints that are kept."""
     keep_snapshots: int = Field(0, ge=0)
     """Number of model folders under `RUN/snapshots/`, spread evenly over the run; 0 keeps none."""
     average: int = Field(5, ge=1)
@@ -277,6 +291,7 @@ class TrainingConfig(Section):
     average_of: Literal["last", "best"] = "last"
     """Whether the last snapshots are averaged (as in the paper) or the best ones by validation."""
     log_every: int = Field(50, ge=1)
+    """Updates between lines of the log."""
     loggers: tuple[str, ...] | None = Field(None, examples=["tensorboard", "wandb", "trackio"])
     """Where curves are kept beside `log.jsonl`: `tensorboard`, `wandb`, `trackio`, or a plugin's. Default: TensorBoard
     if it is installed."""
@@ -290,6 +305,7 @@ class DecodingConfig(Section):
     """Defaults of `translate` for this model; each call can override them."""
 
     beam_size: int = Field(4, ge=1, le=1000)
+    """Hypotheses of each sentence; 1 is greedy search."""
     length_penalty: float = Field(0.6, ge=0, le=MAX_LENGTH_PENALTY)
     """alpha of `((k + length) / (k + 1))^alpha` (Wu et al. 2016, equation 14); 0 does not normalize."""
     length_offset: float = Field(5.0, ge=0, le=100)
@@ -305,6 +321,7 @@ class DecodingConfig(Section):
     max_length_factor: float = Field(1.5, gt=0, le=100)
     """A translation has at most `factor * source tokens + extra` tokens (the paper: source + 50)."""
     max_length_extra: int = Field(20, ge=1, le=1000)
+    """The extra number of tokens."""
     guards: bool | None = None
     """Whether translations are compared with their sources, and numbers, addresses, and signs are carried. By default
     that is done for translation between two different named languages, and not for any other task."""
@@ -321,12 +338,19 @@ class RunConfig(Section):
     """Add to that vocabulary the tags that this run needs, and characters and merges that are frequent in `data.train`.
     A new row of an embedding begins as the mean of those of the tokens that it replaces."""
     data: DataConfig = DataConfig()
+    """Training and validation text."""
     tokens: TokensConfig = TokensConfig()
+    """How text becomes tokens."""
     augmentation: AugmentationConfig = AugmentationConfig()
+    """What changes pairs at random."""
     batching: BatchingConfig = BatchingConfig()
+    """How pairs become batches."""
     model: ModelConfig = TransformerConfig()
+    """The model; its `family` selects the settings."""
     training: TrainingConfig = TrainingConfig()
+    """How the model learns."""
     decoding: DecodingConfig = DecodingConfig()
+    """Defaults of the search."""
     weights: Literal["fp32", "bf16", "int8"] = "fp32"
     """Number format of the weights in a model folder: training writes fp32, `limelight export --to limelight` makes the
     smaller forms. By default, decoding uses the same format."""
