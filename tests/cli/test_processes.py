@@ -137,7 +137,7 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
     with Forked(
         command, stdin=ours, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
-        impatience = threading.Timer(100, process.kill)  # a reader that waits for more lines would wait for ever
+        impatience = threading.Timer(600, process.kill)  # a reader that waits for more lines would wait for ever
         impatience.start()
         try:
             assert process.stderr.readline() == "One sentence per line; Ctrl-D ends the input.\n"
@@ -145,7 +145,7 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
                 os.write(theirs, f"{line}\n".encode())
                 assert json.loads(process.stdout.readline())["source"] == line
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
+            assert process.wait(600) == 130
             assert process.stderr.read() == "limelight: stopped by SIGINT\n"
             assert process.stdout.read() == ""
         finally:
@@ -159,7 +159,7 @@ def test_a_live_pipe_is_answered_when_it_pauses(trained: Path, environment: dict
     """A program writes a line, waits for its translation, and writes others."""
     command = [sys.executable, "-m", "limelight", "translate", "--model", str(trained), "--json", "--beam", "1"]
     with Forked(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        impatience = threading.Timer(100, process.kill)
+        impatience = threading.Timer(600, process.kill)
         impatience.start()
         try:
             for lines in (["A dog runs."], [""], ["Two birds sing.", "An old fox sleeps."]):
@@ -168,7 +168,7 @@ def test_a_live_pipe_is_answered_when_it_pauses(trained: Path, environment: dict
                 assert [json.loads(process.stdout.readline())["source"] for _ in lines] == lines
             process.stdin.close()
             assert process.stdout.read() == ""
-            assert process.wait(60) == 0
+            assert process.wait(600) == 0
         finally:
             impatience.cancel()
             process.kill()

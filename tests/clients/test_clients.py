@@ -179,9 +179,9 @@ def test_files_of_libretranslate(place: Place) -> None:
         body.encode() + head.encode() + content + b"\r\n--x--\r\n",
         {"Content-Type": "multipart/form-data; boundary=x"},
     )
-    with urllib.request.urlopen(request, timeout=120) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         url = json.load(answer)["translatedFileUrl"]
-    with urllib.request.urlopen(url, timeout=120) as answer:
+    with urllib.request.urlopen(url, timeout=600) as answer:
         assert answer.read().decode() == f"1\n00:00:01,000 --> 00:00:02,000\n{expected(place)[1]}\n"
 
 
@@ -311,7 +311,7 @@ def test_openai_for_node(place: Place) -> None:
     node = shutil.which("node")
     assert node is not None
     command = [node, "-e", OPENAI_PROGRAM, place.url, place.key, TEXTS[0]]
-    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 0, ended.stderr
     text = expected(place)[0]
     found = {"text": text, "streamed": text, "models": ["tiny:en-de"], "refused": "NotFoundError"}
@@ -363,7 +363,7 @@ def test_deepl_for_node(place: Place) -> None:
     node = shutil.which("node")
     assert node is not None
     command = [node, "-e", PROGRAM, place.url, place.key, *TEXTS]
-    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert found["texts"] == expected(place)

@@ -25,7 +25,7 @@ def sent(url: str, path: str, body: Any, kind: str = "application/json") -> Any:
     """The answer to JSON, or to a form."""
     content = json.dumps(body) if kind == "application/json" else urllib.parse.urlencode(body, doseq=True)
     request = urllib.request.Request(f"{url}{path}", content.encode(), {"Content-Type": kind})
-    with urllib.request.urlopen(request, timeout=120) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         return json.load(answer)
 
 
@@ -112,7 +112,7 @@ def test_weblate_sends_batches_with_placeholders(url: str, dialect: str, start: 
     "path", ["/languages", "/v2/languages?type=target", "/v2/glossary-language-pairs", "/v1/models"]
 )
 def test_weblate_asks_what_there_is_before_it_saves_its_settings(url: str, path: str) -> None:
-    with urllib.request.urlopen(f"{url}{path}", timeout=30) as answer:
+    with urllib.request.urlopen(f"{url}{path}", timeout=600) as answer:
         assert json.load(answer)
 
 
@@ -190,8 +190,8 @@ def test_discourse_keeps_code_quotes_and_emoji(url: str) -> None:
 
 def test_omegat_asks_by_address(url: str) -> None:
     query = urllib.parse.urlencode({"source": "en-US", "target": "de-DE", "text": "A dog runs."})
-    with urllib.request.urlopen(f"{url}/omegat?{query}", timeout=60) as answer:
+    with urllib.request.urlopen(f"{url}/omegat?{query}", timeout=600) as answer:
         assert json.load(answer) == {"translation": "Ein Hund läuft."}
     query = urllib.parse.urlencode({"source": "en-US", "target": "pl", "text": "A dog runs."})
     with pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(f"{url}/omegat?{query}", timeout=60)
+        urllib.request.urlopen(f"{url}/omegat?{query}", timeout=600)

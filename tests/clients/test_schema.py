@@ -32,7 +32,7 @@ def tried(service: Running, path: str = "") -> tuple[Counter[str], list[str]]:
 
     def ask(case: "schemathesis.Case") -> None:
         number[case.media_type or ""] += 1
-        answer = case.call(base_url=service.url, timeout=120)
+        answer = case.call(base_url=service.url, timeout=600)
         if (answer.status_code >= 500 and answer.status_code != 503) or TELLTALE.search(answer.text):
             bad.append(f"{case.method} {case.formatted_path} {case.body!r}: {answer.status_code} {answer.text[:200]}")
 

@@ -60,7 +60,7 @@ class Gated(TableModel):
         self.pause = 0.0
 
     def step_some(self, ids, state, active):
-        assert self.gate.wait(60)
+        assert self.gate.wait(600)
         time.sleep(self.pause)
         self.steps += 1
         self.begun = time.monotonic()
@@ -173,7 +173,7 @@ class Running:
         self.url = f"http://127.0.0.1:{port}"
 
     def send(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 30
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 600
     ) -> Answered:
         """A request; a dictionary is sent as JSON."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
@@ -215,7 +215,7 @@ class Running:
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = 600.0) -> None:
     """Wait for what is sure to come; that it does is the assertion."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -233,7 +233,7 @@ def at_work(number: int, send: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         for thread in threads:
-            thread.join(60)
+            thread.join(600)
 
 
 @contextmanager
@@ -278,9 +278,9 @@ def running(
     thread.start()
     try:
         wait_until(lambda: bool(started) or not thread.is_alive())
-        wait_until(lambda: started[0].service.ready or not ready, 120.0)
+        wait_until(lambda: started[0].service.ready or not ready)
         yield started[0]
     finally:
         ended.set()
-        thread.join(30)
+        thread.join(600)
         patch.undo()

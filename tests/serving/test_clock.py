@@ -45,7 +45,7 @@ def test_requests_and_quotas_do_not_notice(clock: Clock, shift: float) -> None:
     model, answers = table(1), list[Answered]()
     keys = Keys([Key("alice", digest("alice"), "", 30)])
     header = {"Authorization": "DeepL-Auth-Key alice"}
-    with running({"one": translator(model)}, limits=Limits(queue_seconds=0.5), keys=keys) as service:
+    with running({"one": translator(model)}, limits=Limits(queue_seconds=5.0), keys=keys) as service:
         model.gate.clear()
         body = {"text": ["dab"], "target_lang": "DE"}
         asking = threading.Thread(
@@ -55,7 +55,7 @@ def test_requests_and_quotas_do_not_notice(clock: Clock, shift: float) -> None:
         wait_until(lambda: service.counts()["in_progress"] == 1)
         clock.shift = shift
         model.gate.set()
-        asking.join(30)
+        asking.join(600)
         assert answers[0].status == 200
         body = {"text": ["dab" * 10], "target_lang": "DE"}
         refused = service.send("POST", "/v2/translate", body, header)

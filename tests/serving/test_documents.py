@@ -621,7 +621,7 @@ def test_what_cannot_be_finished_in_time_is_told(monkeypatch: pytest.MonkeyPatch
         wait_until(lambda: len(started.service.uploads) == 2 and started.counts()["in_progress"] == 2)
         draining(started, 0.05).result(30)
         for thread in asked:
-            thread.join(30)
+            thread.join(600)
         by_status = {each.status: each.value for each in told}
         assert by_status[200] == {
             "document_id": sent["document_id"], "status": "error", "error_message": "it was not finished in time"

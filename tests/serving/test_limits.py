@@ -125,7 +125,7 @@ def test_a_prefix_has_at_most_the_tokens_of_a_sentence() -> None:
 def test_the_queue_and_the_deadline() -> None:
     """The time in the queue, and the time in all."""
     model = table(8)
-    with running({"one": translator(model)}, limits=Limits(queue_seconds=0.2, deadline=0.6)) as service:
+    with running({"one": translator(model)}, limits=Limits(queue_seconds=0.5, deadline=2.5)) as service:
         model.gate.clear()
         page = sent("/translate", ["a " * 600])
         answers: list[Answered] = []
@@ -136,9 +136,9 @@ def test_the_queue_and_the_deadline() -> None:
             each.join()
         model.gate.set()
         first, *others = sorted(answers, key=lambda answer: answer.status)
-        told(first, 503, "waited for 0.2 s", "--queue-seconds")
+        told(first, 503, "waited for 0.5 s", "--queue-seconds")
         for answer in others:
-            told(answer, 504, "longer than 0.6 s", "send less", "--deadline")
+            told(answer, 504, "longer than 2.5 s", "send less", "--deadline")
 
 
 def test_the_limit_of_a_key() -> None:

@@ -25,7 +25,7 @@ def behind(gate: threading.Event) -> Callable[[Translator], NewLink]:
 
     def start(one: Translator) -> NewLink:
         def make(send: ReportCallback) -> Engine:
-            assert gate.wait(60)
+            assert gate.wait(600)
             return engine_of(one, send)
 
         return lambda heard: ThreadLink(make, heard)
@@ -58,7 +58,7 @@ def test_requests_wait_for_a_model_that_loads_and_lists_are_not_empty() -> None:
         wait_until(lambda: service.service._waiting == 3)
         gate.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(600)
         assert [answer.status for answer in answers] == [200, 200, 200]
         assert all(service.get(path).status == 200 for path in LISTS)
 
@@ -96,7 +96,7 @@ def test_an_engine_that_hangs_in_a_step_is_replaced_and_its_sentence_answered() 
         return lambda heard: ThreadLink(partial(engine_of, waiting.pop(0)), heard)
 
     expected = translator(table(1)).translate("dab").text
-    with running({"one": None}, start=start, limits=Limits(silence=0.4)) as service:
+    with running({"one": None}, start=start, limits=Limits(silence=2.0)) as service:
         answer = service.post("/translate", {"q": "dab", "source": "en", "target": "de"})
         assert (answer.status, answer.value["translatedText"]) == (200, expected)
         assert "engine_silent" in [line["event"] for line in service.lines()]

@@ -30,7 +30,7 @@ def completion(service: Running, text: Any = "dab", model: str = "one:en-de", **
 
 def events(service: Running, path: str, body: dict) -> Iterator[tuple[str, str]]:
     """The name and the data of each event."""
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=600)
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
     response = connection.getresponse()
     assert response.status == 200
@@ -215,7 +215,7 @@ def test_who_leaves_a_stream_stops_the_computation() -> None:
     model = table(5, endless=True)
     with running({"one": translator(model, max_length_extra=400)}) as service:
         model.pause = 0.002
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=600)
         body = {"text": "dab", "stream": True}
         connection.request("POST", "/api/v1/translate", json.dumps(body), {"Content-Type": "application/json"})
         response = connection.getresponse()

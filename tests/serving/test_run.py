@@ -36,7 +36,7 @@ class Signalled:
         return await asyncio.to_thread(self._asked, self.events("listening")[0]["port"])
 
     def _asked(self, port: int) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         connection.request("GET", "/v2/usage", headers={"Authorization": f"DeepL-Auth-Key {self.secret}"})
         status = connection.getresponse().status
         connection.close()
@@ -57,13 +57,13 @@ class Signalled:
                 await work()
             finally:
                 os.kill(os.getpid(), signal.SIGTERM)
-                await asyncio.wait_for(serving, 30)
+                await asyncio.wait_for(serving, 600)
 
         asyncio.run(main())
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(600):
         while not holds():
             await asyncio.sleep(0.002)
 

@@ -105,7 +105,7 @@ def is_closed(connection: socket.socket, seconds: float) -> bool:
 )
 def test_a_connection_whose_body_is_not_read_ends(method: str, path: str, size: int) -> None:
     """One more byte of it does not stop the time."""
-    limits = Limits(header_seconds=0.4)
+    limits = Limits(header_seconds=2.0)
     with (
         running({"one": translator(table(1))}, limits=limits, keys=Keys([])) as service,
         socket.create_connection(("127.0.0.1", service.port)) as connection,
@@ -113,13 +113,13 @@ def test_a_connection_whose_body_is_not_read_ends(method: str, path: str, size: 
         connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode())
         assert connection.recv(65536).startswith(b"HTTP/1.1 ")
         connection.sendall(b"a")
-        assert is_closed(connection, 10)
+        assert is_closed(connection, 600)
 
 
 def test_a_client_reads_the_refusal_of_a_large_body_and_the_connection_is_kept() -> None:
     """It sends all of it before it reads; the rest is discarded."""
     with running({"one": translator(table(1))}) as service:
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=600)
         for _ in range(2):
             connection.request("POST", "/api/v1/translate", bytes(8_000_000), {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -188,7 +188,7 @@ def test_too_many_connections_are_refused_in_the_words_of_the_api() -> None:
 
 def status_of(service: Running, target: str, host: str = "localhost") -> int:
     """Of a request with this target, written as it is."""
-    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection:
         connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         return int(connection.recv(1000).split()[1])
 
@@ -206,7 +206,7 @@ def test_a_body_with_two_lengths_is_refused_and_the_connection_ends() -> None:
     head = b"POST /detect HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     body = b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /health HTTP/1.1\r\n\r\n"
     with running({"one": translator(table(1))}) as service:
-        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection:
             connection.sendall(head + body)
             answer = b""
             with suppress(ConnectionResetError):  # it ends with bytes that were not read
@@ -238,7 +238,7 @@ def test_empty_lines_before_a_request_are_ignored(empty: bytes) -> None:
     """RFC 9112, section 2.2: clients send such lines after a body."""
     with (
         running({"one": translator(table(1))}) as service,
-        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+        socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection,
     ):
         connection.sendall(empty + post() + empty)
         for more in (b"", b"Connection: close\r\n"):
@@ -252,10 +252,10 @@ def test_empty_lines_before_a_request_are_ignored(empty: bytes) -> None:
 
 @pytest.mark.parametrize("first", [b"", post()])
 def test_a_client_that_sends_only_empty_lines_is_disconnected(first: bytes) -> None:
-    limits = Limits(header_seconds=0.4)
+    limits = Limits(header_seconds=2.0)
     with (
         running({"one": translator(table(1))}, limits=limits) as service,
-        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+        socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection,
     ):
         connection.sendall(first)
         assert not first or status_on(connection) == 200
@@ -269,13 +269,13 @@ def test_a_client_that_sends_only_empty_lines_is_disconnected(first: bytes) -> N
 def test_headers_have_a_bound_complete_or_not() -> None:
     with running({"one": translator(table(1))}) as service:
         assert service.get("/languages", More="x" * app.HEADER_BYTES).status == 431
-        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\n")
             with suppress(ConnectionError):
                 for _ in range(100 * server.MAX_HEAD // 1000):
                     connection.sendall(b"More: " + b"x" * 1000 + b"\r\n")
                     time.sleep(0.0001)
-            assert is_closed(connection, 10)
+            assert is_closed(connection, 600)
 
 
 @pytest.mark.parametrize("empty", [b"", b"\r\n"])
@@ -283,7 +283,7 @@ def test_a_client_that_leaves_after_an_empty_line_cancels_its_work(empty: bytes)
     model = table(1)
     model.gate.clear()
     with running({"one": translator(model)}) as service:
-        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection:
             connection.sendall(post())
             wait_until(lambda: service.counts()["in_progress"] == 1)
             connection.sendall(empty)
@@ -300,7 +300,7 @@ def test_a_client_that_closes_its_sending_half_has_left() -> None:
     model.gate.clear()
     with (
         running({"one": translator(model)}) as service,
-        socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection,
+        socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection,
     ):
         connection.sendall(post())
         wait_until(lambda: service.counts()["in_progress"] == 1)

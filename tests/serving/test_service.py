@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 
 import pytest
 
@@ -33,10 +32,9 @@ def test_a_log_that_nobody_reads_stops_nothing_and_says_how_much_it_lost(monkeyp
     monkeypatch.setattr("limelight.serving.logs.MAX_LINES", 100)
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
-        log, began = Log(stream), time.monotonic()
+        log = Log(stream)
         for number in range(3000):
             log("request", number=number, more="x" * 100)
-        assert time.monotonic() - began < 20
         os.set_blocking(reading, False)
         text = b""
         while (some := reader.read()) or log._waiting or log._lost:

@@ -49,7 +49,7 @@ def array(packed: dict[str, Any]) -> np.ndarray:
 
 
 def events(service: Running, path: str, body: dict[str, Any]) -> list[tuple[str, Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=600)
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
     text = connection.getresponse().read().decode()
     connection.close()

@@ -84,7 +84,7 @@ def test_sums_are_those_of_a_loop_over_all_batches(bucket: int, half: bool) -> N
     assert all(receiver.poll(120) for receiver, _ in pipes)
     found = [receiver.recv() for receiver, _ in pipes]
     for process in processes:
-        process.join(60)
+        process.join(600)
     assert found[0] == found[1] == found[2]
     model = network()
     copy = HalfCopy(model, torch.bfloat16) if half else None
