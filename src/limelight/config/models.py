@@ -151,8 +151,9 @@ class _Stack(ModelSection):
     """Layer normalization, or without mean and bias (Zhang and Sennrich 2019)."""
     positions: Annotated[str, _known(POSITIONS)] = Field("sinusoidal", examples=list(POSITIONS.parts))
     """`none` is for scores that see positions themselves, and for decoders, whose masks tell them the order."""
-    sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
-    """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
+    sinusoid_layout: Literal["interleaved", "halves", "inclusive"] = "interleaved"
+    """The paper's interleaved sines and cosines; all sines before all cosines, as in transformers; or these with rates
+    that end with 1 / 10000 itself, as in Marian."""
     max_positions: Width = 512
     """Number of learned positions; sinusoidal and rotary positions have no bound."""
 

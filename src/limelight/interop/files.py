@@ -6,6 +6,7 @@ allows.
 
 import json
 import mmap
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -104,6 +105,33 @@ def open_archive(path: Path, marker: str) -> Files:
         raise UserError(f"{path}: not a zip archive that can be read: {shown(str(error))}; {DAMAGED}") from None
     inside = [name.removesuffix(marker) for name in archive.namelist() if name.split("/")[-1] == marker]
     return Files(path, archive, min(inside, key=len, default=""))
+
+
+class ByteReader:
+    """Reads one field after another; raises `UserError` where the file ends before."""
+
+    def __init__(self, content: memoryview, where: str) -> None:
+        self.content, self.where, self.at = content, where, 0
+
+    def take(self, count: int) -> memoryview:
+        """The next bytes."""
+        if not 0 <= count <= len(self.content) - self.at:
+            raise UserError(f"{self.where}: ends at byte {len(self.content):,}, within a field; {DAMAGED}")
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+    def number(self, kind: str) -> int:
+        """An integer by its letter in `struct`."""
+        (value,) = struct.unpack("<" + kind, self.take(struct.calcsize(kind)))
+        return int(value)
+
+    def text(self, count: int) -> str:
+        """Text in UTF-8, without the zero at its end."""
+        raw = bytes(self.take(count))
+        try:
+            return raw.rstrip(b"\0").decode()
+        except UnicodeDecodeError:
+            raise UserError(f"{self.where}: a name at byte {self.at:,} is not UTF-8; {DAMAGED}") from None
 
 
 def parse_json(content: bytes, where: str, kind: type = dict) -> Any:

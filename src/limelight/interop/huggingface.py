@@ -107,6 +107,8 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
         yield f"model.decoder_autoreg={config.decoder_autoreg}: the decoder of transformers' Marian has self-attention"
     if config.positions != "sinusoidal":
         yield f"model.positions={config.positions}: a Marian model has sinusoids"
+    if config.sinusoid_layout == "inclusive":
+        yield "model.sinusoid_layout=inclusive: the sinusoids of transformers' Marian have other rates"
     if config.score != "scaled_dot":
         yield f"model.score={config.score}: the attention of a Marian model is the scaled dot product"
     for setting in odd_parts(config):

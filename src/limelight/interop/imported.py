@@ -14,6 +14,8 @@ from limelight.interop.folders import NOTHING_LEFT, fill_model, require_new
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
 from limelight.models.families import build_model
+from limelight.storage.layout import SHORTLIST
+from limelight.storage.tables import Shortlist, save_shortlist
 from limelight.storage.weights import SCALE, is_scale, require_finite, require_fit
 from limelight.tokens import Tokenizers
 from limelight.tokens.stored import KINDS
@@ -31,6 +33,7 @@ class Imported:
         where: the file of the weights, for messages.
         directions: as far as the files name languages.
         card: the model card that came with it.
+        shortlist: likely target tokens of each source token, if it has such a table.
     """
 
     what: str
@@ -41,6 +44,7 @@ class Imported:
     where: str
     directions: tuple[Direction, ...] = ()
     card: str = ""
+    shortlist: Shortlist | None = None
 
 
 def write_imported(imported: Imported, out: Path, origin: str) -> None:
@@ -83,8 +87,14 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
         f"What follows is the page that came with it.\n\n---\n\n{imported.card}"
     )
     notes = {"made_from": made_from}
+
+    def fill(partial: Path) -> None:
+        fill_model(partial, weights, tokenizers, config, notes, card)
+        if imported.shortlist is not None:
+            save_shortlist(partial / SHORTLIST, imported.shortlist, tokenizers)
+
     with writing(out, NOTHING_LEFT):
-        write_folder(out, lambda partial: fill_model(partial, weights, tokenizers, config, notes, card))
+        write_folder(out, fill)
 
 
 def _stored(name: str, tensor: Tensor, weights: Mapping[str, Tensor]) -> Tensor:

@@ -102,6 +102,34 @@ CTRANSLATE2 = Format(
     positions="{side}/position_encodings/encodings",
     bias="decoder/projection/bias",
 )
+MARIAN = Format(
+    layer="{side}_l{ordinal}_",
+    modules={
+        "self_*q": (_QUERY,),
+        "self_*k": (_KEY,),
+        "self_*v": (_VALUE,),
+        "self_*o": (_OUT,),
+        "self_Wo_ln_*": (_NORM,),
+        "rnn_W": ("ssru.input_proj",),
+        "rnn_*f": ("ssru.forget_proj",),
+        "rnn_ffn_ln_*": ("ssru_sublayer.norm",),
+        "context_*q": (_CROSS_QUERY,),
+        "context_*k": (_CROSS_KEY,),
+        "context_*v": (_CROSS_VALUE,),
+        "context_*o": (_CROSS_OUT,),
+        "context_Wo_ln_*": (_CROSS_NORM,),
+        "ffn_*1": (_INNER,),
+        "ffn_*2": (_OUTER,),
+        "ffn_ffn_ln_*": (_LAST_NORM,),
+    },
+    linear=("W", "b"),
+    norm=("scale", "bias"),
+    embeddings=("encoder_Wemb", "decoder_Wemb", "decoder_ff_logit_out_W"),
+    shared="Wemb",
+    norm_at_end="{side}_top_ln_*",
+    positions="{side}_Wpos",
+    bias="decoder_ff_logit_out_b",
+)
 
 
 def names_in(form: Format, config: TransformerConfig) -> Table:

@@ -11,11 +11,13 @@ from limelight.interop.files import Files, open_archive
 from limelight.interop.folders import require_new
 from limelight.interop.huggingface import read_huggingface
 from limelight.interop.imported import Imported, write_imported
+from limelight.interop.marian import read_marian
 from limelight.storage.foreign import Format, recognize
 
 READERS: dict[Format, Callable[[Path], Imported]] = {
     "Argos": lambda path: read_argos(Files(path) if path.is_dir() else open_archive(path, METADATA)),
     "CTranslate2": lambda path: read_ctranslate2(Files(path)),
+    "Marian": read_marian,
     "transformers": read_huggingface,
 }
 
@@ -34,8 +36,8 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
     if foreign is None or foreign.format is None:
         what = "a model in no known format" if foreign is None else foreign.what
         raise UserError(
-            f"{source}: this is {what}; `limelight import` reads Argos packages, CTranslate2 folders, and Marian "
-            "models of transformers with model.safetensors"
+            f"{source}: this is {what}; `limelight import` reads Argos packages, CTranslate2 folders, models of "
+            "Marian (.npz, or .bin with a student), and Marian models of transformers with model.safetensors"
         )
     if bool(source_lang) != bool(target_lang):
         raise UserError("--source LANG and --target LANG belong together: give both languages of the model")

@@ -76,18 +76,20 @@ def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Floa
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same) (Vaswani et al. 2017, section 3.5).
 
     Args:
-        layout: `interleaved` alternates sine and cosine as in the paper; `halves` has all sines before all cosines as
-            in Marian. For an even `d_model`, one is a permutation of the other's columns.
+        layout: `interleaved` alternates sine and cosine as in the paper; `halves` has all sines before all cosines, as
+            in transformers. For an even `d_model`, one is a permutation of the other's columns. `inclusive` is `halves`
+            with rates that end with 1 / 10000 itself, as in tensor2tensor, Marian and fairseq.
     """
     pairs = (d_model + 1) // 2
-    rates = torch.exp(torch.arange(pairs, dtype=torch.float64) * (-2 * math.log(10_000.0) / d_model))
+    steps = max(pairs - 1, 1) if layout == "inclusive" else d_model / 2
+    rates = torch.exp(torch.arange(pairs, dtype=torch.float64) * (-math.log(10_000.0) / steps))
     angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
     if layout == "interleaved":
         table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    elif layout == "halves":
+    elif layout in ("halves", "inclusive"):
         table = torch.cat([angles.sin(), angles.cos()], dim=-1)
     else:
-        raise UserError(f"unknown layout of sinusoids {layout!r}; choose from 'interleaved' and 'halves'")
+        raise UserError(f"unknown layout of sinusoids {layout!r}; choose from 'interleaved', 'halves' and 'inclusive'")
     return table[:, :d_model].float()
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from limelight.errors import UserError, shown
 from limelight.untrusted import open_plain, read_plain
 
-Format = Literal["Argos", "CTranslate2", "transformers"]
+Format = Literal["Argos", "CTranslate2", "Marian", "transformers"]
 _MAX_CONFIG_BYTES = 1_000_000
 _NOT_READ = {
     "*.onnx": "an ONNX model",
@@ -62,10 +62,19 @@ def _folder(folder: Path) -> Foreign | None:
         kind = values.get("model_type") if isinstance(values, dict) else None
     if kind is not None:
         return Foreign(f"a model of transformers of type {shown(repr(kind))}", folder, "transformers")
+    if marian_model(folder) is not None:
+        return Foreign("a Marian model", folder, "Marian")
     for pattern, what in _NOT_READ.items():
         if any(folder.glob(pattern)):
             return Foreign(what, folder)
     return None
+
+
+def marian_model(path: Path) -> Path | None:
+    """The file of a Marian model: this one, or the only one in a folder."""
+    candidates = [path] if path.is_file() else sorted([*path.glob("*.npz"), *path.glob("*.bin")])
+    found = [each for each in candidates if (kind := _file(each)) is not None and kind.format == "Marian"]
+    return found[0] if len(found) == 1 else None
 
 
 def _file(path: Path) -> Foreign | None:
@@ -74,12 +83,16 @@ def _file(path: Path) -> Foreign | None:
     if begin.startswith(b"PK\3\4"):
         with suppress(zipfile.BadZipFile, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
             names = {name.rpartition("/")[2] for name in archive.namelist()}
+            if "special:model.yml.npy" in names:
+                return Foreign("a Marian model", path, "Marian")
             if {"metadata.json", "model.bin"} <= names:
                 return Foreign("an Argos package", path, "Argos")
             return Foreign("a PyTorch checkpoint, which is a pickle", path) if "data.pkl" in names else None
         return Foreign("a damaged zip archive", path)
     if begin[1:4] == b"\0\0\0" and b"Spec\0" in begin:
         return Foreign("a CTranslate2 model", path.parent, "CTranslate2")
+    if begin[:8] == b"\1" + bytes(7) and path.suffix == ".bin":
+        return Foreign("a Marian model", path, "Marian")
     if path.name == "model.safetensors":
         return _folder(path.parent)
     return next((Foreign(what, path) for pattern, what in _NOT_READ.items() if path.match(pattern)), None)

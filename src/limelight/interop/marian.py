@@ -1,0 +1,336 @@
+"""Import of Marian models: checkpoints (`.npz`), and students of Bergamot and Firefox in Marian's binary format.
+
+    MODEL.npz | MODEL.bin  [decoder.yml]  *.spm | *.yml with source.spm target.spm  [lex*.bin]
+
+Both contain tensors by name, and the configuration as `special:model.yml`. In the binary format: version and number of
+tensors; for each the length of its name, its type, number of axes and bytes; then all names, all shapes, and after
+padding all bytes. An int8 matrix is transposed, but for embeddings, and a number follows by which it was multiplied.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from limelight.config import Direction, TransformerConfig, config_from
+from limelight.errors import UserError, shown
+from limelight.interop.files import DAMAGED, MAX_JSON_BYTES, ByteReader, Files, open_archive
+from limelight.interop.folders import read_card
+from limelight.interop.imported import Imported
+from limelight.interop.names import MARIAN, Rows, names_in, refuse, to_ours
+from limelight.interop.vocabularies import (
+    SOURCE_MODEL,
+    TARGET_MODEL,
+    Side,
+    read_segmentation,
+    read_side,
+    starting_with,
+)
+from limelight.storage.foreign import marian_model
+from limelight.storage.tables import Shortlist
+from limelight.storage.weights import SCALE
+from limelight.tokens import END
+from limelight.tokens.sentencepiece_file import pieces_in
+from limelight.untrusted import MAX_YAML_BYTES, read_yaml
+
+SETTINGS = "special:model.yml"
+_SHORTLIST_MAGIC = 0xF11A48D5013417F5
+_MAX_SHORTLIST_BYTES = 200_000_000
+_TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8, 0x4102: np.int16}
+_INTGEMM = 0x4000
+_ACTIVATIONS = {"relu": "relu", "swish": "swish"}
+_ORDER = ("preprocess", "postprocess", "postprocess-top")
+_ORDERS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
+_LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
+_LINE = re.compile(r"(.+?): *(\d+)")
+# Settings with the values that our models have, and what others mean.
+_FIXED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "type": (("transformer",), "it is no Transformer"),
+    "transformer-postprocess-emb": (("", "d"), "it normalizes its embeddings"),
+    "transformer-no-projection": ((False,), "its attention has no output projection"),
+    "transformer-rnn-projection": ((False,), "its recurrent units have an output projection"),
+    "transformer-train-position-embeddings": ((False,), "its positions are learned"),
+    "transformer-train-positions": ((False,), "its positions are learned"),
+    "transformer-ffn-depth": ((2,), "its feed-forward networks have another depth"),
+    "transformer-decoder-autoreg": (("self-attention", "rnn"), "its decoder reads the target in another way"),
+    "transformer-tied-layers": (([],), "its layers share weights"),
+    "layer-normalization": ((False,), "its recurrent units are normalized"),
+    "lemma-dim-emb": ((0,), "its vocabulary has factors"),
+    "input-types": (([],), "it has inputs of other types"),
+    "output-omit-bias": ((False,), "its output has no bias"),
+    "right-left": ((False,), "it writes from right to left"),
+    "ulr": ((False,), "its embeddings are universal"),
+}
+
+
+@dataclass(frozen=True)
+class _Array:
+    """A tensor of the file.
+
+    Attributes:
+        transposed: whether a matrix is stored as (out, in), against its stated shape.
+        multiplier: by which an integer matrix was multiplied.
+    """
+
+    values: npt.NDArray[Any]
+    transposed: bool = False
+    multiplier: float | None = None
+
+
+def read_marian(folder: Path) -> Imported:
+    """The model in a folder, or in the folder of a model file.
+
+    Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
+    """
+    path = marian_model(folder)
+    if path is None:
+        raise UserError(f"{folder}: holds no Marian model, or several: name the file")
+    files, where = Files(path.parent), str(path)
+    arrays = _read_npz(path) if path.suffix == ".npz" else read_binary(files.buffer(path.name), where)
+    values = _settings(arrays, where)
+    refuse(_refused(values), f"{where}: this model cannot be imported")
+    config = _config(values, arrays, where)
+    source, target = _sides(files, path.name)
+    tensors = dict(_in_our_forms(arrays))
+    if values.get("tied-embeddings-src"):
+        for ending in ("", SCALE):
+            if "Wemb" + ending in tensors:
+                tensors["encoder_Wemb" + ending] = tensors["decoder_Wemb" + ending] = tensors.pop("Wemb" + ending)
+    weights = to_ours(tensors, names_in(MARIAN, config), config, source.rows, target.rows, where)
+    named = _LANGUAGES.search(path.name)
+    directions = (Direction(*named.groups()),) if named else ()
+    shortlist = _shortlist(files, source.rows, target.rows)
+    return Imported("a Marian model", config, source, target, weights, where, directions, read_card(files), shortlist)
+
+
+def read_binary(content: memoryview, where: str) -> dict[str, _Array]:
+    """The tensors of a binary file. Raises `UserError` for a damaged one, and for types that are not supported."""
+    reader = ByteReader(content, where)
+    if reader.number("Q") != 1:
+        raise UserError(f"{where}: not Marian's binary format, or not its version 1")
+    count = reader.number("Q")
+    heads = np.frombuffer(reader.take(32 * count), np.uint64).reshape(count, 4).tolist()
+    names = [reader.text(length) for length, *_ in heads]
+    shapes = [np.frombuffer(reader.take(4 * axes), np.int32).tolist() for _, _, axes, _ in heads]
+    reader.take(reader.number("Q"))
+    arrays: dict[str, _Array] = {}
+    for name, shape, (_, number, _, size) in zip(names, shapes, heads, strict=True):
+        kind = _TYPES.get(number)
+        if kind is None:
+            raise UserError(
+                f"{where}: {shown(name)} has the type {number:#x}: packed for one kind of processor, or unknown"
+            )
+        raw = reader.take(size)
+        elements = int(np.prod(shape, dtype=object)) if shape else 1
+        used = elements * np.dtype(kind).itemsize
+        # Some programs call their int8 matrices plain bytes; the multiplier follows them all the same.
+        scaled = bool(number & _INTGEMM) or (kind is np.int8 and not name.startswith("special:"))
+        if min(shape, default=1) < 0 or used + 4 * scaled > size or name in arrays:
+            raise UserError(f"{where}: {shown(name)} is {tuple(shape)} and has {size:,} bytes; {DAMAGED}")
+        numbers = np.frombuffer(raw[:used], kind).reshape(shape)
+        if not scaled:
+            arrays[name] = _Array(numbers)
+            continue
+        multiplier = float(np.frombuffer(raw[used : used + 4], np.float32)[0])
+        if not multiplier > 0 or np.isinf(multiplier):
+            raise UserError(f"{where}: {shown(name)} was multiplied by {multiplier:g}; {DAMAGED}")
+        turned = not name.endswith("Wemb") and len(shape) == 2
+        arrays[name] = _Array(numbers.reshape(shape[::-1]) if turned else numbers, turned, multiplier)
+    return arrays
+
+
+def _read_npz(path: Path) -> dict[str, _Array]:
+    """The arrays of an `.npz`, which is an archive of `.npy` files; a pickle in it is not read."""
+    files = open_archive(path, f"{SETTINGS}.npy")
+    assert files.archive is not None
+    arrays = {}
+    for member in files.archive.namelist():
+        content = files.read(member, 2**40)
+        try:
+            stream = io.BytesIO(content)
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, by_columns, kind = read(stream)
+            if kind.hasobject:
+                raise ValueError("objects, which are a pickle")
+            values = np.frombuffer(content, kind, offset=stream.tell()).reshape(shape, order="F" if by_columns else "C")
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{files.where(member)}: not an array: {shown(str(error))}; {DAMAGED}") from None
+        arrays[member.removesuffix(".npy")] = _Array(values)
+    return arrays
+
+
+def _settings(arrays: dict[str, _Array], where: str) -> dict[str, Any]:
+    """The configuration in the file, which is taken out of the arrays."""
+    found = arrays.pop(SETTINGS, None)
+    if found is None:
+        raise UserError(f"{where}: holds no {SETTINGS}, the configuration of the model; take a file that Marian wrote")
+    try:
+        raw = found.values.tobytes()
+        if len(raw) > MAX_YAML_BYTES:
+            raise ValueError(f"{len(raw):,} bytes")
+        values = read_yaml(raw.rstrip(b"\0").decode())
+    except ValueError as error:
+        raise UserError(f"{where}: {SETTINGS} is not YAML: {shown(str(error))}; {DAMAGED}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{where}: {SETTINGS} is not a mapping; {DAMAGED}")
+    return values
+
+
+def _refused(values: dict[str, Any]) -> Iterator[str]:
+    for name, (known, meaning) in _FIXED.items():
+        if name in values and values[name] not in known:
+            yield f"{name}={shown(repr(values[name]))}: {meaning}"
+    if values.get("transformer-decoder-autoreg") == "rnn" and values.get("dec-cell") != "ssru":
+        yield f"dec-cell={shown(repr(values.get('dec-cell')))}: the recurrent unit of our decoders is the SSRU"
+    if _order(values) not in _ORDERS:
+        yield f"transformer-preprocess, -postprocess, -postprocess-top are {_order(values)}: not post- or pre-norm"
+    activation = values.get("transformer-ffn-activation")
+    if activation not in _ACTIVATIONS:
+        what = ": Marian's GELU is another function, x sigmoid(1.702 x)" if activation == "gelu" else ""
+        yield f"transformer-ffn-activation={shown(repr(activation))}{what}"
+
+
+def _order(values: dict[str, Any]) -> tuple[str, str, str]:
+    """What is done before and after a sub-layer, and after all layers."""
+    before, after, top = (str(values.get(f"transformer-{name}") or "") for name in _ORDER)
+    return before, after, top
+
+
+def _config(values: dict[str, Any], arrays: dict[str, _Array], where: str) -> TransformerConfig:
+    tied = bool(values.get("tied-embeddings-all"))
+    model = {
+        "family": "transformer",
+        "encoder_layers": values.get("enc-depth"),
+        "decoder_layers": values.get("dec-depth"),
+        "d_model": values.get("dim-emb"),
+        "heads": values.get("transformer-heads"),
+        "d_ff": values.get("transformer-dim-ffn"),
+        "activation": _ACTIVATIONS[str(values["transformer-ffn-activation"])],
+        "norm": _ORDERS[_order(values)],
+        "sinusoid_layout": "inclusive",
+        "decoder_autoreg": "ssru" if values.get("transformer-decoder-autoreg") == "rnn" else "self-attention",
+        "tie": "three-way" if tied else "two-way" if values.get("tied-embeddings") else "none",
+        "output_bias": True,
+    }
+    config = config_from({"model": model}, where=where).model
+    assert isinstance(config, TransformerConfig)
+    return config
+
+
+def _in_our_forms(arrays: dict[str, _Array]) -> Iterator[tuple[str, Tensor]]:
+    """Matrices as (out, in) and vectors, under names without what tells their form. int8 matrices get a scale for each
+    row."""
+    for name, array in arrays.items():
+        if name.endswith("_QuantMultA") or name.startswith(("decoder_c", "special:")):
+            continue  # ranges of activations, which are computed here
+        is_matrix = re.search(r"_W[a-su-z0-9]?$", name) is not None  # but `_Wt`, which is transposed
+        plain = name.replace("_ff_logit_out_Wt", "_ff_logit_out_W").removesuffix("_pre")
+        tensor = torch.from_numpy(array.values.copy())
+        if is_matrix and not array.transposed:
+            tensor = tensor.T.contiguous()
+        if tensor.ndim == 2 and tensor.shape[0] == 1 and not is_matrix and not name.endswith("Wemb"):
+            tensor = tensor[0]
+        if array.multiplier is None:
+            yield plain, tensor
+        elif tensor.dtype == torch.int8 and tensor.ndim == 2:
+            yield plain, tensor
+            yield plain + SCALE, torch.full((len(tensor),), 1 / array.multiplier)
+        else:
+            yield plain, tensor.float() / array.multiplier
+
+
+def _sides(files: Files, model: str) -> tuple[Side, Side]:
+    """The vocabularies: those that a `decoder.yml` names, or the only files that they can be. The decoder starts from
+    zeros."""
+    names = _vocabularies(files)
+    segmentations = [
+        name if name.endswith(".spm") else (SOURCE_MODEL, TARGET_MODEL)[number] for number, name in enumerate(names)
+    ]
+    sides = []
+    for name, segmentation in zip(names, segmentations, strict=True):
+        content = read_segmentation(files, segmentation)
+        pieces = list(pieces_in(content)) if name == segmentation else _listed(files, name)
+        try:
+            sides.append(starting_with(read_side(content, pieces), None))
+        except UserError as error:
+            raise UserError(f"{files.where(name)}: {error}") from None
+    return (
+        (sides[1], sides[1]) if (names[0], segmentations[0]) == (names[1], segmentations[1]) else (sides[0], sides[1])
+    )
+
+
+def _vocabularies(files: Files) -> tuple[str, str]:
+    for path in sorted(files.place.glob("*.yml")):
+        if path.stat().st_size <= MAX_YAML_BYTES:
+            try:
+                values = read_yaml(files.read(path.name, MAX_YAML_BYTES).decode())
+            except ValueError:
+                continue
+            named = values.get("vocabs") if isinstance(values, dict) else None
+            if isinstance(named, list) and len(named) == 2:
+                return Path(str(named[0])).name, Path(str(named[1])).name
+    listed = sorted(path.name for path in files.place.glob("*vocab*.yml"))
+    pieces = sorted(path.name for path in files.place.glob("*.spm") if path.name not in (SOURCE_MODEL, TARGET_MODEL))
+    if len(listed) == 1 and not pieces:
+        return listed[0], listed[0]
+    sides = [[name for name in pieces if name.startswith(begin)] for begin in ("src", "trg")]
+    if len(pieces) == 1:
+        return pieces[0], pieces[0]
+    if len(pieces) == 2 and all(len(side) == 1 for side in sides):
+        return sides[0][0], sides[1][0]
+    raise UserError(
+        f"{files.place}: no vocabulary: put vocab.spm there, or srcvocab.spm and trgvocab.spm, or a decoder.yml"
+    )
+
+
+def _listed(files: Files, name: str) -> list[str]:
+    """The tokens of a `.yml`: a line for each, with its id."""
+    ids: dict[int, str] = {}
+    try:
+        for line in files.read(name, MAX_JSON_BYTES).decode().split("\n"):
+            found = _LINE.fullmatch(line.rstrip("\r"))
+            if found:
+                key = found[1]
+                ids[int(found[2])] = (
+                    str(read_yaml(key)) if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'" else key
+                )
+    except ValueError as error:
+        raise UserError(f"{files.where(name)}: damaged: {shown(str(error))}") from None
+    if sorted(ids) != list(range(len(ids))) or not ids:
+        raise UserError(f"{files.where(name)}: the ids of its {len(ids):,} tokens are not the numbers from 0")
+    return [ids[number] for number in range(len(ids))]
+
+
+def _shortlist(files: Files, source: Rows, target: Rows) -> Shortlist | None:
+    """The table of a `lex*.bin`, with our ids; None without one. Raises `UserError` for a damaged one."""
+    path = next(iter(sorted(files.place.glob("lex*.bin"))), None)
+    if path is None:
+        return None
+    reader = ByteReader(memoryview(files.read(path.name, _MAX_SHORTLIST_BYTES)), str(path))
+    magic, _, first, _, offsets, count = (reader.number("Q") for _ in range(6))
+    if magic != _SHORTLIST_MAGIC:
+        raise UserError(
+            f"{path}: not a binary shortlist; remove it from the folder, or take the one that came with the model"
+        )
+    begins = np.frombuffer(reader.take(8 * offsets), np.uint64).astype(np.int64)
+    listed = np.frombuffer(reader.take(4 * count), np.uint32).astype(np.int64)
+    lengths = np.diff(begins)
+    fits = len(begins) == source.size + 1 and begins[0] == 0 and begins[-1] == count and (lengths >= 0).all()
+    if not fits or (count and listed.max() >= target.size):
+        raise UserError(f"{path}: this shortlist is not one of the model's vocabularies; {DAMAGED}")
+    ours = np.full(target.size, END)
+    kept = np.array(target.theirs[:-1])
+    ours[kept] = np.arange(len(kept))
+    candidates = np.full((len(source.theirs) - 1, max(1, int(lengths.max()))), END)
+    for number, theirs in enumerate(source.theirs[:-1]):
+        some = listed[begins[theirs] : begins[theirs + 1]]
+        candidates[number, : len(some)] = ours[some]
+    return Shortlist(candidates, ours[: min(first, target.size)])
