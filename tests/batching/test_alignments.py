@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, open_alignments, store_matches
+from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, open_alignments
 from limelight.errors import RunError
 from limelight.text.marking import Link
 
@@ -49,12 +49,6 @@ def test_links_of_words_too_far_out_are_left_out(tmp_path: Path) -> None:
     assert store.of(0).links == [Link(1, 2)]
 
 
-def test_they_are_found_again_by_what_they_were_made_of(tmp_path: Path) -> None:
-    write(tmp_path / "w", [[Link(1, 2)]])
-    assert store_matches(tmp_path / "w", "print")
-    assert open_alignments(tmp_path / "w").of(0).links == [Link(1, 2)]
-
-
 @pytest.mark.parametrize("name", ["links.values", "links.offsets", "forms.json", "store.json"])
 @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff" * 40])
 def test_damage_is_found(name: str, content: bytes, tmp_path: Path) -> None:
@@ -62,9 +56,3 @@ def test_damage_is_found(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / "w" / name).write_bytes(content)
     with pytest.raises(RunError, match="delete the folder; it is created again from the corpus"):
         open_alignments(tmp_path / "w")
-
-
-def test_what_is_not_finished_is_not_there(tmp_path: Path) -> None:
-    with AlignmentWriter(tmp_path / "w") as writer:
-        writer.append([[Link(0, 0)]])
-    assert list(tmp_path.iterdir()) == []

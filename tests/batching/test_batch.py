@@ -42,26 +42,12 @@ def test_a_batch_is_what_a_loop_over_its_places_says(pairs: list[tuple[list[int]
     assert batch.target_tokens == sum(len(target) + 1 for target in targets)
 
 
-def test_an_empty_target_is_an_end_after_a_start() -> None:
-    batch = of([[5, 6, 7]], [[]])
-    assert batch.target_in.tolist() == [[START]]
-    assert batch.target_out.tolist() == [[END]]
-    assert batch.target_valid.tolist() == [[True]]
-    assert batch.target_tokens == 1
-
-
 def test_rows_of_arrays_are_rows_of_lists() -> None:
     lists = [[3, 4, 5], [], [6]]
     arrays = [np.array(row, dtype=np.uint16) for row in lists]
     for one, other in zip(pad_rows(lists, 9), pad_rows(arrays, 9), strict=True):
         assert torch.equal(one, other)
     assert pad_rows(arrays, 9)[0].dtype == torch.int64
-
-
-@pytest.mark.parametrize("lengths", [[], [0], [0, 0]])
-def test_no_rows_and_rows_of_nothing(lengths: list[int]) -> None:
-    ids, valid = pad_rows([[1] * length for length in lengths], 9)
-    assert ids.shape == valid.shape == (len(lengths), 0)
 
 
 def test_another_device_gets_all_of_it() -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -38,10 +38,6 @@ def predicted(batches: Iterable[Batch]) -> Counter[int]:
     return Counter(piece for batch in batches for piece in batch.target_out.flatten().tolist())
 
 
-def same(one: Batch, other: Batch) -> bool:
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__[:5])
-
-
 @pytest.mark.parametrize("way", WAYS)
 @given(sizes, st.integers(0, 2**31), st.integers(0, 5))
 def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
@@ -69,18 +65,6 @@ def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
         assert batch.target_valid.shape == batch.target_in.shape
         assert batch.source.shape == batch.source_valid.shape == (len(batch.target_in), 0)
         assert batch.target_tokens == batch.target_out.numel()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_from_every_position_the_rest_is_the_same(way: type[BlockStream], seed: int) -> None:
-    stream = way(text_of(173), tokens=21, block=5, seed=seed)
-    whole = epoch_of(stream, 0) + epoch_of(stream, 1)
-    for number, (position, _) in enumerate(whole):
-        again = list(islice(way(text_of(173), tokens=21, block=5, seed=seed).batches(position), 12))
-        for (batch, _), (_, expected) in zip(again, whole[number:], strict=False):
-            assert same(batch, expected)
-        for (_, after), (expected_position, _) in zip(again, whole[number + 1 :], strict=False):
-            assert after == expected_position
 
 
 def test_shuffled_blocks_are_others_in_each_epoch_and_for_each_seed(seed: int) -> None:
@@ -117,10 +101,6 @@ def test_in_order_every_piece_but_the_first_is_predicted(size: tuple[int, int, i
     assert all(batch.target_in.numel() <= max(tokens, block) for batch in batches)
 
 
-def test_of_no_text_there_are_no_blocks() -> None:
-    assert list(blocks_in_order(text_of(1), tokens=9, block=3)) == []
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_text_shorter_than_a_block_is_refused(way: type[BlockStream]) -> None:
     with pytest.raises(
@@ -128,31 +108,3 @@ def test_a_text_shorter_than_a_block_is_refused(way: type[BlockStream]) -> None:
     ):
         way(text_of(12), tokens=24, block=12, seed=1)
     assert len(epoch_of(way(text_of(13), tokens=24, block=12, seed=1))) == 1
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_stream_neither_uses_nor_moves_torchs_generator(way: type[BlockStream], seed: int) -> None:
-    before = torch.get_rng_state()
-    epoch_of(way(text_of(99), tokens=12, block=4, seed=seed))
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_a_batch_is_one_look_into_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No Python for each row."""
-    looks = []
-
-    class Watched(np.ndarray):
-        def __getitem__(self, key):
-            looks.append(key)
-            return np.asarray(self)[key]
-
-    stream = ShuffledBlocks(text_of(10_007), tokens=1_024, block=8, seed=1)
-    stream.ids = stream.ids.view(Watched)
-    batches = epoch_of(stream)
-    assert len(looks) == len(batches) == -(-(10_006 // 8) // 128)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_how_many_batches_an_epoch_has_is_known_beforehand(way: type[BlockStream]) -> None:
-    stream = way(text_of(3001), tokens=60, block=11, seed=3)
-    assert stream.batches_per_epoch() == pytest.approx(len(epoch_of(stream)), abs=1)

@@ -90,20 +90,6 @@ def test_most_places_hold_a_real_piece(pairs: int, tokens: int, spread: float, l
     assert filled >= 0.6  # large batches: 0.75 on average, with a standard deviation of 0.025
 
 
-def test_the_real_fraction_counts_places() -> None:
-    sources, targets = np.array([2, 4, 5]), np.array([3, 3, 1])
-    # Two rows of 4 + 3 places, one of 5 + 1: 20 places for 18 tokens.
-    assert real_fraction(sources, targets, [np.array([0, 1]), np.array([2])]) == 18 / 20
-
-
-def test_lengths_that_are_all_the_same(seed: int) -> None:
-    same = np.full(1000, 7)
-    batches = cut(same, same, tokens=70, seed=seed)
-    assert real_fraction(same, same, batches) == 1.0
-    assert max(map(len, batches)) <= 10
-    assert len(batches) <= 150
-
-
 def test_batches_are_counted_without_cutting_all_of_them(seed: int) -> None:
     lengths = np.random.default_rng(seed).integers(1, 40, size=(2, 50_000))
     cuts = cut_batches(*lengths, tokens=512, generator=np.random.default_rng(1))

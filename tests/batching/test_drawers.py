@@ -140,15 +140,6 @@ def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenize
     assert alive(started) == 0
 
 
-def test_where_nothing_is_varied_there_are_no_processes(
-    views: list[View], tokenizers: Tokenizers, started: list[BaseProcess]
-) -> None:
-    batches = stream(views, tokenizers, 2, Drawing()).batches(Position())
-    next(batches)
-    assert started == []
-    batches.close()
-
-
 def test_a_process_that_is_killed_ends_the_run_with_a_reason(
     views: list[View], tokenizers: Tokenizers, started: list[BaseProcess]
 ) -> None:

@@ -116,13 +116,6 @@ def test_a_side_that_is_too_long_when_sampled_is_taken_as_it_is_stored_alone(
     assert decoded(tokenizer, drawn.targets) == decoded(tokenizer, stored.targets)
 
 
-def test_nothing_varies_without_a_rate() -> None:
-    assert not Drawing().varies
-    assert not Drawing(0.0, {"join": 0.0}).varies
-    assert Drawing(0.1).varies
-    assert Drawing(0.0, {"join": 0.1}).varies
-
-
 def marking(store: TokenStore, tokenizer: Tokenizer, folder: Path) -> list[View]:
     words = aligned(folder / "words", store)
     there, back = both_ways(store, tokenizer)

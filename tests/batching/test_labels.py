@@ -3,9 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 from limelight.batching.batch import Batch, begun, label_batch
 from limelight.batching.drawing import Drawing, View
@@ -77,24 +75,6 @@ def test_an_epoch_has_every_text_with_its_label(store: TokenStore, tokenizers: T
         assert Counter(row for place, batch in whole if place.epoch == epoch for row in rows_of(batch)) == expected
 
 
-def test_batches_keep_to_their_budget(store: TokenStore, tokenizers: Tokenizers, seed: int) -> None:
-    for _, batch in take(stream(store, tokenizers, seed)):
-        assert len(batch.source) == 1 or batch.source.numel() <= 70
-
-
-@pytest.mark.parametrize("sampling", [0.0, 0.3])
-def test_from_every_position_the_rest_is_the_same(
-    sampling: float, store: TokenStore, tokenizers: Tokenizers, seed: int
-) -> None:
-    labels = stream(store, tokenizers, seed, sampling=sampling)
-    whole = take(labels)
-    for number in range(0, len(whole), 5):
-        rest = take(labels, whole[number][0], most=4)
-        for (place, batch), (expected_place, expected) in zip(rest, whole[number:], strict=False):
-            assert place == expected_place
-            assert all(torch.equal(getattr(batch, name), getattr(expected, name)) for name in Batch.__slots__[:5])
-
-
 def test_sampling_segments_texts_anew_and_leaves_labels(store: TokenStore, tokenizers: Tokenizers, seed: int) -> None:
     whole = take(stream(store, tokenizers, seed, sampling=0.5))
     segmented = [{label: row for place, batch in whole if place.epoch == epoch for label, row in rows_of(batch)}
@@ -106,13 +86,3 @@ def test_sampling_segments_texts_anew_and_leaves_labels(store: TokenStore, token
             assert row[0] == row[-1] == END
             assert tokenizers.source.decode(row) == normalize(TEXTS[label])
             assert len(row) <= 25
-
-
-def test_a_segmentation_that_gets_too_long_is_the_stored_one(
-    store: TokenStore, tokenizers: Tokenizers, seed: int
-) -> None:
-    stored = dict(enumerate(map(begun, tokenizers.source.encode_batch(TEXTS))))
-    longest = max(map(len, stored.values())) + 1
-    for _, batch in take(stream(store, tokenizers, seed, sampling=0.9, max_length=longest)):
-        for label, row in rows_of(batch):
-            assert len(row) <= longest or np.array_equal(row[:-1], stored[label])

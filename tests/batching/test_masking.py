@@ -98,17 +98,6 @@ def test_a_long_line_is_divided_and_loses_nothing(seed: int) -> None:
     assert Counter("".join(texts)) == Counter("abcdef" * 9 + "ab")
 
 
-def test_from_every_position_the_rest_is_the_same(seed: int) -> None:
-    whole = take(stream(seed=seed), epochs=2)
-    assert {position.chunk for position, _ in whole} == set(range(6))
-    for number, (position, _) in enumerate(whole):
-        for (place, batch), (expected_place, expected) in zip(
-            take(stream(seed=seed), position, epochs=2, most=8), whole[number:], strict=False
-        ):
-            assert place == expected_place
-            assert same(batch, expected)
-
-
 def test_masks_and_order_are_others_in_each_epoch_and_for_each_seed(seed: int) -> None:
     whole = take(stream(seed=seed), epochs=2)
     first, second = ([batch for place, batch in whole if place.epoch == epoch] for epoch in range(2))
@@ -118,17 +107,6 @@ def test_masks_and_order_are_others_in_each_epoch_and_for_each_seed(seed: int) -
         assert [batch.target_out[batch.target_valid].tolist() for batch in batches] != [
             batch.target_out[batch.target_valid].tolist() for batch in first
         ]
-
-
-def test_the_first_epoch_alone_is_for_validation() -> None:
-    expected = [batch for _, batch in take(stream(), epochs=1)]
-    assert all(same(*pair) for pair in zip(stream().epoch(), expected, strict=True))
-
-
-def test_the_stream_neither_uses_nor_moves_torchs_generator(seed: int) -> None:
-    before = torch.get_rng_state()
-    take(stream(seed=seed), epochs=1)
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_batches_keep_to_their_budget_and_their_padding() -> None:
@@ -200,22 +178,6 @@ def test_special_and_reserved_pieces_are_never_chosen_nor_drawn(kind: str, seed:
     assert masked.masking.ordinary.sum() == len(ordinary_pieces(tokenizer)) - (kind == "characters")
 
 
-def test_documents_that_are_lines_need_no_line_end() -> None:
-    """Nor does the vocabulary have one: what is unknown is no end of a line."""
-    tokenizer = train("characters", ["abc"])
-    assert UNKNOWN in tokenizer.encode("\n")
-    masked = MaskedStream(text_of(tokenizer, "a?b", "cc"), tokenizer, **SETTINGS)
-    assert sorted(row for batch in masked.epoch() for row in true_rows(batch)) == sorted(
-        (END, *tokenizer.encode(text), END) for text in ("a?b", "cc")
-    )
-
-
-def test_a_batch_moves_with_all_it_has() -> None:
-    batch = next(stream().epoch())
-    assert same(batch.to(torch.device("cpu")), batch)
-    assert batch.to(torch.device("meta")).target_valid.device.type == "meta"
-
-
 def test_rows_without_room_are_refused() -> None:
     with pytest.raises(UserError, match=r"batching\.max_length=2 leaves no room between the two ends of a row; raise"):
         stream(max_length=2)
@@ -237,8 +199,3 @@ def test_the_vocabulary_of_a_translator_is_refused() -> None:
 def test_line_is_a_break_even_where_characters_spell_line_ends() -> None:
     masked = stream(documents=(f"ab{LINE}cd\nef",))
     assert len(masked) == 3
-
-
-def test_how_many_batches_an_epoch_has_is_known_beforehand() -> None:
-    masked = stream()
-    assert masked.batches_per_epoch() == pytest.approx(len(take(masked, epochs=1)), rel=0.2)

@@ -45,26 +45,12 @@ def test_what_goes_in_comes_out(tmp_path_factory: pytest.TempPathFactory, writte
     assert store.sources.lengths().tolist() == [len(row[0]) for row in expected]
 
 
-def test_rows_are_found_in_any_order(tmp_path: Path) -> None:
-    store = write(tmp_path / "s", ONE, TWO, ONE)
-    assert store.texts(np.array([1, 0, 1])) == (["", "drei Wörter hier", ""], ["日本", "one", "日本"])
-    assert store.sources[1].tolist() == []
-
-
 @pytest.mark.parametrize(("size", "bytes_each"), [(100, 2), (65_536, 2), (65_537, 4), (1_000_000, 4)])
 def test_ids_take_as_many_bytes_as_the_vocabulary_needs(size: int, bytes_each: int, tmp_path: Path) -> None:
     largest = size - 1
     store = write(tmp_path / "s", ([largest], [0], "", ""), vocabulary_size=size)
     assert store.sources[0].tolist() == [largest]
     assert (tmp_path / "s" / "source.values").stat().st_size == bytes_each
-
-
-def test_the_fingerprint_says_what_it_was_made_of(tmp_path: Path) -> None:
-    folder = tmp_path / "s"
-    assert not store_matches(folder, "print")
-    write(folder, ONE, fingerprint="print")
-    assert store_matches(folder, "print")
-    assert not store_matches(folder, "another")
 
 
 def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
@@ -101,12 +87,6 @@ def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file")
-    with pytest.raises(RunError, match=f"{tmp_path}/data.*cannot be written"):
-        StoreWriter(tmp_path / "data" / "s", vocabulary_size=90)
-
-
 def test_a_killed_writer_leaves_the_former_store_and_is_swept_away(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     write(folder, ONE)
@@ -129,13 +109,6 @@ def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path)
     with pytest.raises(RunError, match=r"incomplete|cannot be read|different numbers") as caught:
         open_store(tmp_path / "s")
     assert "it is created again" in str(caught.value)
-
-
-def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "s", ONE)
-    (tmp_path / "s" / "target.values").unlink()
-    with pytest.raises(RunError, match=r"target\.values cannot be read"):
-        open_store(tmp_path / "s")
 
 
 def test_a_row_more_on_one_side_is_refused(tmp_path: Path) -> None:
@@ -168,17 +141,6 @@ def test_marked_rows_are_known_by_their_numbers_both_ways_round(tmp_path: Path) 
         assert found.marked.tolist() == [0, 2, 8]
         rows = np.array([8, 3, 0, 7, 2])
         assert found.are_marked(rows).tolist() == [True, False, True, False, True]
-
-
-def test_a_store_without_marked_rows_has_no_file_of_them(tmp_path: Path) -> None:
-    """As those of versions that knew no marks."""
-    store = write(tmp_path / "s", ONE, TWO)
-    assert store.marked.tolist() == []
-    assert not (tmp_path / "s" / MARKED).exists()
-    description = json.loads((tmp_path / "s" / "store.json").read_text())
-    del description["marked"]
-    (tmp_path / "s" / "store.json").write_text(json.dumps(description))
-    assert open_store(tmp_path / "s").marked.tolist() == []
 
 
 @pytest.mark.parametrize("size", [0, 8, 9])

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -107,22 +107,6 @@ def sources_in(batches: list[Batch]) -> Counter[tuple[int, ...]]:
     )
 
 
-@pytest.mark.parametrize(("sampling", "rates"), [(0.0, {}), (0.3, {}), (0.3, RATES), (0.0, RATES)])
-def test_from_every_position_the_rest_is_the_same(
-    stores: list[TokenStore], sampling: float, rates: dict[str, float]
-) -> None:
-    whole = take(stream(stores, sampling=sampling, rates=rates), epochs=2)
-    assert {position.chunk for position, _, _ in whole} == {0, 1, 2, 3, 4}
-    for number, (position, _, _) in enumerate(whole):
-        # A few batches each cross the border of a chunk, and some that of an epoch; all of them would take a minute.
-        again = take(stream(stores, sampling=sampling, rates=rates), position, epochs=2, most=12)
-        for (place, batch, after), (expected_place, expected, expected_after) in zip(
-            again, whole[number:], strict=False
-        ):
-            assert (place, after) == (expected_place, expected_after)
-            assert same(batch, expected)
-
-
 @pytest.mark.parametrize("size", [2, 3])
 def test_processes_take_turns_in_making_chunks(stores: list[TokenStore], size: int) -> None:
     """Threads stand for processes; all get the stream of one."""
@@ -151,13 +135,6 @@ def test_processes_take_turns_in_making_chunks(stores: list[TokenStore], size: i
             assert [after for _, after in found] == [after for _, _, after in expected]
             assert all(same(batch, other) for (batch, _), (_, other, _) in zip(found, expected, strict=True))
     assert max(made) - min(made) <= 1 <= min(made)
-
-
-def test_positions_rise_and_say_where_the_next_batch_stands(stores: list[TokenStore]) -> None:
-    found = take(stream(stores), epochs=2)
-    assert found[0][0] == Position(0, 0, 0)
-    for (before, _, after), (following, _, _) in pairwise(found):
-        assert before < after == following
 
 
 def test_each_corpus_is_seen_as_often_as_its_weight_says(stores: list[TokenStore]) -> None:
@@ -190,41 +167,6 @@ def test_sampling_draws_anew_in_each_epoch(stores: list[TokenStore]) -> None:
     found = take(stream(stores, weights=(1.0, 1.0, 1.0)), epochs=2)
     first, second = (sources_in([batch for place, batch, _ in found if place.epoch == epoch]) for epoch in range(2))
     assert first != second
-
-
-def test_the_same_seed_is_the_same_stream_and_another_is_not(stores: list[TokenStore]) -> None:
-    once, again, other = (take(stream(stores, seed=seed), epochs=1) for seed in (7, 7, 8))
-    assert all(same(one[1], two[1]) for one, two in zip(once, again, strict=True))
-    assert [batch.source.tolist() for _, batch, _ in once] != [batch.source.tolist() for _, batch, _ in other]
-
-
-def test_the_stream_neither_uses_nor_moves_torchs_global_generator(stores: list[TokenStore], seed: int) -> None:
-    before = torch.get_rng_state()
-    once = take(stream(stores), epochs=1)
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(seed + 1)
-    again = take(stream(stores), epochs=1)
-    assert all(same(one[1], two[1]) for one, two in zip(once, again, strict=True))
-
-
-def test_what_sampling_makes_too_long_keeps_its_stored_pieces(stores: list[TokenStore]) -> None:
-    class Doubled(Letters):
-        def encode_sampled(self, texts, *, amount, seed):
-            return [row * 2 for row in self.encode_batch(texts)]
-
-    doubling = BatchStream(
-        views(stores, [1.0, 1.0, 1.0]),
-        Tokenizers(Doubled(), Doubled()),
-        tokens=40,
-        seed=1,
-        drawing=Drawing(0.1, max_length=16),
-    )
-    for _, batch, _ in take(doubling, epochs=1):
-        for valid in (batch.source_valid, batch.target_valid):
-            lengths = valid.sum(1)
-            # Stored targets have up to 15 tokens; doubled ones are taken as long as they have at most 15 and an end.
-            assert lengths.max() <= 16
-    assert len(stores[0].targets[22]) * 2 + 1 > 16
 
 
 @pytest.mark.parametrize("batches_taken", [0, 1, 5])
@@ -276,11 +218,3 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
 def test_weights_that_leave_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"weights \[0.1\] leave no pair .* larger"):
         stream([store(tmp_path / "s", 4, "x")], weights=[0.1])
-
-
-def test_how_many_batches_an_epoch_has_is_known_beforehand(stores: list[TokenStore]) -> None:
-    """But for the edges of chunks; weights count."""
-    whole = stream(stores, chunk_pairs=1000, sampling=0.0)
-    assert whole.batches_per_epoch() == pytest.approx(len(take(whole, epochs=1)), rel=0.2)
-    halves = [weight / 2 for weight in WEIGHTS]
-    assert stream(stores, weights=halves).batches_per_epoch() == pytest.approx(whole.batches_per_epoch() / 2)

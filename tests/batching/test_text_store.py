@@ -40,42 +40,6 @@ def test_what_goes_in_comes_out(
     assert not store_matches(folder, "another")
 
 
-@pytest.mark.parametrize(("size", "bytes_each"), [(65_536, 2), (65_537, 4)])
-def test_ids_take_as_many_bytes_as_the_vocabulary_needs(size: int, bytes_each: int, tmp_path: Path) -> None:
-    assert write(tmp_path / "s", ([size - 1], True), vocabulary_size=size).ids.tolist() == [END, size - 1, END]
-    assert (tmp_path / "s" / "text.ids").stat().st_size == 3 * bytes_each
-
-
-def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with TextWriter(tmp_path / "s", vocabulary_size=9) as writer:
-            writer.append([3], ends=True, characters=1, utf8_bytes=1)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("rows", [1, 3_000])
-def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Path) -> None:
-    folder = tmp_path / "s"
-    write(folder, ([5], True))
-
-    def fill() -> None:
-        with TextWriter(folder, vocabulary_size=9) as writer:
-            writer._files["text.ids"].close()
-            writer._files["text.ids"] = open("/dev/full", "wb")  # noqa: SIM115
-            for _ in range(rows):
-                writer.append([7] * 9, ends=True, characters=1, utf8_bytes=1)
-            writer.close("print")
-
-    with pytest.raises(RunError, match=f"{folder}: cannot be written: No space left on device; nothing is lost"):
-        fill()
-    assert open_text_store(folder).ids.tolist() == [END, 5, END]
-    assert [path.name for path in tmp_path.iterdir()] == ["s"]
-
-
 def damage_description(folder: Path) -> None:
     description = json.loads((folder / "store.json").read_text())
     del description["utf8_bytes"]

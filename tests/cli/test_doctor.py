@@ -9,7 +9,7 @@ import pytest
 
 from limelight.text.pair import Pair
 from limelight.training import examine
-from limelight.training.examine import RunReport, _curve, _faults_of, estimate, invented_pairs, measured_pace
+from limelight.training.examine import RunReport, _curve, _faults_of, estimate, measured_pace
 from tests.cli.conftest import Limelight
 from tests.cli.test_clean import FAULTY, GOOD, write
 
@@ -125,7 +125,7 @@ def test_the_machine_is_described(limelight: Limelight) -> None:
 
 @pytest.mark.slow
 def test_more_text_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a pace that is measured once."""
+    """At a pace that is measured once. The text has too few characters for a vocabulary of the usual size."""
     paces: list[float] = []
 
     def pace(*given: Any) -> float:
@@ -133,7 +133,7 @@ def test_more_text_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
         return paces[0]
 
     monkeypatch.setattr(examine, "measured_pace", pace)
-    pairs = invented_pairs(200)
+    pairs = [(f"a {number}", f"b {number}") for number in range(60)]
     few, many = estimate("tiny", pairs, 1_000), estimate("tiny", pairs, 1_000_000)
     assert few.seconds_per_update > 0
     assert few.epochs > many.epochs

@@ -146,6 +146,7 @@ def test_pairs_of_too_many_pieces_are_left_out_and_counted(config: RunConfig, tm
     kept = int((longest <= limit).sum())
     assert 0 < kept < 61
     assert len(found.stores[0]) == kept
+    assert f"{kept} of 61 pairs kept" in said
     assert f"left out {61 - kept}: more than {limit} tokens, the end counted (batching.max_length)" in said
     listing = tmp_path / "short" / "data" / "train-0-left-out.tsv"
     assert f"all of the {61 - kept} are in {listing}" in said

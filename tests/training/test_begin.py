@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from limelight.config import RunConfig, TransformerConfig
-from limelight.errors import UserError
 from limelight.interop import export_limelight
 from limelight.storage.layout import find_model
 from limelight.storage.model import load_model
@@ -15,7 +14,6 @@ from limelight.storage.weights import named_weights, read_weights
 from limelight.training.run import train
 from tests.training.helpers import NUMBERS, go, last_weights, log_of, tiny_run, trace_of, with_training
 from tests.training.readers import label_run, write_labels
-from tests.training.texts import text_run
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +59,6 @@ def test_a_training_that_makes_it_worse_never_replaces_it(
     assert "update      0  validation: loss" in capsys.readouterr().err
 
 
-def test_without_text_for_validation_there_is_nothing_to_compare(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
-    config, run = begun
-    blind = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
-    go(beginning_with(blind, run), tmp_path / "next")
-    assert load_model(tmp_path / "next").notes["made_from"] != f"{run}, before the first update"
-
-
 def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
     config, run = begun
     config = beginning_with(config, run)
@@ -109,15 +100,6 @@ def test_a_smaller_form_is_expanded_and_named(
     assert ours.config.weights == "fp32"
 
 
-def test_a_model_of_another_kind_is_refused(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
-    _, run = begun
-    other = text_run(tmp_path / "text").model_copy(update={"begin_with": str(run)})
-    with pytest.raises(UserError, match=r"model.family is 'transformer' there, 'decoder_only' here\. Leave"):
-        go(other, tmp_path / "next")
-    with pytest.raises(UserError, match="there is no such model"):
-        go(other.model_copy(update={"begin_with": str(tmp_path / "nowhere")}), tmp_path / "next")
-
-
 def test_other_labels_get_a_last_layer_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As many labels in the same order would fit by name and shape, and mean something else."""
     config = label_run(tmp_path / "text")
@@ -155,30 +137,6 @@ def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConf
     assert f"| began with | {tmp_path / 'first'} (en -> de: a transformer translation model) |" in own
     assert "(opus-mt: imported from opus-mt) |" in first
     assert "license: CC-BY 4.0" in imported
-
-
-def test_text_the_vocabulary_does_not_cover_is_told(
-    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config, run = begun
-    again = with_training(beginning_with(config, run), max_steps=1)
-    train(again, tmp_path / "same")
-    assert "the vocabulary of" not in capsys.readouterr().err.replace(f"the vocabulary is that of {run}", "")
-    path = tmp_path / "greek.tsv"
-    lines = [f"one two {number}\tένα δύο {number}\n" for number in range(30)]
-    path.write_text("".join(lines), encoding="utf-8")
-    corpus = config.data.train[0].model_copy(update={"files": (str(path),)})
-    greek = again.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
-    train(greek, tmp_path / "greek")
-    told = [line for line in capsys.readouterr().err.splitlines() if f"the vocabulary of {run}" in line]
-    assert any(" % of the target tokens are characters" in line for line in told)
-
-
-def test_a_contradiction_is_refused_before_anything_is_written(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
-    config, run = begun
-    with pytest.raises(UserError, match=r"model\.heads is 2 there, 4 here"):
-        go(beginning_with(config, run, heads=4), tmp_path / "next")
-    assert not (tmp_path / "next").exists()
 
 
 @pytest.mark.parametrize(

@@ -50,24 +50,12 @@ def test_minutes_bound_warm_up_and_decay() -> None:
     )  # a machine that is faster than that: 4,000 updates
 
 
-def test_a_short_warm_up_stays_as_it_is() -> None:
-    config = fitted(warmup=20, max_steps=1000)
-    assert rate_of(config, 20) == pytest.approx(0.5)
-    assert rate_of(config, 510) == pytest.approx(0.5 * 0.505)
-
-
 def test_a_slow_first_update_does_not_end_the_warm_up() -> None:
     """Two minutes for memory and compilation, of ten in all."""
     config = fitted(max_minutes=10)
     assert rate_of(config, 2, 120.0) < 0.5 * 2 / 15
     assert not is_warming_up(config.training, 16, 125.0)
     assert is_warming_up(config.training, 15, 125.0)
-
-
-def test_without_a_bound_there_is_nothing_to_fit() -> None:
-    loose = fitted()
-    plain = loose.model_copy(update={"training": loose.training.model_copy(update={"fit_to_budget": False})})
-    assert [rate_of(loose, step) for step in (1, 4000, 9999)] == [rate_of(plain, step) for step in (1, 4000, 9999)]
 
 
 @given(

@@ -55,14 +55,6 @@ def test_where_a_model_comes_from() -> None:
     assert "torch " in found["made with"]
 
 
-def test_what_was_not_measured_is_not_claimed() -> None:
-    config = CONFIG.model_copy(update={"data": DataConfig(train=CONFIG.data.train[:1])})
-    found = rows(card(config))
-    assert found["validated on"] == "nothing"
-    assert found["validation BLEU"] == "not measured"
-    assert found["validation loss per token"] == "not measured"
-
-
 @pytest.mark.parametrize(
     ("kind", "title", "command", "figure"),
     [
@@ -91,14 +83,3 @@ def test_other_models_say_what_they_are_for(kind: str, title: str, command: str,
     else:
         assert found["trained on"] == "books/plays.txt, more.txt"
         assert found["validated on"] == "the last 10 % of each text"
-
-
-def test_text_for_validation_is_named_and_none_is_nothing() -> None:
-    model, both = decoder_only(), Tokenizers(*[Vocabulary(31)] * 2)
-    for data, said in (
-        (DataConfig(text=("a.txt",), valid_text=("b.txt", "c.txt")), "b.txt, c.txt"),
-        (DataConfig(text=("a.txt",), held_out=0), "nothing"),
-    ):
-        config = CONFIG.model_copy(update={"model": model, "data": data})
-        text = model_card(config, build_model(model, both), both, PROGRESS, {"made_from": "update 3"})
-        assert rows(text)["validated on"] == said

@@ -38,17 +38,6 @@ def test_a_row_goes_on_or_begins_with_nothing(seed: int, cell: str) -> None:
     torch.testing.assert_close(found, torch.where(kept[:, None, None], going_on, beginning))
 
 
-@torch.no_grad()
-@pytest.mark.parametrize(("forget", "differs"), [(0.0, False), (1.0, True)])
-def test_all_or_none(seed: int, forget: float, differs: bool) -> None:
-    model = model_of("gru")
-    before, after = batch(), batch()
-    carrying = Carrying(model, (), forget=forget)
-    carrying(before)
-    going_on, _ = model.read_on(after.target_in, model.read_on(before.target_in, None)[1])
-    assert torch.allclose(carrying(after), going_on) != differs
-
-
 def test_who_never_forgets_draws_nothing(seed: int) -> None:
     """A validation changes no training."""
     carrying, some = Carrying(model_of("lstm"), ()), batch()

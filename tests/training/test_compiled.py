@@ -103,18 +103,6 @@ def test_a_machine_that_cannot_compile_trains_without(tmp_path: Path, monkeypatc
     assert losses[0] == losses[1] != []
 
 
-def test_a_backend_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(graph: torch.fx.GraphModule, inputs: list[Tensor]) -> None:
-        raise OSError("g++: not found")
-
-    monkeypatch.setattr(update, "sample_batch", lambda _: of_rows(5))
-    monkeypatch.setattr(update, "Compiled", lambda model, longest: Compiled(model, backend=failing))
-    said: list[str] = []
-    assert compiled_or_none(Plain(), CPU, said.append) is None
-    assert "(OSError: g++: not found)" in said[1]
-    assert len(said) == 2
-
-
 def test_an_update_is_computed_by_what_is_compiled() -> None:
     computing = object()
     run = SimpleNamespace(model=make_model(transformer()), half=None, compiled=computing, carried=())
@@ -142,8 +130,3 @@ def test_dropout_draws_the_same_bytes_where_it_is_traced(seed: int, monkeypatch:
         torch.manual_seed(seed)
         found.append(feed_forward._random_bytes(1003))
     assert torch.equal(*found)
-
-
-def test_the_final_layer_is_the_model_s() -> None:
-    model = make_model(transformer())
-    assert torch.equal(Compiled(model).output_weights()[0], model.output_weights()[0])

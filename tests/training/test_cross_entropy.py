@@ -58,11 +58,6 @@ def test_loss_and_gradients_are_those_over_all_logits(rows: int, bias: bool, smo
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
-def test_the_gradient_is_the_slope(seed: int) -> None:
-    *given, targets = inputs(rows=7)
-    assert torch.autograd.gradcheck(lambda *leaves: in_parts(*leaves, targets, 0.1), given)
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_without_a_gradient_it_is_the_same_loss(smoothing: float, seed: int) -> None:
     given = inputs()
@@ -109,18 +104,6 @@ def test_half_precision_has_the_gradient_but_for_rounding(seed: int) -> None:
         assert (one.double() - other).norm() < 0.01 * other.norm()
 
 
-@pytest.mark.parametrize("grad", [True, False])
-def test_autocast_decides_in_which_precision_products_are_made(grad: bool, seed: int) -> None:
-    given = inputs(dtype=torch.float32)
-    with torch.autocast("cpu", dtype=torch.bfloat16), torch.set_grad_enabled(grad), Made() as made:
-        loss = in_parts(*given, 0.1)
-    assert loss.dtype == torch.float32
-    assert {each.dtype for name, each in made.tensors if "mm" in name} == {torch.bfloat16}
-    if grad:
-        loss.backward()
-        assert given[1].grad.dtype == torch.float32
-
-
 class Made(TorchDispatchMode):
     """Every tensor that an operation returns."""
 
@@ -136,13 +119,12 @@ class Made(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("grad", [True, False])
-def test_no_tensor_holds_the_logits_of_all_rows(grad: bool, seed: int) -> None:
-    """One part of the logits at a time, and of their gradient, however many rows there are."""
-    given = inputs(rows=200)
-    with torch.set_grad_enabled(grad), Made() as made:
+def test_autocast_decides_in_which_precision_products_are_made(grad: bool, seed: int) -> None:
+    given = inputs(dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.set_grad_enabled(grad), Made() as made:
         loss = in_parts(*given, 0.1)
-        if grad:
-            loss.backward()
-    assert max(each.untyped_storage().nbytes() // each.element_size() for _, each in made.tensors) <= max(
-        cross_entropy.ROWS * VOCAB, 200 * WIDTH
-    )
+    assert loss.dtype == torch.float32
+    assert {each.dtype for name, each in made.tensors if "mm" in name} == {torch.bfloat16}
+    if grad:
+        loss.backward()
+        assert given[1].grad.dtype == torch.float32

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from limelight.config import Corpus, DataConfig, Direction, RunConfig, directions_of, dump_config, has_tags, load_config
+from limelight.config import Corpus, DataConfig, Direction, RunConfig, directions_of, load_config
 from limelight.config.recipes import finetune
 from limelight.errors import UserError
 from limelight.evaluation.evaluate import evaluate
@@ -76,26 +76,6 @@ def test_the_new_model_has_all_directions_of_the_parent(parent: Path, tmp_path: 
     # It is resumed with the same settings, also when its parent is gone.
     gone = config.model_copy(update={"begin_with": str(parent)})
     assert train(with_training(gone, max_steps=2), tmp_path / "run", quiet=True).step == 2
-
-
-def test_a_kept_direction_may_be_validated(parent: Path, tmp_path: Path) -> None:
-    config = child_of(parent, tmp_path)
-    back = config.data.valid[0].model_copy(update={"source": "de", "target": "en"})
-    data = config.data.model_copy(update={"valid": (*config.data.valid, back)})
-    train(config.model_copy(update={"data": data}), tmp_path / "run", quiet=True)
-    assert set(log_of(tmp_path / "run")[0]["directions"]) == {"en-de", "de-en"}
-
-
-def test_a_run_of_an_earlier_version_is_left_without_tags(parent: Path, tmp_path: Path) -> None:
-    """Its configuration names no inherited directions, and its model was trained without tags."""
-    config = child_of(parent, tmp_path)
-    (tmp_path / "run").mkdir()
-    text = dump_config(config)
-    (tmp_path / "run/config.yaml").write_text(text.replace("  inherited: []\n", ""), encoding="utf-8")
-    assert "inherited" in text
-    found = resolve_directions(config, tmp_path / "run")
-    assert found == config
-    assert not has_tags(found.data)
 
 
 def test_the_languages_must_be_named(parent: Path, tmp_path: Path) -> None:

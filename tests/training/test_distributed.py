@@ -22,7 +22,7 @@ from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
 from limelight.training import shares
-from limelight.training.distributed import ALONE, Group, Sharing, group_warnings, joined_group
+from limelight.training.distributed import Group, Sharing, group_warnings, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
@@ -214,21 +214,6 @@ def test_a_recurrent_language_model_is_trained_by_one_process_alone() -> None:
     require_apart(object(), 2)
     with pytest.raises(UserError, match=r"2 processes, but a recurrent language model .* train it with one process"):
         require_apart(Reads(), 2)
-
-
-def test_one_process_alone_is_a_group_that_changes_nothing() -> None:
-    assert ALONE.agree(1.5, 0.5, 15) == (1.5, 0.5, 15)
-    assert ALONE.from_first(lambda: "text") == "text"
-    assert ALONE.share([1, 2, 3]) == [1, 2, 3]
-    ALONE.wait()
-
-
-def test_batches_are_shared_without_one_twice_or_left_out() -> None:
-    for size in range(1, 6):
-        for count in range(8):
-            parts = [Group(rank, size).share(range(count)) for rank in range(size)]
-            assert sorted(place for part in parts for place in part) == list(range(count))
-            assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
 def test_each_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,7 @@ import itertools
 import torch
 from torch import Tensor
 
-from limelight.models.interface import device_of
 from limelight.training.shares import seed_draws
-from tests.models.helpers import make_model, transformer
 
 CPU = torch.device("cpu")
 
@@ -24,8 +22,3 @@ def test_the_same_place_draws_the_same_and_every_other_place_something_else() ->
     torch.rand(17)
     assert all(torch.equal(drawn(*place), first[place]) for place in reversed(places))
     assert len({tuple(values.tolist()) for values in first.values()}) == len(places)
-
-
-def test_a_model_says_where_it_is() -> None:
-    assert device_of(make_model(transformer())) == CPU
-    assert device_of(torch.nn.Identity()) == CPU

@@ -146,17 +146,6 @@ def test_after_a_kill_the_best_model_stays_though_no_checkpoint_knows_it(tmp_pat
     assert (tmp_path / "run" / "best" / "model.safetensors").read_bytes() == best
 
 
-@pytest.mark.parametrize("content", [None, b"damaged", b"without a score"])
-def test_where_there_is_no_model_that_can_be_read_any_is_the_best(content: bytes | None, tmp_path: Path) -> None:
-    (tmp_path / "best").mkdir()
-    path = tmp_path / "best" / "model.safetensors"
-    if content == b"without a score":
-        save_weights(path, {"a": torch.zeros(2)})
-    elif content:
-        path.write_bytes(content)
-    assert score_of_best(tmp_path) is None
-
-
 def test_at_the_end_the_average_wins_if_it_is_as_good(run: Run, looks: list[Validation]) -> None:
     for value in (3.0, 2.0):
         snapshot(run, -value)
@@ -191,20 +180,6 @@ def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks:
     assert {**before, "model_score": -1.0, "seconds": run.progress.seconds} == run.progress.to_json()
 
 
-def test_a_single_snapshot_is_no_average(run: Run) -> None:
-    snapshot(run, -3.0)
-    finish_model(run)
-    assert run.report.final_models == []
-
-
-def test_averaging_can_be_switched_off(run: Run) -> None:
-    run.config = RunConfig(training=TrainingConfig(average=1))
-    for _ in range(3):
-        snapshot(run, 0.0)
-    finish_model(run)
-    assert run.report.final_models == []
-
-
 def test_the_weights_being_trained_come_back_when_the_last_look_is_interrupted(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,20 +193,3 @@ def test_the_weights_being_trained_come_back_when_the_last_look_is_interrupted(
     with pytest.raises(KeyboardInterrupt):
         finish_model(run)
     assert {parameter.mean().item() for parameter in run.model.parameters()} == {2.0}
-
-
-def test_a_run_trained_on_keeps_a_better_average_until_something_beats_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tiny_run(tmp_path / "text", bleu_sentences=0, best_by="loss", average=3, max_steps=4, validate_every=1)
-    losses = iter([9.0, 8.0, 7.0, 6.0, 1.0, 5.0, 4.0, 3.0, 2.0, 1.5])
-    monkeypatch.setattr(
-        "limelight.training.tasks.translation.Translation.validate", lambda *_, **__: loss(next(losses))
-    )
-    assert go(config, tmp_path / "run").model_score == -1.0
-    weights = (tmp_path / "run" / "best" / "model.safetensors").read_bytes()
-    progress = go(config, tmp_path / "run", max_steps=8)
-    assert (progress.model_score, progress.best_score, progress.without_gain) == (-1.0, -2.0, 0)
-    assert (tmp_path / "run" / "best" / "model.safetensors").read_bytes() == weights
-    finals = [line["chosen"] for line in log_of(tmp_path / "run") if line["event"] == "final"]
-    assert finals == [True, False]

@@ -1,8 +1,6 @@
 """`learn`: a model of a memory is written whole if it is better, and otherwise nothing is."""
 
-import errno
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -117,20 +115,6 @@ def test_an_existing_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytes
     assert not calls
 
 
-def test_a_failure_says_where_the_work_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_config: RunConfig, work: Path, *, quiet: bool) -> None:
-        work.mkdir()
-        raise RunError("the loss is not finite")
-
-    trained(monkeypatch, None)
-    monkeypatch.setattr(learning, "train", fail)
-    with pytest.raises(RunError, match="not finite") as caught:
-        learn(asked(), tmp_path / "new")
-    assert caught.value.__notes__ == [
-        f"the work so far is in {tmp_path / 'new.unfinished'}; to begin again, remove this folder"
-    ]
-
-
 def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = tmp_path / f"new{UNFINISHED}"
 
@@ -151,22 +135,3 @@ def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatc
     learn(asked(), tmp_path / "new")
     assert calls[0].data.hold_out == 25
     assert not work.exists()
-
-
-def test_a_full_disk_keeps_the_run_and_the_same_call_writes_it_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
-    copytree = shutil.copytree
-
-    def full(source: Path, target: Path, **how: object) -> None:
-        (Path(target) / "half").write_text("")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(shutil, "copytree", full)
-    with pytest.raises(RunError, match=r"cannot be written: .*the same command writes it"):
-        learn(asked(), tmp_path / "new")
-    assert [path.name for path in tmp_path.iterdir()] == [f"new{UNFINISHED}"]
-    monkeypatch.setattr(shutil, "copytree", copytree)
-    learn(asked(), tmp_path / "new")
-    assert [path.name for path in tmp_path.iterdir()] == ["new"]

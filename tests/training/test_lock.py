@@ -64,40 +64,6 @@ def test_a_second_process_is_named_the_first(tmp_path: Path, elsewhere: subproce
         pass
 
 
-def test_the_lock_of_a_killed_process_holds_nobody_up(tmp_path: Path, elsewhere: subprocess.Popen[str]) -> None:
-    elsewhere.kill()
-    elsewhere.wait()
-    assert (tmp_path / LOCK).exists()
-    with only_trainer(tmp_path):
-        assert json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))["pid"] == os.getpid()
-    assert not (tmp_path / LOCK).exists()
-
-
-def test_twice_in_one_process(tmp_path: Path) -> None:
-    with only_trainer(tmp_path):
-        assert f"process {os.getpid()} on {HOST}" in refusal(tmp_path)
-
-
-@pytest.mark.parametrize("written", [{"pid": 7, "host": HOST}, [], "", 5])
-def test_whatever_is_written_there_the_lock_holds(written: object, tmp_path: Path) -> None:
-    with open(tmp_path / LOCK, "w", encoding="utf-8") as file:
-        json.dump(written, file)
-        file.flush()
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert refusal(tmp_path).startswith(f"{tmp_path}: another process is training there. ")
-    with only_trainer(tmp_path):
-        pass
-
-
-def test_a_folder_of_which_nothing_has_come_goes_again(tmp_path: Path) -> None:
-    with only_trainer(tmp_path / "runs" / "one" / "two"):
-        pass
-    assert not (tmp_path / "runs").exists()
-    with only_trainer(tmp_path / "runs" / "one"):
-        (tmp_path / "runs" / "one" / "log").touch()
-    assert [path.name for path in (tmp_path / "runs" / "one").iterdir()] == ["log"]
-
-
 def test_a_file_system_without_locks_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cannot(*_: object) -> None:
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
@@ -115,13 +81,6 @@ def test_another_fault_is_not_taken_for_that(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(fcntl, "flock", broken)
     with pytest.raises(UserError, match="cannot write there: Input/output error"), only_trainer(tmp_path):
         pytest.fail("it was let in")
-
-
-def test_a_link_in_its_place_is_not_written_through(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("words", encoding="utf-8")
-    (tmp_path / LOCK).symlink_to(tmp_path / "precious")
-    assert "cannot write there: Too many levels of symbolic links" in refusal(tmp_path)
-    assert (tmp_path / "precious").read_text(encoding="utf-8") == "words"
 
 
 def test_where_no_folder_can_be_made_it_is_said_instead_of_tried_for_ever(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from limelight.errors import UserError
-from limelight.training.loggers import LOGGERS, open_loggers, register_logger
+from limelight.training.loggers import open_loggers
 from tests.training.helpers import go, log_of, tiny_run
 
 
@@ -51,11 +51,3 @@ def test_a_tracker_gets_the_figures_of_the_log(name: str, tmp_path: Path, monkey
         (line["step"], line["loss"] if line["event"] == "training" else None) for line in log_of(tmp_path / "run")
     ]
     assert sent == written
-
-
-def test_a_plugin_adds_a_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LOGGERS, "parts", dict(LOGGERS.parts))
-    made = Mock()
-    register_logger("mine")(made)
-    assert open_loggers(["mine"], tmp_path, 3) == [made.return_value]
-    made.assert_called_once_with(tmp_path, 3)

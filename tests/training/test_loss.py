@@ -51,14 +51,6 @@ def test_padding_costs_nothing(model: Seq2Seq) -> None:
     assert together == pytest.approx(math.fsum(alone), rel=1e-5)
 
 
-def test_without_smoothing_it_is_the_log_probability_of_the_targets(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    probabilities = model.project(model(batch)).log_softmax(-1)
-    picked = probabilities.gather(-1, batch.target_out.clamp(max=model.output_size - 1)[..., None])[..., 0]
-    expected = -(picked * batch.target_valid).sum().item()
-    assert batch_loss(model, batch, label_smoothing=0.0).item() == pytest.approx(expected, rel=1e-5)
-
-
 def test_half_precision_is_summed_in_single(model: Seq2Seq) -> None:
     batch = random_batch(model)
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -40,11 +40,6 @@ def test_it_is_torchs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == expected
 
 
-def test_it_begins_as_torchs_does() -> None:
-    scaler = torch.amp.GradScaler("cpu")
-    assert (scaler.get_scale(), scaler.get_growth_interval()) == (FIRST, precision.GROWTH_INTERVAL)
-
-
 def test_it_has_bounds() -> None:
     assert next_scale(1.0, 7, applied=False) == (1.0, 0)
     assert next_scale(MAX_SCALE, precision.GROWTH_INTERVAL - 1, applied=True) == (MAX_SCALE, 0)

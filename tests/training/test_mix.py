@@ -12,10 +12,10 @@ from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, l
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
-from limelight.preparation.replay import GENERAL, _find, plan_replay, read_general
+from limelight.preparation.replay import _find, plan_replay, read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
-from limelight.storage.weights import named_weights, read_weights, save_weights
+from limelight.storage.weights import named_weights, read_weights
 from limelight.training import confidence
 from limelight.training import mix as mixing
 from limelight.training.mix import BEFORE_AFTER, read_before_after
@@ -216,20 +216,6 @@ def test_what_was_interrupted_is_done_when_the_run_is_resumed(
     assert (tmp_path / "run/best" / ALIGNMENT).stat().st_mtime_ns == aligned, "what is there is not made again"
 
 
-@pytest.mark.usefixtures("unmeasured")
-def test_a_fine_tuned_model_of_a_fine_tuned_model_keeps_its_general_text(parent: Path, tmp_path: Path) -> None:
-    train(tuned(parent, tmp_path), tmp_path / "run", quiet=True)
-    copied = tmp_path / "model"
-    (tmp_path / "run/best").rename(copied)
-    (tmp_path / "run" / GENERAL).rename(copied / GENERAL)
-    train(tuned(copied, tmp_path / "again"), tmp_path / "next", quiet=True)
-    assert read_general(tmp_path / "next", "test") == {
-        direction: [pair.__class__(pair.source, pair.target, pair.file.replace(str(copied), str(tmp_path / "next")),
-                                   pair.line) for pair in pairs]
-        for direction, pairs in read_general(copied, "test").items()
-    }  # fmt: skip
-
-
 def test_another_direction_of_a_model_of_one_is_not_replayed(tmp_path: Path) -> None:
     """It would need language tags; and half-way to the other direction is nothing."""
     go(tiny_run(tmp_path / "text", MODEL, max_steps=1, bleu_sentences=0), tmp_path / "one")
@@ -289,16 +275,3 @@ def test_a_vocabulary_that_cannot_grow_is_refused_by_name(parent: Path, tmp_path
     with pytest.raises(UserError, match=r"kind wordpiece cannot be extended; .*leave --extend-vocabulary out"):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run/config.yaml").exists()
-
-
-@pytest.mark.slow
-def test_a_run_that_goes_on_is_measured_again(parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its scores are those of the model that it has at the end."""
-    config = tuned(parent, tmp_path)
-    train(config, tmp_path / "run", quiet=True)
-    weights, notes = read_weights(tmp_path / "run/best/model.safetensors")
-    save_weights(tmp_path / "run/best/model.safetensors", weights, {**notes, "score": "-1e9"})  # any other is better
-    before = (tmp_path / "run" / BEFORE_AFTER).stat().st_mtime_ns
-    train(with_training(load_config(tmp_path / "run/config.yaml"), max_steps=8), tmp_path / "run", quiet=True)
-    assert float(read_weights(tmp_path / "run/best/model.safetensors")[1]["share"]) >= 0
-    assert (tmp_path / "run" / BEFORE_AFTER).stat().st_mtime_ns > before

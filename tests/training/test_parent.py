@@ -16,7 +16,6 @@ from limelight.training.parent import (
     CHANGE_NOTHING,
     LAYERS,
     fitting_recipe,
-    named_as_in,
     parent_warnings,
     require_same_function,
 )
@@ -163,14 +162,6 @@ def test_another_family_is_refused_but_for_its_encoder(tmp_path: Path) -> None:
         )
 
 
-def test_only_a_classifier_has_used_its_pooling(tmp_path: Path) -> None:
-    other = {"model": READER.model_copy(update={"pooling": "first"})}
-    masked = stored(tmp_path / "masked", RunConfig(model=READER, data=DataConfig(text=("a.txt",))))
-    assert refused(masked.model_copy(update=other)) == ""
-    chooser = stored(tmp_path / "labels", RunConfig(model=READER, data=data("source", "target")))
-    assert "model.pooling is 'mean' there, 'first' here" in refused(chooser.model_copy(update=other))
-
-
 def data(*directions: str) -> DataConfig:
     """A corpus for each pair of languages."""
     pairs = zip(directions[::2], directions[1::2], strict=True)
@@ -196,14 +187,6 @@ def test_another_direction_is_told(old: tuple[str, ...], new: tuple[str, ...], s
     run = stored(tmp_path / "parent", RunConfig(data=data(*old)))
     warned = list(parent_warnings(run.model_copy(update={"data": data(*new)})))
     assert all(text in line and line.startswith("warning: ") for text, line in zip(said, warned, strict=True))
-
-
-def test_languages_nobody_named_are_those_of_the_parent() -> None:
-    parent = RunConfig(data=data("en", "de"))
-    new = data("source", "target", "en", "fr").train
-    assert named_as_in(parent, new) == data("en", "de", "en", "fr").train
-    assert named_as_in(RunConfig(), new) == new
-    assert named_as_in(RunConfig(data=data("en", "de", "de", "en")), new) == new
 
 
 def test_rounded_weights_are_told(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from limelight.errors import UserError
 from limelight.tokens import Tokenizer
 from limelight.training import preflight
 from limelight.training.preflight import check_run, require_one_kind
-from tests.training.helpers import RECURRENT, go, tiny_run
-from tests.training.readers import label_run, masked_run
+from tests.training.helpers import go, tiny_run
+from tests.training.readers import label_run
 from tests.training.texts import text_run
 
 PAIRS, TEXT = {"train": (Corpus(files=("pairs.tsv",)),)}, {"text": ("text.txt",)}
@@ -108,13 +108,6 @@ class Unreserved:
         raise UserError(f"this vocabulary has no reserved token {piece}")
 
 
-def test_the_advice_of_a_refusal_is_taken_by_the_same_folder(tmp_path: Path) -> None:
-    config = override(tiny_run(tmp_path / "text"), ["tokens.kind=wordpiece"])
-    with pytest.raises(UserError, match="set it to 0"):
-        go(config, tmp_path / "run")
-    assert go(override(config, ["tokens.sampling=0"]), tmp_path / "run", max_steps=1).step == 1
-
-
 def test_what_a_task_does_not_sample_is_not_asked_to(tmp_path: Path) -> None:
     config = text_run(tmp_path / "text", max_steps=1)
     check_run(override(config, ["tokens.sampling=0.1"]), tmp_path / "run")
@@ -150,22 +143,6 @@ def test_back_translated_text_is_for_training_translators(tmp_path: Path) -> Non
         check_run(config, tmp_path / "run")
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "characters"])
-@pytest.mark.parametrize("joint", [True, False])
-def test_every_kind_of_vocabulary_passes(kind: str, joint: bool, tmp_path: Path) -> None:
-    config = override(
-        tiny_run(tmp_path / "text"),
-        [f"tokens.kind={kind}", f"tokens.joint={joint}", "tokens.sampling=0", "model.tie=none"],
-    )
-    check_run(config, tmp_path / "run")
-
-
-def test_other_families_pass(tmp_path: Path) -> None:
-    check_run(masked_run(tmp_path / "masked"), tmp_path / "run")
-    check_run(label_run(tmp_path / "labels"), tmp_path / "run")
-    check_run(tiny_run(tmp_path / "text", RECURRENT), tmp_path / "run")
-
-
 def on_files(config: RunConfig, role: str, *files: Path, **languages: str) -> RunConfig:
     corpora = (Corpus(files=tuple(map(str, files)), **languages),)
     return config.model_copy(update={"data": config.data.model_copy(update={role: corpora})})
@@ -189,23 +166,6 @@ def test_a_text_that_is_not_there_is_told_at_once(role: str, tmp_path: Path, mon
     config = text_run(tmp_path / "text")
     data = config.data.model_copy(update={role: (*getattr(config.data, role), str(tmp_path / "gone.txt"))})
     refused(config.model_copy(update={"data": data}), r"gone\.txt: there is no such file", tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize("labels", [False, True])
-def test_validation_text_is_read_before_the_vocabulary_is_learned(
-    labels: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where its two files slip against each other, that shows in its last line."""
-    config = label_run(tmp_path / "text") if labels else tiny_run(tmp_path / "text")
-    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
-    (tmp_path / "b.txt").write_text("eins\nzwei\n")
-    learned: list[object] = []
-    for module in ("pairs", "plain_text"):
-        monkeypatch.setattr(f"limelight.preparation.{module}.train_tokenizer", lambda *_, **__: learned.append(1))
-    with pytest.raises(UserError, match=r"a\.txt:3: this line has no partner"):
-        go(on_files(config, "valid", tmp_path / "a.txt", tmp_path / "b.txt"), tmp_path / "run")
-    assert learned == []
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_to_begin_with_that_is_not_there_is_told_at_once(

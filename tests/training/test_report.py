@@ -129,11 +129,6 @@ def test_a_validation_shows_its_example(report: Report, capsys: pytest.CaptureFi
     ]
 
 
-def test_without_validation_text_nothing_is_written(report: Report, tmp_path: Path) -> None:
-    report.validation(Progress(step=7), None, seconds=0.0)
-    assert log_of(tmp_path) == []
-
-
 def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path) -> None:
     progress = Progress()
     for _ in range(2):
@@ -185,14 +180,6 @@ def test_lines_of_an_end_stay_if_it_was_reached(finished: str, kept: int, clock:
     assert len(log_of(tmp_path)) == kept
 
 
-def test_a_run_that_begins_anew_begins_its_log_anew(clock: Clock, tmp_path: Path) -> None:
-    written(tmp_path, [("training", 1), ("validation", 1)])
-    report = Report(tmp_path, TrainingConfig(), quiet=True)
-    report.begin(Progress())
-    report.close()
-    assert log_of(tmp_path) == []
-
-
 def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path) -> None:
     written = report._log
     report._log = os.open("/dev/full", os.O_WRONLY)
@@ -202,13 +189,6 @@ def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path)
         report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     os.close(report._log)
     report._log = written
-
-
-def test_a_log_that_cannot_be_opened_is_told(clock: Clock, tmp_path: Path) -> None:
-    report = Report(tmp_path / "missing", TrainingConfig())
-    with pytest.raises(RunError, match=f"{tmp_path}/missing/log.jsonl: cannot be written: No such file"):
-        report.begin(Progress())
-    report.close()
 
 
 def test_a_full_disk_under_a_logger_is_told(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,19 +233,6 @@ def test_on_a_terminal_there_is_a_bar(clock: Clock, tmp_path: Path, monkeypatch:
     do(report, Progress(seconds=10.0))
     task = report._bar.tasks[0]
     assert (task.completed, task.description, task.fields["left"]) == (0.25, "update 1", "0:00:30 left")
-    report.close()
-
-
-def test_the_bar_moves_every_second(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
-    report = Report(tmp_path, TrainingConfig(log_every=100, max_steps=4))
-    report.begin(Progress())
-    progress, seen = Progress(), []
-    for _ in range(4):
-        clock.now += 0.4
-        do(report, progress)
-        seen.append(report._bar.tasks[0].description)
-    assert seen == ["starting", "update 2", "update 2", "update 4"]
     report.close()
 
 

@@ -9,14 +9,12 @@ the comparison fail.
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from limelight.config import AugmentationConfig, ModelConfig, RunConfig
+from limelight.config import AugmentationConfig, RunConfig
 from limelight.signals import Stopped
-from limelight.training import loop, run_state
 from limelight.training.checkpoints import checkpoint, keep
 from limelight.training.checkpoints.checkpoint import find_damage, stored_progress
 from tests.training.helpers import (
@@ -84,12 +82,6 @@ def test_twice_the_same(whole: Whole, tmp_path: Path) -> None:
     torch.randn(17)
     go(config, tmp_path / "again")
     assert_same_run(tmp_path / "again", run)
-
-
-def test_another_seed_is_another_run(transformer: Whole, tmp_path: Path) -> None:
-    config, run = transformer
-    go(config, tmp_path / "other", seed=2)
-    assert trace_of(tmp_path / "other") != trace_of(run)
 
 
 @pytest.mark.parametrize(
@@ -166,17 +158,6 @@ def test_told_to_stop_it_saves_and_goes_on(
     assert_same_run(tmp_path / "run", run)
 
 
-def test_a_stop_within_an_update_costs_no_wait_and_no_update(transformer: Whole, tmp_path: Path) -> None:
-    """The second of two micro-batches is not even begun, and what was drawn for the first is drawn again."""
-    config, run = transformer
-    stop = interruption("micro-batch", 7, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    with stop, pytest.raises(Stopped):
-        go(config, tmp_path / "run")
-    assert checkpoints_of(tmp_path / "run")[-1].name == "step-00000003"
-    go(config, tmp_path / "run")
-    assert_same_run(tmp_path / "run", run)
-
-
 def test_after_a_damaged_checkpoint_it_goes_on_from_the_one_before(transformer: Whole, tmp_path: Path) -> None:
     config, run = transformer
     go(config, tmp_path / "run", max_steps=9)
@@ -198,21 +179,3 @@ def test_the_snapshots_of_a_checkpoint_stay_until_it_goes(transformer: Whole, tm
     assert_same_run(tmp_path / "run", tmp_path / "whole")
     for stored in stored_progress(tmp_path / "run" / checkpoint.CHECKPOINTS):
         assert all((tmp_path / "run" / keep.SNAPSHOTS / name).exists() for name in stored.snapshots)
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_looking_at_a_model_draws_nothing(model: ModelConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation may come at any time only because it leaves the random state as it was, and dropout switched on."""
-    kept = []
-    validate = run_state.validate
-
-    def watched(run: run_state.Run) -> Any:
-        before = torch.get_rng_state()
-        seen = validate(run)
-        kept.append(torch.equal(torch.get_rng_state(), before) and run.model.training)
-        return seen
-
-    monkeypatch.setattr(loop, "validate", watched)
-    monkeypatch.setattr(keep, "validate", watched)
-    go(tiny_run(tmp_path / "text", model), tmp_path / "run", max_steps=5)
-    assert kept == [True] * 3  # after update 4, after the last one, of the average

@@ -1,27 +1,22 @@
 """Which configuration a run is taken up with, and what is said to whom."""
 
-import errno
 import json
 import os
-import shutil
 import signal
 import sys
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 import torch
-from filelock import FileLock
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.files import sha256
-from limelight.pipelines.load import load_translator
 from limelight.signals import Stopped
 from limelight.training.checkpoints.checkpoint import Progress, find_damage
 from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, check_resumable, train
-from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
+from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
 UPDATE = "limelight.training.loop.update"
 
@@ -73,13 +68,6 @@ def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, r
         assert f"{name} is {old} there, {new} here" in message
     assert "max_steps" not in message
     assert message.endswith("Leave them out, or give another --out")
-
-
-def test_another_family_lists_what_only_one_of_them_has(config: RunConfig, run: Path) -> None:
-    with pytest.raises(UserError, match=r"model\.family is 'transformer' there, 'recurrent' here") as caught:
-        check_resumable(config.model_copy(update={"model": RECURRENT}), run)
-    assert "model.d_model is 8 there, None here" in str(caught.value)
-    assert "model.cell is None there, 'gru' here" in str(caught.value)
 
 
 def test_bounds_may_change(config: RunConfig, run: Path) -> None:
@@ -137,13 +125,6 @@ def test_a_file_is_no_run(config: RunConfig, tmp_path: Path) -> None:
         train(config, tmp_path / "file" / "run", quiet=True)
 
 
-def test_a_folder_that_cannot_be_written(config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    monkeypatch.setattr(FileLock, "acquire", Mock(side_effect=denied))  # whoever tests as root may write everywhere
-    with pytest.raises(UserError, match=r"run: cannot write there: Permission denied; give --out another folder"):
-        train(config, tmp_path / "run", quiet=True)
-
-
 def test_of_a_start_that_failed_at_once_no_empty_folder_stays(config: RunConfig, tmp_path: Path) -> None:
     gone = config.data.train[0].model_copy(update={"files": (str(tmp_path / "gone.tsv"),)})
     mistaken = config.model_copy(update={"data": config.data.model_copy(update={"train": (gone,)})})
@@ -165,23 +146,6 @@ def test_a_second_trainer_touches_nothing(config: RunConfig, run: Path, capsys: 
     assert capsys.readouterr().err == ""
     assert go(config, run).step == 2
     assert not (run / ".lock").exists()
-
-
-def test_a_run_can_be_used_while_it_is_trained(config: RunConfig, tmp_path: Path) -> None:
-    go(config, tmp_path / "run")
-    with only_trainer(tmp_path / "run"):
-        assert load_translator(tmp_path / "run").translate("one two").source == "one two"
-
-
-def test_where_nothing_can_be_locked_it_is_said(
-    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def cannot(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", cannot)
-    assert train(config, tmp_path / "run").step == 2
-    assert "run: this file system cannot lock files; make sure that no other process" in capsys.readouterr().err
 
 
 def test_a_signal_is_heard_within_a_backward_pass(
@@ -246,15 +210,6 @@ def test_a_run_that_failed_before_its_first_update_takes_other_settings(
         go(config, folder)
 
 
-def test_a_validation_pair_that_the_model_cannot_take_is_named_at_once(config: RunConfig, tmp_path: Path) -> None:
-    learned = config.model.model_copy(update={"positions": "learned", "max_positions": 40})
-    short = config.batching.model_copy(update={"max_length": 40})
-    with open(config.data.valid[0].files[0], "a", encoding="utf-8") as file:
-        file.write("one " * 50 + "\teins\n")
-    with pytest.raises(UserError, match=r"valid\.tsv:8: this validation pair has \d+ tokens .* at most 40"):
-        go(config.model_copy(update={"model": learned, "batching": short}), tmp_path / "run")
-
-
 def test_nothing_left_to_do(config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     go(config, tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*") if path.is_file()}
@@ -298,14 +253,6 @@ def test_without_validation_text_the_last_model_is_the_model(
     assert "nothing was measured: there was no text for validation" in capsys.readouterr().err
 
 
-def test_leftovers_of_a_killed_process_are_gone_after_the_next_start(config: RunConfig, tmp_path: Path) -> None:
-    go(config, tmp_path / "run")
-    shutil.copytree(checkpoints_of(tmp_path / "run")[-1], tmp_path / "run" / "checkpoints" / "step-00000009.partial")
-    (tmp_path / "run" / "best" / "model.safetensors.partial").touch()
-    go(config, tmp_path / "run", max_steps=3)
-    assert not list((tmp_path / "run").rglob("*.partial"))
-
-
 def test_what_is_said_on_the_way(config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     progress = train(config, tmp_path / "run")
     assert isinstance(progress, Progress)
@@ -327,10 +274,3 @@ def test_bf16_without_instructions_for_it_is_said(
     monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
     train(tiny_run(tmp_path, max_steps=1, precision="bf16"), tmp_path / "run")
     assert "training.precision bf16 is slower than fp32 here: the processor has " in capsys.readouterr().err
-
-
-def test_what_trains_keeps_its_weights_whole(tmp_path: Path) -> None:
-    """Also where its configuration is that of a folder in fewer bytes."""
-    config = tiny_run(tmp_path).model_copy(update={"weights": "int8"})
-    go(with_training(config, max_steps=2), tmp_path / "whole")
-    assert load_config(tmp_path / "whole" / "config.yaml").weights == "fp32"

@@ -41,10 +41,6 @@ def test_the_cosine() -> None:
     assert rate(10**7, "cosine") == pytest.approx(0.007)
 
 
-def test_the_constant() -> None:
-    assert [rate(step, "constant") for step in (4000, 5000, 10**6)] == [0.7] * 3
-
-
 def test_warm_up_stable_decay() -> None:
     """From 4,000 to 100,000: the last fifth begins at 80,800."""
     assert [rate(step, "wsd") for step in (4000, 50_000, 80_800)] == pytest.approx([0.7] * 3)
@@ -52,11 +48,6 @@ def test_warm_up_stable_decay() -> None:
         expected = 0.007 + 0.693 * (1 - math.sqrt((step - 80_800) / 19_200))
         assert rate(step, "wsd") == pytest.approx(expected)
     assert rate(10**7, "wsd") == pytest.approx(0.007)
-
-
-@given(st.integers(1, 80_800))
-def test_a_constant_rate_can_become_warm_up_stable_decay(step: int) -> None:
-    assert rate(step, "wsd") == pytest.approx(rate(step, "constant"))
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -80,11 +71,6 @@ def test_every_rate_is_a_positive_number(schedule: str, step: int, warmup: int, 
 def test_after_the_rise_it_never_rises_again(schedule: str, step: int, warmup: int) -> None:
     if step >= warmup:
         assert rate(step + 1, schedule, warmup) <= rate(step, schedule, warmup)
-
-
-def test_an_unknown_schedule() -> None:
-    with pytest.raises(ValueError, match="unknown schedule 'linear'"):
-        rate(1, "linear")
 
 
 @pytest.mark.parametrize("model", [TransformerConfig(d_model=81), RecurrentConfig(hidden=81)])

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,34 +11,12 @@ import torch
 
 from limelight.batching.batch import Batch, PlannedBatch, make_blocks
 from limelight.batching.stream import Position
-from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
+from limelight.config import EncoderOnlyConfig
 from limelight.training.distributed import Group
 from limelight.training.shares import MADE_AHEAD, shared, shares
-from limelight.training.tasks import build_task, fresh_model, prepare_data
-from tests.training.helpers import tiny_run
-from tests.training.texts import CARRYING, text_run
 
 CPU = torch.device("cpu")
 MASKED = EncoderOnlyConfig(layers=1, d_model=8, heads=2, d_ff=12)
-
-
-def masked_run(folder: Path) -> RunConfig:
-    return text_run(folder, MASKED).model_copy(update={"batching": BatchingConfig(tokens=55, max_length=20)})
-
-
-RUNS = {"pairs": tiny_run, "text": text_run, "carried": lambda folder: text_run(folder, CARRYING), "masked": masked_run}
-
-
-@pytest.mark.parametrize("kind", RUNS)
-def test_a_plan_tells_the_size_of_its_batch(kind: str, tmp_path: Path) -> None:
-    config = RUNS[kind](tmp_path / "text")
-    (tmp_path / "run").mkdir()
-    prepared = prepare_data(config, tmp_path / "run", lambda _: None)
-    task = build_task(config, prepared, fresh_model(config, prepared))
-    with closing(task.stream.plans(Position())) as plans:
-        for plan, _ in islice(plans, 30):
-            batch = plan.make()
-            assert (plan.positions, plan.target_tokens) == (batch.positions, batch.target_tokens)
 
 
 class Plans:

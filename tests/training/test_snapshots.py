@@ -84,20 +84,6 @@ def test_each_is_a_model_folder_of_its_update(tmp_path):
     assert not list((tmp_path / "run" / SNAPSHOTS).glob(f"*{PARTIAL}"))
 
 
-def test_a_run_without_the_setting_keeps_none(tmp_path):
-    go(tiny_run(tmp_path / "text", max_steps=4), tmp_path / "run")
-    assert find_snapshots(tmp_path / "run") == {}
-
-
-def test_by_the_clock_a_run_keeps_its_last_update(tmp_path):
-    config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=0.05, keep_snapshots=2, bleu_sentences=0,
-                      validate_every=None, best_by="loss")  # fmt: skip
-    progress = go(config, tmp_path / "run")
-    there = find_snapshots(tmp_path / "run")
-    assert 1 <= len(there) <= 2
-    assert max(there) == progress.step
-
-
 @pytest.mark.parametrize(("moment", "count"), [("update", 6), ("model snapshot", 2), ("final", 1)])
 def test_a_run_that_was_killed_keeps_the_same_ones(tmp_path, moment, count):
     """Whatever was lost: the same updates, and bit for bit the same weights, as without the kill."""
@@ -112,16 +98,6 @@ def test_a_run_that_was_killed_keeps_the_same_ones(tmp_path, moment, count):
     assert sums(tmp_path / "killed") == sums(tmp_path / "whole")
     assert list(sums(tmp_path / "whole")) == [2, 4, 6, 8]
     assert not list((tmp_path / "killed").rglob(f"*{PARTIAL}"))
-
-
-def test_a_run_that_is_killed_while_it_thins_out_ends_with_as_many(tmp_path):
-    config = tiny_run(tmp_path / "text", max_steps=4, keep_snapshots=2, validate_every=100, average=1)
-    go(config, tmp_path / "run")
-    with interruption("thinning", 1, kill), pytest.raises(Killed):
-        go(config, tmp_path / "run", max_steps=8)
-    assert len(find_snapshots(tmp_path / "run")) == 3, "the control: one too many"
-    go(config, tmp_path / "run", max_steps=8)
-    assert list(find_snapshots(tmp_path / "run")) == [4, 8]
 
 
 def test_a_run_that_goes_back_drops_what_it_has_not_done_yet(tmp_path):

@@ -1,7 +1,6 @@
 """One update: the gradient of all its batches together, clipped, through Adam as the paper has it."""
 
 import math
-import traceback
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
@@ -10,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from limelight.batching.batch import Batch
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimization import loss as cross_entropy
@@ -66,14 +64,6 @@ def test_the_gradient_is_that_of_the_mean_loss_per_piece(model: Seq2Seq) -> None
     (total / 20).backward()
     for one, other in zip(found, gradients(model), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
-
-
-def test_nothing_is_left_of_the_update_before(model: Seq2Seq) -> None:
-    micro, still = batches(model, 3), torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
-    run(model, micro, still)
-    once = gradients(model)
-    run(model, micro, still)
-    assert all(torch.equal(one, other) for one, other in zip(once, gradients(model), strict=True))
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0, 4.0])
@@ -175,62 +165,3 @@ def test_a_scaled_loss_has_the_same_gradient(model: Seq2Seq, scale: float) -> No
     assert run(model, micro, still, clip_norm=0.01, loss_scale=scale) == expected
     for one, other in zip(gradients(model), gradient, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=0)
-
-
-def test_a_gradient_too_large_for_fp16_is_left_out(seed: int) -> None:
-    learning = make_model(CONFIG).train()
-    optimizer = make_optimizer(learning, **ADAM)
-    set_rate(optimizer, 1e-3)
-    before = [parameter.detach().clone() for parameter in learning.parameters()]
-    half = HalfCopy(learning, torch.float16)
-    result = run(half.refreshed(), batches(learning, 2), optimizer, loss_scale=2.0**40)
-    assert (result.applied, math.isfinite(result.gradient_norm)) == (False, False)
-    assert all(torch.equal(one, other) for one, other in zip(learning.parameters(), before, strict=True))
-    assert run(half.refreshed(), batches(learning, 2), optimizer, loss_scale=2.0**8).applied
-
-
-class Waits(TorchDispatchMode):
-    """What makes the host wait where tensors are on a GPU: numbers that are read, and results whose size depends on
-    numbers. Where the code asks only on a CPU (`_from_softmax`) is left out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        name = function.overloadpacket.__name__
-        masks = name in ("index", "index_put", "index_put_") and any(
-            each is not None and each.dtype == torch.bool for each in args[1]
-        )
-        here = [frame.name for frame in traceback.extract_stack()]
-        if (
-            masks or name in ("_local_scalar_dense", "nonzero", "masked_select", "item")
-        ) and "_from_softmax" not in here:
-            self.found.append(f"{name} in {here[-3:]}")
-        return function(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_an_update_waits_for_the_device_once(model: Seq2Seq, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many batches it has: loss and norm are read together. The control: a batch that is made on the device."""
-    reads = []
-    tolist, cpu, item = Tensor.tolist, Tensor.cpu, Tensor.item
-    monkeypatch.setattr(Tensor, "tolist", lambda self: reads.append("tolist") or tolist(self))
-    monkeypatch.setattr(Tensor, "cpu", lambda self: reads.append("cpu") or cpu(self))
-    monkeypatch.setattr(Tensor, "item", lambda self: reads.append("item") or item(self))
-    micro = batches(model, *[2] * count)
-    still = torch.optim.SGD(model.parameters(), lr=0.0, fused=True)
-    reads.clear()
-    with Waits() as waits:
-        run(model, micro, still, clip_norm=1.0)
-    assert (waits.found, reads) == ([], ["tolist"])
-    with Waits() as waits:
-        Batch.of(*(getattr(micro[0], name) for name in Batch.__slots__[:5]))
-    assert waits.found
-
-
-def test_positions_select_what_a_mask_selects(model: Seq2Seq) -> None:
-    batch = random_batch(model, [5, 2, 4], [3, 1, 6])
-    features, targets = cross_entropy.without_padding(model(batch), batch)
-    assert torch.equal(features, model(batch)[batch.target_valid])
-    assert torch.equal(targets, batch.target_out[batch.target_valid])

@@ -343,9 +343,10 @@ def _store(
             pairs, encode, writer, max_length=_max_length(config, corpus),
             on_too_long=lambda pair: left_out.add(pair, too_long),
         )  # fmt: skip
+        longer, report.kept = report.kept - kept, kept
         said = report.summary()
-        if kept < report.kept:
-            said += f"\n  left out {report.kept - kept:,}: {too_long}"
+        if longer:
+            said += f"\n  left out {longer:,}: {too_long}"
         if left_out.total:
             said += f"\n{left_out.summary()}"
         if skipped.total:

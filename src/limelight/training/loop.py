@@ -106,8 +106,7 @@ def why_over(training: TrainingConfig, progress: Progress, *, epoch: float) -> s
         return f"training.max_minutes={training.max_minutes:g} minutes are over"
     patience = patience_of(training, epoch)
     if progress.without_gain >= patience:
-        name = "patience_epochs" if training.patience is None else "patience"
-        return f"no gain in {patience} validations (training.{name})"
+        return f"no gain in {patience} validations (training.patience={patience})"
     return ""
 
 

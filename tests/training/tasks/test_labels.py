@@ -54,18 +54,6 @@ def test_a_look_changes_nothing(tmp_path: Path, seed: int) -> None:
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_what_there_is_to_learn_from_is_told(tmp_path: Path) -> None:
-    task, _, prepared = task_of(label_run(tmp_path / "text"), tmp_path / "run")
-    assert task.amount == f"{len(prepared.stores[0])} texts with 2 labels"
-    assert task.validates
-
-
-def test_without_unseen_text_nothing_is_validated(tmp_path: Path) -> None:
-    config = label_run(tmp_path / "text")
-    config = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
-    assert not task_of(config, tmp_path / "run")[0].validates
-
-
 def test_texts_longer_than_the_model_learns_places_for_are_refused(tmp_path: Path) -> None:
     model = EncoderOnlyConfig(**{**READING.model_dump(), "positions": "learned", "max_positions": 9})
     config = label_run(tmp_path / "text", model)

@@ -7,17 +7,15 @@ import pytest
 import torch
 
 from limelight.config import BatchingConfig, DataConfig, RunConfig
-from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.preparation.plain_text import prepare_text
 from limelight.signals import Stopped
-from limelight.storage.model import load_model
 from limelight.training.optimization.loss import Carrying
 from limelight.training.tasks.language import LanguageModeling
 from tests.training.helpers import go, last_weights, log_of, trace_of
-from tests.training.interrupted import Killed, interruption, kill
-from tests.training.texts import ATTENTIVE, CARRYING, WRITERS, text_run, write_text
+from tests.training.interrupted import interruption
+from tests.training.texts import ATTENTIVE, CARRYING, WRITERS, text_run
 
 CPU = torch.device("cpu")
 LEARNERS = {
@@ -53,21 +51,6 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     assert {line["epoch"] for line in log_of(run)} > {0}
     assert trace_of(tmp_path / "run") == trace_of(run)
     assert last_weights(tmp_path / "run") == last_weights(run)
-
-
-@pytest.mark.parametrize(
-    ("moment", "count"),
-    [
-        ("micro-batch", 8),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("part of a checkpoint", 7), ("update", 5))),
-    ],
-)
-def test_killed_and_going_on(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
-    config, run = whole
-    with interruption(moment, count, kill), pytest.raises(Killed):
-        go(config, tmp_path / "run")
-    go(config, tmp_path / "run")
-    assert trace_of(tmp_path / "run") == trace_of(run)
 
 
 def test_an_update_that_is_broken_off_carries_nothing_on(whole: Whole, tmp_path: Path) -> None:
@@ -145,21 +128,6 @@ def test_it_learns(name: str, tmp_path: Path) -> None:
     assert seen["bits_per_byte"] == pytest.approx(seen["loss"] / math.log(2), rel=0.02)
 
 
-def test_without_text_for_validation_the_latest_weights_are_the_model(tmp_path: Path) -> None:
-    config = text_run(tmp_path / "text")
-    config = config.model_copy(update={"data": config.data.model_copy(update={"held_out": 0.0})})
-    go(config, tmp_path / "run")
-    assert not [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
-    assert load_model(tmp_path / "run").notes["step"] == "12"
-
-
-def test_blocks_longer_than_the_positions_are_refused(tmp_path: Path) -> None:
-    config = text_run(tmp_path / "text")
-    config = config.model_copy(update={"batching": BatchingConfig(tokens=120, block=12)})
-    with pytest.raises(UserError, match=r"batching\.block=12 is more than the 11 positions"):
-        go(config, tmp_path / "run")
-
-
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_a_bf16_copy_carries_the_state(cell: str, tmp_path: Path) -> None:
     """The same run in bf16, in one go and in two; also on a CPU that has no instructions for it."""
@@ -168,11 +136,3 @@ def test_a_bf16_copy_carries_the_state(cell: str, tmp_path: Path) -> None:
     go(config, tmp_path / "parts", max_steps=7)
     go(config, tmp_path / "parts")
     assert trace_of(tmp_path / "parts") == trace_of(tmp_path / "whole")
-
-
-def test_text_of_its_own_for_validation(tmp_path: Path) -> None:
-    config = text_run(tmp_path / "text", ATTENTIVE)
-    other = write_text(tmp_path / "other.txt", 60, seed=9)
-    config = config.model_copy(update={"data": config.data.model_copy(update={"valid_text": (other,)})})
-    task, _ = task_of(config, tmp_path / "run")
-    assert task.text.characters == len(Path(other).read_text(encoding="utf-8"))

@@ -1,7 +1,5 @@
 """Runs of encoders alone: what they learn, that they go on bit for bit, and what becomes of an encoder."""
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -9,10 +7,8 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.pipelines.load import load_classifier, load_mask_filler
-from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from tests.training.helpers import go, last_weights, log_of, trace_of
-from tests.training.interrupted import Killed, interruption, kill
 from tests.training.readers import READING, label_run, masked_run
 
 RUNS = {"masked": masked_run, "labels": label_run}
@@ -34,14 +30,6 @@ def test_the_whole_run_has_more_than_an_epoch_in_it(whole: Whole) -> None:
     assert {line["epoch"] for line in lines} > {0}
 
 
-def test_twice_the_same(whole: Whole, tmp_path: Path) -> None:
-    config, run = whole
-    torch.randn(17)
-    go(config, tmp_path / "again")
-    assert trace_of(tmp_path / "again") == trace_of(run)
-    assert last_weights(tmp_path / "again") == last_weights(run)
-
-
 @pytest.mark.parametrize("stops", [[2, 2, 11], pytest.param([1, 3, 4], marks=pytest.mark.slow)])
 def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
     config, run = whole
@@ -60,35 +48,6 @@ MOMENTS = [
     ("snapshot", 3),
     ("final", 1),
 ]
-
-
-@pytest.mark.parametrize(
-    ("moment", "count"), [MOMENTS[0], *(pytest.param(*each, marks=pytest.mark.slow) for each in MOMENTS[1:])]
-)
-def test_killed_and_going_on(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
-    config, run = whole
-    with interruption(moment, count, kill), pytest.raises(Killed):
-        go(config, tmp_path / "run")
-    go(config, tmp_path / "run")
-    assert trace_of(tmp_path / "run") == trace_of(run)
-    assert last_weights(tmp_path / "run") == last_weights(run)
-
-
-def test_told_to_stop_within_an_update(whole: Whole, tmp_path: Path) -> None:
-    config, run = whole
-    with interruption("micro-batch", 8, lambda: os.kill(os.getpid(), signal.SIGTERM)), pytest.raises(Stopped):
-        go(config, tmp_path / "run")
-    go(config, tmp_path / "run")
-    assert trace_of(tmp_path / "run") == trace_of(run)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_bf16_trains_too(name: str, tmp_path: Path) -> None:
-    config = RUNS[name](tmp_path / "text")
-    go(config, tmp_path / "run", precision="bf16", max_steps=4)
-    losses = [line["loss"] for line in log_of(tmp_path / "run")]
-    assert len(losses) == 5
-    assert all(losses)  # what is not finite is written as null
 
 
 def test_a_masked_model_learns_which_word_follows_which(tmp_path: Path) -> None:

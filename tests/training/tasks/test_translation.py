@@ -1,7 +1,7 @@
 """What a validation on unseen text measures, and that it leaves everything as it was."""
 
 import math
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from limelight.batching.store import AlignmentStore, Ragged, TokenStore
-from limelight.batching.stream import BatchStream, Position
 from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
 from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
@@ -25,7 +24,6 @@ from limelight.training.optimization.loss import batch_loss
 from limelight.training.tasks.task import Validation, mean_loss
 from limelight.training.tasks.translation import (
     Translation,
-    ValidSet,
     balance,
     data_workers,
     mean_of,
@@ -34,7 +32,7 @@ from limelight.training.tasks.translation import (
     views_of,
 )
 from tests.models.helpers import batch_of
-from tests.training.helpers import TRANSFORMER, go, last_weights, tiny_run, trace_of, write_pairs
+from tests.training.helpers import TRANSFORMER, write_pairs
 
 CPU = torch.device("cpu")
 
@@ -243,24 +241,6 @@ def test_back_translated_text_has_its_tag_after_that_of_the_language(tagging: To
     ]
 
 
-def test_the_tag_is_in_every_batch_of_back_translated_text_and_in_no_other(
-    tagging: Tokenizers, pairs: list[Pair]
-) -> None:
-    data = with_tag(directed(("en", "de"), ("en", "de")), 1)
-    data = data.model_copy(update={"valid": (Corpus(files=("v.tsv",)),)})
-    config = RunConfig(data=data, batching=BatchingConfig(tokens=60), training=TrainingConfig(bleu_sentences=0))
-    task = Translation(config, Prepared(tagging, stores_of(3, 4), [pairs]), build_model(TRANSFORMER, tagging))
-    assert task.amount == "7 pairs, 4 of them back-translated (tag <bt>)"
-    tag = tagging.source.reserved_id("<bt>")
-    with closing(task.stream.batches(Position())) as batches:
-        seen: list[list[int]] = []
-        while len(seen) < 7:
-            seen += next(batches)[0].source.tolist()
-    assert sorted(len([piece for piece in row if piece == tag]) for row in seen) == [0] * 3 + [1] * 4
-    assert all(row[0] == tag for row in seen if tag in row)
-    assert not any((batch.source == tag).any() for each in task.valid.values() for batch in each.batches)
-
-
 def test_validation_text_turns_round_only_into_a_direction_that_is_learned() -> None:
     data = with_tag(directed(("en", "de"), both_directions=True), 0)
     data = data.model_copy(update={"valid": data.train})
@@ -295,15 +275,6 @@ def test_corpora_are_drawn_in_proportion_to_a_root_of_their_size(temperature: fl
     assert sum(drawn) == pytest.approx(sum(sizes))
     for one, other, size, other_size in zip(drawn, drawn[1:], sizes, sizes[1:], strict=False):
         assert one / other == pytest.approx((size / other_size) ** (1 / temperature))
-
-
-def test_an_epoch_has_the_pairs_that_the_formula_says(tokenizers: Tokenizers) -> None:
-    sizes = (900, 100)
-    data = directed(("en", "de"), ("de", "en"), temperature=2.0)
-    stream = BatchStream(views_of(data, stores_of(*sizes), tokenizers), tokenizers, tokens=900, seed=3)
-    rows = stream._epoch_rows(0)
-    counts = [int((rows[:, 0] == number).sum()) for number in range(2)]
-    assert counts == [750, 250]  # 30 to 10 of 1,000
 
 
 def test_the_mean_of_the_directions_selects_and_each_is_kept() -> None:
@@ -341,33 +312,3 @@ def test_a_gpu_gets_processes_that_draw(
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     assert data_workers(wanted, torch.device(device)) == expected
-
-
-def test_a_run_learns_the_same_with_processes_that_draw(tmp_path: Path) -> None:
-    """In one go in one process, and resumed with two others beside it."""
-    config = tiny_run(tmp_path / "text", max_steps=6)
-    go(config, tmp_path / "alone")
-    go(config, tmp_path / "beside", max_steps=4, data_workers=2)
-    go(config, tmp_path / "beside", data_workers=1)
-    assert trace_of(tmp_path / "beside") == trace_of(tmp_path / "alone")
-    assert last_weights(tmp_path / "beside") == last_weights(tmp_path / "alone")
-
-
-def test_warming_up_translates_one_sentence_and_changes_nothing(
-    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translated: list[int] = []
-    own = ValidSet.translate
-
-    def counted(self: ValidSet, model: Seq2Seq, some: list[Pair], *rest: object, **options: str) -> list[str]:
-        translated.append(len(some))
-        return own(self, model, some, *rest, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(ValidSet, "translate", counted)
-    state = torch.get_rng_state()
-    task_of(model.train(), tokenizers, pairs).warm_up(model, precision="fp32", device=CPU)
-    assert translated == [1]
-    assert torch.equal(torch.get_rng_state(), state)
-    assert all(module.training for module in model.modules())
-    task_of(model, tokenizers, pairs, sentences=0).warm_up(model, precision="fp32", device=CPU)
-    assert translated == [1, 0]
