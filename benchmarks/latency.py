@@ -1,28 +1,21 @@
-"""One short sentence: its latency, warm and cold, cold starts beside the peers, and the files that it crosses.
+"""One short sentence: its latency, warm and cold, and cold starts beside the peers.
 
     python -m benchmarks.latency
     python -m benchmarks.latency startup --model RUN
-    python -m benchmarks.latency files
 
 Warm is a loaded translator, asked for one sentence at a time; `CPU` is the time that the process computed. Cold is the
 wall-clock time of a process: with compiled loops on disk, with an empty cache of numba, and without numba. The peers
-of `startup` translate with the same weights, exported for them: import, load, translate once, greedily, and end. A
-file is crossed if one of its functions runs, in any thread, in a second call: imports and the packing of weights do
-not count.
+of `startup` translate with the same weights, exported for them: import, load, translate once, greedily, and end.
 """
 
-import contextlib
-import io
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import torch
@@ -132,50 +125,5 @@ def start(words: list[str], environment: dict[str, str] | None = None) -> Figure
     return {"seconds": time.perf_counter() - begin}
 
 
-def files() -> None:
-    """How many files of the source the sentence crosses."""
-    import limelight
-
-    source = Path(limelight.__file__).parent
-    translator = limelight.load()
-    calls = {
-        "from the command line to the printed text": command,
-        "from `Translator.translate` to the text": lambda: translator.translate(SENTENCE, target_lang="de"),
-    }
-    print(
-        table(
-            ["files", "count"],
-            [(name, sum(Path(file).is_relative_to(source) for file in crossed(call))) for name, call in calls.items()],
-        )
-    )
-
-
-def crossed(call: Callable[[], object]) -> set[str]:
-    """The files in which a function runs during the second `call`."""
-    call()
-    names: set[str] = set()
-
-    def seen(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            names.add(frame.f_code.co_filename)
-
-    threading.setprofile(seen)
-    sys.setprofile(seen)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
-    return names
-
-
-def command() -> None:
-    """`limelight translate`, in this process."""
-    from limelight.cli import app
-
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        assert app.run(["translate", "--to", "de", "--text", SENTENCE]) == 0
-
-
 if __name__ == "__main__":
-    run(main, startup=startup, files=files)
+    run(main, startup=startup)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple
 
 import sacrebleu
 import typer
@@ -85,8 +85,8 @@ def faults(given: Input, output: str) -> list[str]:
     return [name for name, holds in checks if not holds(given, output)]
 
 
-def _rows(language: str) -> Iterator[dict[str, str]]:
-    with open(INPUTS / f"{language}.tsv", encoding="utf-8", newline="") as file:
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    with open(INPUTS / f"{name}.tsv", encoding="utf-8", newline="") as file:
         yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
@@ -397,8 +397,6 @@ def _date_parts(value: str, target: str) -> list[str]:
 # --- sentences with numbers ---
 
 COUNT = 480
-
-TEMPLATES = INPUTS / "number_templates.tsv"
 SEPARATORS = {"en": (".", ","), "de": (",", "."), "fr": (",", "\u202f")}
 """The decimal point and the separator of thousands."""
 
@@ -414,8 +412,7 @@ class Numbers(NamedTuple):
 def number_sentences(language: str, count: int = COUNT, seed: int = 1) -> list[Numbers]:
     """Different sentences, of all kinds and templates in turn."""
     draw = Random(seed)
-    with TEMPLATES.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    rows = _rows("number_templates")
     templates = [(row["kind"], row["template"]) for row in rows if row["language"] == language]
     found: dict[str, Numbers] = {}
     while len(found) < count:
@@ -499,38 +496,7 @@ def _date(year: int, month: int, day: int, language: str, draw: Random) -> str:
 
 # --- sentences with signs ---
 
-SIGNS = {
-    "ascii": list("&<>{}\\`|~^@#*_=+[]"),
-    "latin": list("©®™§¶†‡•·¬¤¦×÷±µ¼½¾"),
-    "typography": list("→←↑↓⇒★☆✓✔✗■□▶●◆☐☑∞≠≤≥≈√∑∂€£¥₿№"),
-    "emoji": ["😀", "🎉", "🚀", "👍🏽", "❤️", "👩‍👩‍👧", "🇩🇪", "1️⃣", "🎉🎉", "☕", "⚠️", "🏴󠁧󠁢󠁳󠁣󠁴󠁿"],
-    "script": ["東", "京都", "日本語", "한국", "Москва", "Ж", "λόγος", "שלום", "مرحبا", "नमस्ते", "ไทย", "ა"],
-    "letter": ["Łódź", "Kőszegi", "Çeşme", "Đorđe", "Þórr", "Ştefan", "x̂", "Nguyễn", "Ṣàngó", "Ɓala", "q̃", "Ħamrun"],
-    "rare": ["⌘", "⎋", "♞", "♪", "⚙", "☂", "␀", "𝒳", "⟨", "⟩", "⊕", "↯", "℞", "☭", "﷼", "🜁"],
-}
-SIGN_TEMPLATES = {
-    "en": [
-        "{} We open the shop at noon.", "The old book lies on the table {}", "The sign {} is new here.",
-        "My sister wrote {} on the wall.", "Press {} and wait for the answer.", "Do you know what {} means?",
-        "We saw {} on the map, but we did not go there.", "He sent me {} yesterday, and I was happy.",
-        "This is the {} that I told you about.", "The word {} is hard to read.", "I like {} very much.",
-        "Nobody had seen {} before the summer.",
-    ],
-    "de": [
-        "{} Wir öffnen den Laden am Mittag.", "Das alte Buch liegt auf dem Tisch {}", "Das Zeichen {} ist hier neu.",
-        "Meine Schwester schrieb {} an die Wand.", "Drücke {} und warte auf die Antwort.",
-        "Weißt du, was {} bedeutet?", "Wir sahen {} auf der Karte, aber wir gingen nicht hin.",
-        "Er hat mir gestern {} geschickt, und ich war froh.", "Das ist {}, von dem ich dir erzählt habe.",
-        "Das Wort {} ist schwer zu lesen.", "Ich mag {} sehr.", "Niemand hatte {} vor dem Sommer gesehen.",
-    ],
-    "fr": [
-        "{} Nous ouvrons le magasin à midi.", "Le vieux livre est sur la table {}", "Le signe {} est nouveau ici.",
-        "Ma sœur a écrit {} sur le mur.", "Appuyez sur {} et attendez la réponse.", "Sais-tu ce que {} signifie ?",
-        "Nous avons vu {} sur la carte, mais nous n'y sommes pas allés.",
-        "Il m'a envoyé {} hier, et j'étais content.", "C'est {} dont je t'ai parlé.",
-        "Le mot {} est difficile à lire.", "J'aime beaucoup {}.", "Personne n'avait vu {} avant l'été.",
-    ],
-}  # fmt: skip
+SIGNS = {row["kind"]: row["signs"].split(" ") for row in _rows("signs")}
 WARNINGS = {"sign lost", "unknown script"}
 
 
@@ -545,13 +511,14 @@ class Sign(NamedTuple):
 def sign_sentences(language: str, count: int, seed: int) -> list[Sign]:
     """Sentences of all kinds and templates in turn; every fourth has two signs of which the second one is counted."""
     draw, found = Random(seed), list[Sign]()
+    templates = [row["template"] for row in _rows("sign_templates") if row["language"] == language]
     for number in range(count):
         kind = list(SIGNS)[number % len(SIGNS)]
         sign = draw.choice(SIGNS[kind])
-        text = draw.choice(SIGN_TEMPLATES[language]).format(sign)
+        text = draw.choice(templates).format(sign)
         if number % 4 == 3:
             sign = draw.choice([each for each in SIGNS[kind] if each not in text])
-            text += " " + draw.choice(SIGN_TEMPLATES[language][2:]).format(sign)
+            text += " " + draw.choice(templates[2:]).format(sign)
         found.append(Sign(kind, sign, text))
     return found
 
@@ -579,14 +546,9 @@ Seed = Annotated[int, typer.Option(help="Draws other sentences.")]
 Bare = Annotated[bool, typer.Option("--no-guards", help="What the model's search finds, as it is.")]
 
 
-class HasText(Protocol):
-    """An input."""
-
-    @property
-    def text(self) -> str: ...
-
-
-def translated(model: str, inputs: Sequence[HasText], source: str, target: str, no_guards: bool) -> list[Any]:
+def translated(
+    model: str, inputs: Sequence[Input | Numbers | Sign], source: str, target: str, no_guards: bool
+) -> list[Any]:
     """The translations of all inputs."""
     import limelight
 

@@ -95,10 +95,10 @@ def _words(text: str) -> list[str]:
 def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
     """Shares of terms that are used, and of distractors with a term that they have not without the glossary; BLEU of
     the sentences with terms."""
-    used = [bool(find_used(term.target, text)) for item, text in zip(items, texts, strict=True) for term in item.terms]
-    without = [
-        bool(find_used(term.target, text)) for item, text in zip(items, plain, strict=True) for term in item.terms
-    ]
+    without, used = (
+        [bool(find_used(term.target, text)) for item, text in zip(items, some, strict=True) for term in item.terms]
+        for some in (plain, texts)
+    )
     wrong = [
         any(find_used(term.target, text) and not find_used(term.target, before) for term in item.avoided)
         for item, before, text in zip(items, plain, texts, strict=True)
