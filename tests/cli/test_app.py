@@ -96,7 +96,10 @@ def test_the_version(limelight: Limelight) -> None:
         ("translate --target de x", "; here it is --to LANG; see"),
         ("translate --src en x", "; here it is --from LANG; see"),
         ("train --tgt de", "; here it is --target LANG; see"),
-        ("export", "missing option '--to'. Choose from: ctranslate2, huggingface, limelight; see `limelight export"),
+        (
+            "export",
+            "missing option '--to'. Choose from: argos, ctranslate2, huggingface, limelight; see `limelight export",
+        ),
         ("generate --source en x", "no such option: --source; this command takes no language; see `limelight gen"),
         ("train --train a.tsv --to de", "; here it is --target LANG, the language of"),
         ("generate a b", "got unexpected extra argument(s) (b); see `limelight generate --help`"),

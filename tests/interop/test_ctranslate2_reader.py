@@ -5,16 +5,21 @@ import random
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import pytest
+import sentencepiece
 import torch
 
 from limelight.config import Direction, directions_of
 from limelight.errors import UserError
-from limelight.interop import export_ctranslate2, files, import_model
+from limelight.interop import export_argos, export_ctranslate2, files, import_model
 from limelight.interop.ctranslate2_reader import read_variables
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.options import SEARCH_ONLY
 from limelight.storage.model import StoredModel, load_model
 from limelight.storage.weights import named_weights, read_weights
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, text_batch, transformer
@@ -100,6 +105,32 @@ def test_an_argos_package_names_its_languages(there: Path, tmp_path: Path) -> No
     import_model(there, tmp_path / "bare")
     for name, weight in named_weights(load_model(tmp_path / "bare").model).items():
         assert torch.equal(named_weights(back.model)[name], weight)
+
+
+def test_a_package_of_our_own_comes_back(tmp_path: Path, seed: int) -> None:
+    """Its CTranslate2 folder is loaded by CTranslate2, and its structure is that of Argos packages."""
+    stored = make_stored(tmp_path / "model", transformer(), make_tokenizers(joint=True, byte_fallback=False))
+    with pytest.raises(UserError, match="translates in one named direction, and this model has 0"):
+        export_argos(stored, tmp_path / "en_de.argosmodel")
+    data = stored.config.data.model_copy(update={"inherited": (("en", "de"),)})
+    named = replace(stored, config=stored.config.model_copy(update={"data": data}))
+    export_argos(named, tmp_path / "en_de.argosmodel")
+    assert import_model(tmp_path / "en_de.argosmodel", tmp_path / "back") == (Direction("en", "de"),)
+    again = named_weights(load_model(tmp_path / "back").model)
+    assert all(torch.equal(again[name], weight) for name, weight in named_weights(stored.model).items())
+    with zipfile.ZipFile(tmp_path / "en_de.argosmodel") as archive:
+        archive.extractall(tmp_path / "there")
+    folder = tmp_path / "there" / "translate-en_de-1_0"
+    assert json.loads((folder / "metadata.json").read_text())["from_code"] == "en"
+    there = ctranslate2.Translator(str(folder / "model"), compute_type="float32")
+    split = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+    found = there.translate_batch([split.encode(ENGLISH[0], out_type=str)], beam_size=1, max_decoding_length=5)
+    ours = load_translator(tmp_path / "model").translate(ENGLISH[0], beam_size=1, **SEARCH_ONLY)
+    assert found[0].hypotheses[0] == list(ours.tokens[:5])
+    separate = make_tokenizers(joint=False, byte_fallback=False)
+    other = make_stored(tmp_path / "other", transformer(tie="none"), separate)
+    with pytest.raises(UserError, match=r"one named direction.*; a package has one sentencepiece model"):
+        export_argos(other, tmp_path / "no.argosmodel")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ EXAMPLES = """
   limelight export --model runs/en-de --to ctranslate2 \\
       --quantization int8 -o en-de-int8
   limelight export --model runs/en-de --to huggingface -o en-de-marian
+  limelight export --model runs/en-de --to argos -o en_de.argosmodel
   limelight export --model runs/en-de --to limelight --quantization int8 \\
       -o en-de-small
   limelight export --model runs/en-de --to limelight --heads 3 \\
@@ -40,14 +41,14 @@ OURS = {"float32": "fp32", "bfloat16": "bf16", "int8": "int8"}
 """The forms of Limelight's own folders for these values."""
 
 To = Annotated[
-    Literal["ctranslate2", "huggingface", "limelight"],
+    Literal["argos", "ctranslate2", "huggingface", "limelight"],
     option(
         "--to",
-        "CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
-        "ctranslate2|huggingface|limelight",
+        "An Argos package, CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
+        "argos|ctranslate2|huggingface|limelight",
     ),
 ]
-Folder = Annotated[Path, option("--output -o", "Output folder; it must not exist.", "FOLDER")]
+Folder = Annotated[Path, option("--output -o", "Output folder (with --to argos a file); it must not exist.", "FOLDER")]
 Bits = Annotated[
     Quantization | None,
     option(
@@ -83,7 +84,7 @@ def export(
     scores: Scores = None,
     without: Without = None,
 ) -> None:
-    """Convert a model for CTranslate2 or transformers, or to a smaller Limelight model."""
+    """Convert a model for Argos Translate, CTranslate2 or transformers, or to a smaller Limelight model."""
     if (heads is None) != (scores is None):
         raise UserError(
             "--heads N and --scores FILE belong together: `limelight heads -o FOLDER` writes FOLDER/heads.json"
@@ -99,20 +100,22 @@ def export(
     if to == "limelight" and bits not in OURS:
         raise UserError(f"--quantization {bits}: --to limelight supports {', '.join(OURS)}")
     folders, _ = find_models(model, bundled=True, one="one is exported at a time")
-    from limelight.interop import export_ctranslate2, export_huggingface, export_limelight, least_needed, prune_model
+    from limelight import interop
     from limelight.storage.model import load_model
 
     stored, places = load_model(folders[0]), None
     if prunes:
         removed = [head for word in without or () for head in _named_heads(word)]
-        removed += least_needed(scores, stored, heads) if scores is not None and heads is not None else []
-        stored, places = prune_model(stored, removed)
-    if to == "ctranslate2":
-        export_ctranslate2(stored, output, quantization=bits)
+        removed += interop.least_needed(scores, stored, heads) if scores is not None and heads is not None else []
+        stored, places = interop.prune_model(stored, removed)
+    if to == "argos":
+        interop.export_argos(stored, output, quantization=bits)
+    elif to == "ctranslate2":
+        interop.export_ctranslate2(stored, output, quantization=bits)
     elif to == "limelight":
-        export_limelight(stored, output, form=OURS[bits], places=places)
+        interop.export_limelight(stored, output, form=OURS[bits], places=places)
     else:
-        export_huggingface(stored, output)
+        interop.export_huggingface(stored, output)
     typer.echo(f"wrote {output}; its README.md shows how to use it", err=True)
 
 

@@ -1,5 +1,6 @@
 """Import and export of other tools' model formats, with name tables that are complete in both directions."""
 
+from limelight.interop.argos import export_argos
 from limelight.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
 from limelight.interop.folders import export_limelight
 from limelight.interop.huggingface import export_huggingface
@@ -8,6 +9,7 @@ from limelight.interop.readers import import_model
 
 __all__ = [
     "QUANTIZATIONS",
+    "export_argos",
     "export_ctranslate2",
     "export_huggingface",
     "export_limelight",
