@@ -139,6 +139,9 @@ class DataConfig(Section):
     inherited: tuple[tuple[str, str], ...] = ()
     """The directions (source and target language) of the parent model, if it has several. The new model keeps them and
     their language tags. Set when a run begins."""
+    language_tokens: Literal["target", "both"] = "target"
+    """Which sides name languages in a model of several directions: the source names the target language, or each side
+    begins with a token for its own, as in imported M2M100 and NLLB models, which cannot be trained here."""
     replay: float = Field(0.0, ge=0, le=10)
     """Pairs of general text for each pair of `train`, in all directions of the model that the run begins with. 0 trains
     on `train` alone, and mixes and measures nothing at the end."""

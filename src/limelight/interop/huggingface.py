@@ -17,6 +17,7 @@ from limelight.files import write_folder, writing
 from limelight.interop.files import Files, read_json
 from limelight.interop.folders import NOTHING_LEFT, exported_card, read_card, require_new, write_json
 from limelight.interop.imported import Imported
+from limelight.interop.m2m100 import read_m2m100
 from limelight.interop.names import (
     HUGGINGFACE,
     OUTPUT,
@@ -153,7 +154,7 @@ def from_marian(values: dict[str, Any], path: Path) -> MarianConfig:
     """The model described by a `config.json`. Raises `UserError` with all reasons if it is not supported."""
     kind = values.get("model_type")
     if kind != "marian":
-        raise UserError(f"{path}: a model of type {shown(repr(kind))}; Marian models (MarianMTModel) can be imported")
+        raise UserError(f"{path}: a model of type {shown(repr(kind))}; Marian, M2M100 and NLLB models can be imported")
     missing = [name for name in (*_SIZES, *_SPECIAL) if not isinstance(values.get(name), int)]
     if missing:
         raise UserError(f"{path}: an integer is required for {', '.join(missing)}")
@@ -286,14 +287,17 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
 # --- import ---
 
 
-def read_huggingface(folder: Path) -> Imported:
-    """The Marian model in `folder`.
+def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Imported:
+    """The Marian, M2M100 or NLLB model in `folder`; of the latter two, these languages (`read_m2m100`).
 
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
     """
     _require_weights(folder)
     path = folder / WEIGHTS
-    marian = from_marian(read_json(folder / CONFIG), folder / CONFIG)
+    values = read_json(folder / CONFIG)
+    if values.get("model_type") == "m2m_100":
+        return read_m2m100(folder, values, sources, targets)
+    marian = from_marian(values, folder / CONFIG)
     source, target = read_tokenizers(folder, start=marian.start)
     _require_same(folder / CONFIG, marian, source, target)
     tensors = _without_tables(read_weights(path)[0], marian.model, path)

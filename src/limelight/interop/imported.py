@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -34,6 +35,7 @@ class Imported:
         directions: as far as the files name languages.
         card: the model card that came with it.
         shortlist: likely target tokens of each source token, if it has such a table.
+        language_tokens: which sides name languages, see `DataConfig`.
     """
 
     what: str
@@ -45,6 +47,7 @@ class Imported:
     directions: tuple[Direction, ...] = ()
     card: str = ""
     shortlist: Shortlist | None = None
+    language_tokens: Literal["target", "both"] = "target"
 
 
 def write_imported(imported: Imported, out: Path, origin: str) -> None:
@@ -76,7 +79,7 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
             "recipe": "imported",
             "model": model.model_dump(),
             "tokens": {"joint": one, **kind},
-            "data": {"inherited": imported.directions},
+            "data": {"inherited": imported.directions, "language_tokens": imported.language_tokens},
             "weights": "int8" if len(expanded) < len(weights) else "fp32",
         }
     )

@@ -221,7 +221,9 @@ def to_ours(
                 if rows is not None and len(chunk) != rows.size:
                     faults.append(f"{shown(name)} is {tuple(tensor.shape)}, and there are {rows.size:,} tokens")
                     continue
-                weights[part + ending] = chunk if rows is None else _selected(chunk, rows, 1.0 if ending else 0.0)
+                weights[part + ending] = (
+                    chunk.clone() if rows is None else _selected(chunk, rows, 1.0 if ending else 0.0)
+                )
     refuse(faults, where)
     return weights
 

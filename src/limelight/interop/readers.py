@@ -14,10 +14,10 @@ from limelight.interop.imported import Imported, write_imported
 from limelight.interop.marian import read_marian
 from limelight.storage.foreign import Format, recognize
 
-READERS: dict[Format, Callable[[Path], Imported]] = {
-    "Argos": lambda path: read_argos(Files(path) if path.is_dir() else open_archive(path, METADATA)),
-    "CTranslate2": lambda path: read_ctranslate2(Files(path)),
-    "Marian": read_marian,
+READERS: dict[Format, Callable[[Path, str, str], Imported]] = {
+    "Argos": lambda path, *_: read_argos(Files(path) if path.is_dir() else open_archive(path, METADATA)),
+    "CTranslate2": lambda path, *_: read_ctranslate2(Files(path)),
+    "Marian": lambda path, *_: read_marian(path),
     "transformers": read_huggingface,
 }
 
@@ -26,7 +26,8 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
     """Write the model in `source`, a folder or a file of another format, as a model folder; returns its directions.
 
     Args:
-        source_lang, target_lang: its languages, if its files do not name them or name others.
+        source_lang, target_lang: its languages, if its files do not name them or name others; those to be imported of a
+            model of many languages, with commas between them.
 
     Raises `UserError` for missing, damaged and unsupported files, with all reasons, and if `out` exists; `RunError` if
     it cannot be written, and then nothing is left there.
@@ -37,12 +38,13 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
         what = "a model in no known format" if foreign is None else foreign.what
         raise UserError(
             f"{source}: this is {what}; `limelight import` reads Argos packages, CTranslate2 folders, models of "
-            "Marian (.npz, or .bin with a student), and Marian models of transformers with model.safetensors"
+            "Marian (.npz, or .bin with a student), and folders of transformers with a Marian, M2M100 or NLLB model in "
+            "model.safetensors"
         )
     if bool(source_lang) != bool(target_lang):
         raise UserError("--source LANG and --target LANG belong together: give both languages of the model")
-    imported = READERS[foreign.format](foreign.path)
-    if source_lang:
+    imported = READERS[foreign.format](foreign.path, source_lang, target_lang)
+    if source_lang and imported.language_tokens == "target":
         imported = replace(imported, directions=(Direction(source_lang, target_lang),))
     write_imported(imported, out, source.resolve().name)
     return imported.directions

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,8 +50,16 @@ def read_segmentation(files: Files, name: str) -> bytes:
     return model
 
 
-def read_side(model: bytes, names: Sequence[str], *, end: str = END_PIECE, unknown: str = UNKNOWN_PIECE) -> Side:
-    """The vocabulary with these tokens, whose ids are their positions. Padding is their `<pad>`, or a row of zeros.
+def read_side(
+    model: bytes,
+    names: Sequence[str],
+    *,
+    end: str = END_PIECE,
+    unknown: str = UNKNOWN_PIECE,
+    reserved: Collection[str] = (),
+) -> Side:
+    """The vocabulary with these tokens, whose ids are their positions, and of which some are reserved. Padding is their
+    `<pad>`, or a row of zeros.
 
     Raises `UserError` if a token is there twice, or one of the two special tokens is not there.
     """
@@ -66,7 +74,7 @@ def read_side(model: bytes, names: Sequence[str], *, end: str = END_PIECE, unkno
     others = [number for number, name in enumerate(names) if name not in special and not _FILLER.fullmatch(name)]
     theirs = [ids[end], ids[unknown], *others, ids.get(PADDING_PIECE, len(names))]
     pieces = [END_PIECE, UNKNOWN_PIECE, *(names[number] for number in others)]
-    return Side(_tokenizer(model, pieces), type_of(model), Rows(len(names), theirs))
+    return Side(_tokenizer(model, pieces, reserved), type_of(model), Rows(len(names), theirs))
 
 
 def starting_with(side: Side, start: int | None) -> Side:
@@ -76,13 +84,13 @@ def starting_with(side: Side, start: int | None) -> Side:
     return side._replace(rows=Rows(size, [*others, size if start is None else start]))
 
 
-def _tokenizer(model: bytes, pieces: list[str]) -> Tokenizer:
+def _tokenizer(model: bytes, pieces: list[str], more: Collection[str]) -> Tokenizer:
     """The tokenizer that maps these tokens to these ids."""
     known = pieces_in(model)
     if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
         bare = with_rules(model, "identity", b"")  # our text is already normalized
         return SentencePieceTokenizer(bare, kind=type_of(model), reserved=[piece for piece in pieces if known[piece]])
-    reserved = [piece for piece in pieces if known.get(piece) or _LANGUAGE_CODE.fullmatch(piece)]
+    reserved = [piece for piece in pieces if known.get(piece) or piece in more or _LANGUAGE_CODE.fullmatch(piece)]
     return ListedTokenizer(listed_model(model, pieces), reserved=reserved)
 
 

@@ -44,7 +44,7 @@ from limelight.text.protectors import numbers, signs
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
-from limelight.tokens.tokenizer import SPACE, byte_of
+from limelight.tokens.tokenizer import SPACE, byte_of, language_tag
 
 SURE = 0.98
 """Minimum probability, among the languages of a model, with which a detected language is said to be another than the
@@ -128,6 +128,8 @@ class Codec:
         directions: Sequence[Direction] = (),
     ) -> None:
         self.directions = tuple(directions)
+        self.forces_languages = False
+        """Whether each side begins with a token for its own language, see `DataConfig.language_tokens`."""
         self.pivots = find_pivots(self.directions)
         """Pairs of languages without a direction, each with the language through which they are translated."""
         self.model = model
@@ -187,6 +189,8 @@ class Codec:
     def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
         """The tokenizers for a direction of the model, with these tags."""
         language = "" if direction is None or len(self.directions) < 2 else direction.target
+        if self.forces_languages and direction is not None:
+            language = direction.source
         if not (language or tags):
             return self.tokenizers
         key = (language, *tags)
@@ -251,7 +255,7 @@ class Codec:
             for place, row in zip(places, rows, strict=True):
                 sources[place] = row
         target = self.tokenizers.target
-        starts = [target.encode(part.prefix) if part.prefix else [] for part in parts]
+        starts = [self._forced(part.direction) + (target.encode(part.prefix) if part.prefix else []) for part in parts]
         longest = longest_sequence(self.model)
         prepared = []
         for part, ids, start in zip(parts, sources, starts, strict=True):
@@ -259,6 +263,12 @@ class Codec:
             request = None if blank else self._request(ids, start, part, settings=settings, longest=longest)
             prepared.append(Prepared(part.text, request, part.direction, part.marked, part.tags))
         return prepared
+
+    def _forced(self, direction: Direction | None) -> list[int]:
+        """The token that every translation in this direction begins with, if there is one."""
+        if not self.forces_languages or direction is None:
+            return []
+        return [self.tokenizers.target.reserved_id(language_tag(direction.target))]
 
     def _request(
         self, source: list[int], prefix: list[int], part: Part, *, settings: SearchSettings, longest: int | None

@@ -164,6 +164,7 @@ def make_translator(
         threads=threads,
         directions=directions_of(first.config.data),
     )
+    made.forces_languages = first.config.data.language_tokens == "both"
     if len(models) == 1:
         made.knows_placeholders = first.config.augmentation.placeholders > 0
         made.knows_terms = first.config.augmentation.terms > 0

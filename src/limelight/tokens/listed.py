@@ -28,6 +28,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    is_control,
     normalize,
     require_count,
     require_ids,
@@ -128,10 +129,11 @@ class ListedTokenizer(FileTokenizer):
         )
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047, incomplete bytes are
-        dropped."""
+        """The text of `ids`; end, padding and tags are skipped, the unknown id is decoded as U+2047, and incomplete
+        bytes are dropped."""
         require_ids(ids, self.size)
-        kept = [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
+        skipped = {END, self.padding, *(number for number in ids if is_control(self._pieces[number]))}
+        kept = [number for number in self.whole_characters(ids) if number not in skipped]
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in kept]
         return self._processor.decode_pieces(parts).replace(SPACE, " ").strip(" ")
 

@@ -64,6 +64,11 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
         inherited = there.data.inherited
     elif config.begin_with:
         parent = load_config(find_model(config.begin_with) / CONFIG)
+        if parent.data.language_tokens == "both":
+            raise UserError(
+                f"{config.begin_with}: translations of this model begin with a token for their language, which "
+                "training does not know; begin with a Marian model, or train without --from"
+            )
         if parent.learns == "pairs" and has_tags(parent.data):
             inherited = tuple((each.source, each.target) for each in directions_of(parent.data))
     data = config.data.model_copy(update={"inherited": inherited})
