@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from limelight.corpus.shards import RESERVED, RESULT, Form, Item, Shard
+from limelight.corpus.shards import RESERVED, RESULT, Form, Item, Shard, remote_file
 from limelight.corpus.worker import Outcome
 from limelight.errors import RunError, UserError
 from limelight.files import as_json, fill_file, locked, remove, write_whole, writing
@@ -156,10 +156,10 @@ class Results:
                 fill_file(self._aside, lambda path: join(self._parts, "aside", path))
             write_whole(self._report, as_json(values, indent=1))
             if self.shard.kind == "parquet":
-                from limelight.corpus.parquet import write_rows
+                from limelight.formats.columns import write_rows
 
-                column = self._form.pairs or RESULT
-                fill_file(self.output, lambda path: write_rows(self.shard.path, self._rows(), path, column))
+                column, file = self._form.pairs or RESULT, remote_file(self.shard.path)
+                fill_file(self.output, lambda path: write_rows(self.shard.path, self._rows(), path, column, file))
             else:
                 fill_file(self.output, lambda path: join(self._parts, "lines", path, self.output.suffix.lower()))
             self._parts.remove()

@@ -177,10 +177,10 @@ def require_text_kept(shards: Sequence[Shard], form: Form) -> None:
     for shard in shards:
         lost = shard.kind == "jsonl" and not form.pairs  # a pair of JSONL has both sides
         if shard.kind == "parquet":
-            from limelight.corpus.parquet import columns_of
+            from limelight.formats.columns import columns_of
 
             with suppress(UserError):  # a damaged file is reported when it is read
-                lost = column in columns_of(shard.path)
+                lost = column in columns_of(shard.path, remote_file(shard.path))
         if lost:
             option = f"--pairs {form.pairs}" if form.pairs else f"--field {form.field}"
             raise UserError(
@@ -198,9 +198,10 @@ def read_items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
 
 def _items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
     if shard.kind == "parquet":
-        from limelight.corpus.parquet import read_rows
+        from limelight.formats.columns import read_rows
 
-        for number, record in enumerate(read_rows(shard.path, [form.field] if form.field else FIELDS), start=1):
+        rows = read_rows(shard.path, [form.field] if form.field else FIELDS, remote_file(shard.path))
+        for number, record in enumerate(rows, start=1):
             yield _of_record(record, form, shard.path, number)
         return
     with _opened(shard) as stream:
@@ -236,15 +237,21 @@ def _opened(shard: Shard) -> BufferedIOBase:
     """A file as bytes, decompressed by its last suffix."""
     if "://" not in shard.path:
         return open_text(shard.path)
-    import fsspec
-
     suffix = PurePosixPath(shard.name).suffix.lower()
     # One stream: not every server of HTTP gives parts of a file, which fsspec asks for otherwise.
-    how = {"block_size": 0} if shard.path.startswith(HTTP) else {}
-    raw = cast(BinaryIO, fsspec.open(shard.path, "rb", **how).open())
+    raw = cast(BinaryIO, remote_file(shard.path, **({"block_size": 0} if shard.path.startswith(HTTP) else {})))
     if suffix in COMPRESSIONS:
         return BufferedReader(ArchiveReader(Path(shard.name), suffix, file=raw))
     return BufferedReader(cast(RawIOBase, raw))  # fsspec's own `readline` takes no limit
+
+
+def remote_file(path: str, **how: Any) -> BinaryIO | None:
+    """The file of a URL, opened; None for a path."""
+    if "://" not in path:
+        return None
+    import fsspec
+
+    return cast(BinaryIO, fsspec.open(path, "rb", **how).open())
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from limelight.corpus.pairing import path
+from limelight.corpus.pairing import align as aligning
+from limelight.corpus.pairing import path, words
 from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
 
 WORDS = {name: f"{name[::-1]}o" for name in ("tolar", "miken", "savor", "pelin", "ruden", "gamos", "fitel", "nubar")}
@@ -39,21 +40,14 @@ def kinds(found: list[Aligned]) -> list[tuple[int, int, tuple[int, int]]]:
 def test_the_path_is_the_best_of_all_paths() -> None:
     draw = np.random.default_rng(5)
     sources, targets = 5, 4
-    band = path.make_band(sources, targets, [])
-    assert band.whole
     texts = [
         path.Text(draw.integers(5, 60, size).astype(float), draw.uniform(2, 20, size), np.ones(size, dtype=bool))
         for size in (sources, targets)
     ]
     shares = draw.uniform(0, 1, (2, sources, targets)) ** 3
-    tables = np.zeros((2, sources + targets + 1, band.width + 8), dtype=np.float32)
-    for i in range(sources):
-        for j in range(targets):
-            spot = 4 + i - band.lows[i + j]
-            tables[0, i + j, spot] = shares[0, i, j] * texts[1].totals[j]
-            tables[1, i + j, spot] = shares[1, i, j] * texts[0].totals[i]
-    evidence = path.Evidence(tables[0], tables[1], 0.2)
     ratio = texts[1].lengths.sum() / texts[0].lengths.sum()
+    common = shares[0] * texts[1].totals, shares[1] * texts[0].totals[:, None]
+    evidence = path.Evidence(*(each.astype(np.float32) for each in common), 0.2, ratio)
 
     def score(i: int, j: int, kind: tuple[int, int]) -> float:
         value = path.PRIORS[path.KINDS.index(kind)]
@@ -62,7 +56,7 @@ def test_the_path_is_the_best_of_all_paths() -> None:
         ours, theirs = slice(i, i + kind[0]), slice(j, j + kind[1])
         length, other = texts[0].lengths[ours].sum(), texts[1].lengths[theirs].sum()
         delta = abs(other - ratio * length) / math.sqrt(6.8 * (ratio * length + other) / 2 + 1)
-        value += path.TAILS[int(min(delta * 20, 160))]
+        value += float(words.log_tail(np.array([delta]))[0])
         total = texts[0].totals[ours].sum(), texts[1].totals[theirs].sum()
         target = (shares[0, ours, theirs] * texts[1].totals[None, theirs]).sum()
         source = (shares[1, ours, theirs] * texts[0].totals[ours, None]).sum()
@@ -80,7 +74,7 @@ def test_the_path_is_the_best_of_all_paths() -> None:
             if i + kind[0] <= sources and j + kind[1] <= targets
         )
 
-    beads = path.best_path(band, *texts, evidence)
+    beads = path.best_path(*texts, evidence)
     assert sum(each.kind[0] for each in beads) == sources
     assert sum(each.kind[1] for each in beads) == targets
     assert sum(score(each.source, each.target, each.kind) for each in beads) == pytest.approx(best(0, 0), abs=1e-3)
@@ -142,13 +136,13 @@ def test_an_empty_side_is_a_gap_and_no_error() -> None:
 
 
 @pytest.mark.slow
-def test_a_narrow_band_follows_anchors_past_a_large_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2,000 sentences whose middle is missing on the other side, with memory for a twentieth of all cells."""
+def test_a_long_text_is_divided_at_sure_pairs_past_a_large_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 sentences whose middle is missing on the other side, in sections of a twentieth of all cells."""
     random, known = Random(8), vocabulary(500)
     texts = [f"{sentence(random, known)[:-1]} {number}." for number in range(2000)]
     others = [f"{translated(text.rsplit(' ', 1)[0])[:-1]} {text.rsplit(' ', 1)[1]}" for text in texts]
     theirs = others[:600] + others[1100:]
-    monkeypatch.setattr(path, "MAX_CELLS", 3600 * 700)
+    monkeypatch.setattr(aligning, "MAX_CELLS", 150_000)
     said: list[str] = []
     [found] = align([Document(lines(texts), lines(theirs))], said.append)
     pairs = {(each.bead.source, each.bead.target) for each in found if all(each.bead.kind) and each.confidence >= 0.5}
@@ -158,10 +152,15 @@ def test_a_narrow_band_follows_anchors_past_a_large_gap(monkeypatch: pytest.Monk
 
 
 def test_words_of_one_pair_match_only_through_a_lexicon_that_met_them_twice() -> None:
-    source = path.side_of([["a"], ["a", "b"], ["c"]])
-    target = path.side_of([["x"], ["x", "y"], ["z"]])
-    rows = list(zip(source.rows, target.rows, strict=True))
-    found = path.learned_words(source, target, rows)
-    pairs = {(int(one), int(other)) for one, other in zip(found.sources, found.targets, strict=True)}
-    assert (source.words["a"], target.words["x"]) in pairs
-    assert (source.words["c"], target.words["z"]) not in pairs
+    source = words.side_of([["a"], ["a", "b"], ["c"]])
+    target = words.side_of([["x"], ["x", "y"], ["z"]])
+    found = words.learned_words(source, target, list(zip(source.rows, target.rows, strict=True)))
+    assert (source.words["a"], target.words["x"]) in found
+    assert (source.words["c"], target.words["z"]) not in found
+
+
+def test_common_words_count_once_with_their_greatest_weight() -> None:
+    rows, others = [np.array([0, 1]), np.array([2])], [np.array([0, 2]), np.array([1])]
+    matches = words.matches_of({(0, 0): 0.5, (1, 0): 0.75, (2, 1): 1.0, (0, 9): 1.0})
+    found = words.in_common(rows, [matches] * 2, others, np.array([2.0, 3.0, 5.0]))
+    assert found.tolist() == [[1.5, 0.0], [0.0, 3.0]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.corpus.synthesis.synthesize import Input, best, most_similar, tokenization_for
+from limelight.corpus.synthesis import chooser
 from limelight.evaluation.metrics import sentence_scorer
 from limelight.pipelines.translator import Translation
 
@@ -15,12 +15,12 @@ def translations(*texts: str) -> Translation:
 @pytest.mark.parametrize("metric", ["bleu", "chrf"])
 def test_the_most_similar_one_is_taken(metric: str) -> None:
     found = translations("ein Hund rennt", "ein Hund läuft dort", "eine Katze")
-    choose = most_similar(metric, "13a")
+    choose = chooser(metric)
     assert choose(found, "der Hund läuft dort").text == "ein Hund läuft dort"
     assert choose(found, "eine Katze").text == "eine Katze"
     assert choose(found, "  ").text == "ein Hund rennt"
     assert choose(found, "www").text == "ein Hund rennt"  # all alike: the model's own
-    assert best(found, "eine Katze").text == "ein Hund rennt"
+    assert chooser("")(found, "eine Katze").text == "ein Hund rennt"
 
 
 def test_similarity_is_sacrebleus_of_sentences() -> None:
@@ -30,9 +30,3 @@ def test_similarity_is_sacrebleus_of_sentences() -> None:
     assert sentence_scorer("bleu")(*pair) == BLEU(effective_order=True).sentence_score(pair[0], [pair[1]]).score
     assert sentence_scorer("chrf")(*pair) == CHRF().sentence_score(pair[0], [pair[1]]).score
     assert sentence_scorer("chrf")("Cafe\u0301", "Café") == pytest.approx(100)
-
-
-def test_bleu_splits_as_the_target_language_or_the_references_say() -> None:
-    assert tokenization_for("zh", []) == "zh"
-    assert tokenization_for("", [Input("a", "一隻狗看見一隻貓")]) == "zh"
-    assert tokenization_for("", [Input("a", "ein Hund")]) == "13a"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.corpus.synthesis.synthesize import REASONS, fault
+from limelight.corpus.synthesis import REASONS, fault
 
 
 @pytest.mark.parametrize(

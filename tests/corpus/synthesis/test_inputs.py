@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.synthesis.synthesize import Input, Part, read_inputs, survey
+from limelight.corpus.synthesis import Input, Job, Limits, Part, Survey, read_inputs, survey_job
 from limelight.errors import UserError
 from limelight.files import sha256
+
+
+def survey(parts: list[Part], *, skip: bool) -> Survey:
+    return survey_job(Job(tuple(parts), Path("out.tsv"), "source", limits=Limits(skip_bad_lines=skip)))
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def test_inputs_come_in_order_and_fit_into_a_column(folder: Path) -> None:
         Input("seven eight", "sieben\nacht"),
     ]
     found = survey(parts, skip=False)
-    assert (found.inputs, found.unreadable) == (7, 0)
+    assert (len(found.new), found.unreadable) == (7, 0)
     assert found.files == {name: sha256(Path(name)) for name in (a, b, c, d)}
 
 
@@ -44,7 +48,7 @@ def test_a_bad_line_stops_or_is_counted(side: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"bad\.tsv:2: not valid UTF-8"):
         survey([Part((str(path),), side)], skip=False)
     found = survey([Part((str(path),), side)], skip=True)
-    assert (found.inputs, found.unreadable) == (2, 2)
+    assert (len(found.new), found.unreadable) == (2, 2)
 
 
 @pytest.mark.parametrize("side", ["", "source"])

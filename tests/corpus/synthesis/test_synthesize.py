@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from limelight.corpus.synthesis import Job, Limits, Part, report_table, survey_job, synthesize
-from limelight.corpus.synthesis.synthesize import REASONS
+from limelight.corpus.synthesis import REASONS, Job, Limits, Part, report_table, survey_job, synthesize
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.files import remove, sha256
@@ -263,7 +262,7 @@ def test_text_that_changes_while_it_is_read_is_told(text: Path) -> None:
             text.write_text(text.read_text() + "one more\n")
 
     job = job_of(text, "out.tsv")
-    with pytest.raises(RunError, match="the text changed while it was read: it had 103 lines, then 104"):
+    with pytest.raises(RunError, match="the text changed while it was read: it had 103 lines, and has more"):
         synthesize(job, survey_job(job), Parrot(), made_with=MADE_WITH, show=change)
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from limelight.corpus.pairing import path
-from limelight.corpus.pairing.path import Bead, Numbers, Side, Weights
+from limelight.corpus.pairing import words as lexical
+from limelight.corpus.pairing.path import Bead, Evidence, Text, best_path, excess
+from limelight.corpus.pairing.words import Matches, Numbers, Side, Weights
 from limelight.preparation.lexicon import Ids, evenly
 
-Flags = npt.NDArray[np.bool_]
 PASSES = 3
 FIRST_EVEN, MIN_EVEN, MAX_EVEN = 0.12, 0.06, 0.35
 """The matched share that speaks neither for nor against a pair: in the first pass, and bounds for later ones."""
@@ -29,7 +29,9 @@ BLOCK = 10
 SURE = 0.7
 """Confidence of the pairs from which it is learned."""
 ANCHOR = 0.9
-"""Confidence of the pairs around which the next pass searches."""
+"""Confidence of the pairs at which a long text may be divided."""
+MAX_CELLS = 4_000_000
+"""Source times target sentences of a section, which has about fifty bytes for each."""
 INTERCEPT, OF_SCORE, OF_NEIGHBORS, OF_MERGED = 1.92, 0.45, 0.41, -3.24
 DOUBT, SMALL = 3.0, 30
 """Subtracted where the words say nothing, and the pairs of a document that says it alone."""
@@ -72,7 +74,7 @@ class _Path(NamedTuple):
 
     beads: list[Bead]
     gains: Numbers
-    """The values of `path.gains`."""
+    """The values of `excess`."""
 
 
 class _Place(NamedTuple):
@@ -84,37 +86,47 @@ class _Place(NamedTuple):
 
 def align(documents: Sequence[Document], say: Callable[[str], None] = lambda text: None) -> list[list[Aligned]]:
     """The beads of each document, in order. Words are weighed, and the lexicon is learned, over all of them."""
-    translated = [[path.words_in(text, path.TRANSLATED) for text in each.translations] for each in documents]
+    translated = [[lexical.words_in(text, lexical.TRANSLATED) for text in each.translations] for each in documents]
     sources = [
         words + more
         for each, others in zip(documents, translated, strict=True)
         for words, more in zip(
-            (path.words_in(sentence.text) for sentence in each.source),
+            (lexical.words_in(sentence.text) for sentence in each.source),
             others or [[]] * len(each.source),
             strict=True,
         )
     ]
-    source = path.side_of(sources)
-    target = path.side_of(path.words_in(sentence.text) for each in documents for sentence in each.target)
+    source = lexical.side_of(sources)
+    target = lexical.side_of(lexical.words_in(sentence.text) for each in documents for sentence in each.target)
     places, ends = [], (0, 0)
     for each in documents:
         begins, ends = ends, (ends[0] + len(each.source), ends[1] + len(each.target))
         places.append(_Place(slice(begins[0], ends[0]), slice(begins[1], ends[1])))
-    equal = path.equal_words(source, target)
-    weights, even = (equal, equal), FIRST_EVEN
-    found: list[list[Aligned]] = []
+    equal = lexical.equal_words(source, target)
+    weights: tuple[Weights, Weights] = (equal, equal)
+    even = FIRST_EVEN
+    found: list[list[Aligned]] = [[] for _ in documents]
     paths: list[_Path] = []
     for number in range(PASSES):
         if number:
             weights = _learned(equal, _sure_pairs(found, places), source, target)
             even = _even_share(found)
-        last = number == PASSES - 1
-        known = path.joined(*weights)
-        sides = path.usable(source, known.sources), path.usable(target, known.targets)
-        paths = [
-            _aligned(each, place, sides, weights, even, say if last else _nothing, former)
-            for each, place, former in zip(documents, places, found or [[]] * len(documents), strict=True)
-        ]
+        known = lexical.joined(*weights)
+        sides = lexical.usable(source, {one for one, _ in known}), lexical.usable(target, {other for _, other in known})
+        matches = [[lexical.matches_of(each, turned=turned) for each in weights] for turned in (False, True)]
+        paths = []
+        for each, place, former in zip(documents, places, found, strict=True):
+            rows = sides[0].rows[place.sources], sides[1].rows[place.targets]
+            anchors = [(one.bead.source, one.bead.target) for one in former if one.confidence >= ANCHOR]
+            if len(rows[0]) * len(rows[1]) > MAX_CELLS and not anchors:
+                anchors = lexical.unique_hits(*rows, known)
+            cuts = _cuts((0, 0), (len(rows[0]), len(rows[1])), anchors)
+            if number == PASSES - 1 and set(cuts) - set(anchors):
+                say(
+                    f"{len(rows[0]):,} and {len(rows[1]):,} sentences: large parts have no translation, and pairs "
+                    "beside them may be missing; divide the documents into chapters"
+                )
+            paths.append(_aligned(each, rows, sides, matches, even, cuts, _halves(former, *map(len, rows))))
         found = [_with_confidence(each.beads) for each in paths]
     return [
         found[number] if _belong_together(each, paths) else _with_confidence(each.beads, DOUBT)
@@ -122,80 +134,67 @@ def align(documents: Sequence[Document], say: Callable[[str], None] = lambda tex
     ]
 
 
-def _nothing(_text: str) -> None:
-    """Only the last pass reports."""
+Point = tuple[int, int]
+
+
+def _cuts(begin: Point, end: Point, anchors: Sequence[Point]) -> list[Point]:
+    """Where a text is divided into sections of at most `MAX_CELLS`: at anchors, or in the middle without any."""
+    if (end[0] - begin[0]) * (end[1] - begin[1]) <= MAX_CELLS:
+        return []
+    middle = (begin[0] + end[0]) // 2, (begin[1] + end[1]) // 2
+    inside = [each for each in anchors if begin[0] < each[0] < end[0] and begin[1] < each[1] < end[1]]
+    cut = min(inside, key=lambda each: abs(each[0] - middle[0]) + abs(each[1] - middle[1]), default=middle)
+    return [*_cuts(begin, cut, inside), cut, *_cuts(cut, end, inside)]
 
 
 def _aligned(
     document: Document,
-    place: _Place,
+    rows: tuple[Sequence[Ids], Sequence[Ids]],
     sides: tuple[Side, Side],
-    weights: tuple[Weights, Weights],
+    matches: Sequence[Sequence[Matches]],
     even: float,
-    say: Callable[[str], None],
-    former: Sequence[Aligned],
+    cuts: Sequence[Point],
+    halves: tuple[Sequence[bool], Sequence[bool]],
 ) -> _Path:
-    """The beads of one document."""
-    if not document.source or not document.target:
-        beads = [Bead(number, 0, (1, 0), 0.0) for number in range(len(document.source))]
-        beads += [Bead(0, number, (0, 1), 0.0) for number in range(len(document.target))]
-        return _Path(beads, np.zeros(0))
-    rows = sides[0].rows[place.sources], sides[1].rows[place.targets]
-    count = len(rows[0]), len(rows[1])
-    halves = _halves(former, *count)
-    forward = _matched(rows[0], weights, sides[1], halves[0])
-    backward = _matched(rows[1], (path.turned(weights[0]), path.turned(weights[1])), sides[0], halves[1])
-    anchors = [(each.bead.source, each.bead.target) for each in former if each.confidence >= ANCHOR]
-    band = path.make_band(*count, anchors)
-    if not anchors and not band.whole:
-        band = path.make_band(*count, path.anchors_of(forward, rows[1], sides[1].worth))
-    evidence = path.Evidence(
-        path.common(band, forward, _postings(rows[1])),
-        path.common(band, backward, _postings(rows[0]), by_target=True),
-        even,
-    )
-    texts = _text(document.source, rows[0], sides[0]), _text(document.target, rows[1], sides[1])
-    beads = path.best_path(band, *texts, evidence)
-    if path.at_the_edge(band, beads):
-        say(
-            f"{count[0]:,} and {count[1]:,} sentences: large parts have no translation, and pairs beside them may "
-            "be missing; divide the documents into chapters"
+    """The beads of one document. The words of each half are matched by what was learned from the other one: what a
+    lexicon says of the pairs that it was learned from confirms any pair."""
+    forward, backward = ([each[not half] for half in some] for each, some in zip(matches, halves, strict=True))
+    source, target = _text(document.source, rows[0], sides[0]), _text(document.target, rows[1], sides[1])
+    ratio = max(float(target.lengths.sum()), 1.0) / max(float(source.lengths.sum()), 1.0)
+    beads: list[Bead] = []
+    gains = []
+    for begin, end in pairwise([(0, 0), *cuts, (len(rows[0]), len(rows[1]))]):
+        ours, theirs = slice(begin[0], end[0]), slice(begin[1], end[1])
+        parts = source.part(ours), target.part(theirs)
+        evidence = Evidence(
+            lexical.in_common(rows[0][ours], forward[ours], rows[1][theirs], sides[1].worth),
+            lexical.in_common(rows[1][theirs], backward[theirs], rows[0][ours], sides[0].worth).T,
+            even,
+            ratio,
         )
-    return _Path(beads, path.gains(band, beads, evidence, *texts))
+        found = best_path(*parts, evidence)
+        gains.append(excess(found, evidence, *parts))
+        beads += [each._replace(source=each.source + begin[0], target=each.target + begin[1]) for each in found]
+    return _Path(beads, np.concatenate(gains))
 
 
-def _halves(former: Sequence[Aligned], sources: int, targets: int) -> tuple[Flags, Flags]:
-    """For the sentences of both sides, which half of the text they are in: every other block of source sentences. A
-    target sentence is in the half of the sentences that it was paired with."""
-    ours, theirs = (np.arange(sources) // BLOCK) % 2 == 1, np.zeros(targets, dtype=bool)
+def _halves(former: Sequence[Aligned], sources: int, targets: int) -> tuple[list[bool], list[bool]]:
+    """For the sentences of both sides, whether they are in the second half of the text: every other block of source
+    sentences. A target sentence is in the half of the sentences that it was paired with."""
+    theirs = [False] * targets
     for bead, _ in former:
-        theirs[bead.target : bead.target + bead.kind[1]] = _in_second_half(bead)
-    return ours, theirs
+        theirs[bead.target : bead.target + bead.kind[1]] = [_in_second_half(bead.source)] * bead.kind[1]
+    return [_in_second_half(source) for source in range(sources)], theirs
 
 
-def _in_second_half(bead: Bead) -> bool:
-    return bead.source // BLOCK % 2 == 1
+def _in_second_half(source: int) -> bool:
+    return source // BLOCK % 2 == 1
 
 
-def _matched(rows: Sequence[Ids], weights: tuple[Weights, Weights], other: Side, half: Flags) -> path.Entries:
-    """What sentences match. The words of each half are matched by what was learned from the other one: what a lexicon
-    says of the pairs that it was learned from confirms any pair."""
-    first, second = (path.matched(rows, each, other.worth) for each in weights)
-    return path.both(path.of_rows(first, half), path.of_rows(second, ~half))
-
-
-def _postings(rows: Sequence[Ids]) -> Ids:
-    """`word * sentences + sentence` of all words, ascending."""
-    words = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
-    owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    return np.sort(words * len(rows) + owners)
-
-
-def _text(sentences: Sequence[Sentence], rows: Sequence[Ids], side: Side) -> path.Text:
+def _text(sentences: Sequence[Sentence], rows: Sequence[Ids], side: Side) -> Text:
     lengths = np.array([len(each.text) for each in sentences], dtype=np.float64)
-    totals = np.array([side.worth[row].sum() for row in rows])
     paragraphs = np.array([each.paragraph for each in sentences])
-    return path.Text(lengths, totals, np.concatenate([[True], paragraphs[1:] != paragraphs[:-1]]))
+    return Text(lengths, side.totals(rows), np.diff(paragraphs, prepend=-1) != 0)
 
 
 def _belong_together(own: _Path, paths: Sequence[_Path]) -> bool:
@@ -251,9 +250,9 @@ def _learned(
                 np.unique(np.concatenate(target.rows[other : other + bead.kind[1]])),
             )
             for one, other, bead in pairs
-            if _in_second_half(bead) == half
+            if _in_second_half(bead.source) == half
         ]
-        found.append(path.joined(equal, path.learned_words(source, target, rows)))
+        found.append(lexical.joined(equal, lexical.learned_words(source, target, rows)))
     return found[0], found[1]
 
 

@@ -1,16 +1,17 @@
-"""Write a synthetic corpus in chunks: a `Job` has text, inputs, output and options; filters leave out bad inputs and
-translations. After an interruption, the same call resumes after the last chunk.
+"""Synthetic training text, distilled or back-translated: a `Job` has text, an output and options; filters leave out bad
+inputs and translations.
 
-The output of a chunk depends only on its inputs, its number and the texts before it, so the corpus has the same bytes
-however often it was interrupted.
+The output of a chunk depends only on its inputs and its number, so the corpus has the same bytes however often it was
+interrupted.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from limelight.config import Direction
 from limelight.corpus.results import join
@@ -39,40 +41,10 @@ from limelight.text.clean import differ_in_length
 from limelight.text.pair import BadLine
 from limelight.tokens import normalize
 
-
-class Seen:
-    """A set of texts, stored as 64-bit hashes: for n texts the probability of any false match is about n^2 / 2^65, 3 in
-    a million for ten million texts.
-
-    The hashes are sorted in runs, each less than half as long as the one before, so that adding a text costs a search
-    in each of a few runs, and an occasional merge.
-    """
-
-    def __init__(self) -> None:
-        self._runs: list[np.ndarray] = []
-
-    def __len__(self) -> int:
-        return sum(map(len, self._runs))
-
-    def add(self, texts: Sequence[str]) -> list[bool]:
-        """For each text, whether it is new: not added before, and not earlier in `texts`."""
-        keys = np.array([_key(text) for text in texts], dtype=np.uint64)
-        new = np.zeros(len(keys), dtype=bool)
-        new[np.unique(keys, return_index=True)[1]] = True
-        for run in self._runs:
-            new &= run[np.minimum(np.searchsorted(run, keys), len(run) - 1)] != keys
-        if new.any():
-            self._runs.append(np.sort(keys[new]))
-        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
-            last = self._runs.pop()
-            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")
-        return [bool(each) for each in new]
-
-
-def _key(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
+FORMAT = 1
+SUFFIX = ".json"
+CHUNK = 1000
+"""Inputs of a part, which are lost when the process is killed. They are batched by length, so fewer would be slower."""
 REASONS = {
     "blank": "the input is blank",
     "duplicate": "the input was seen before",
@@ -86,58 +58,6 @@ REASONS = {
 """Why an input has no pair in the new corpus, in the order of the checks."""
 
 
-def fault(source: str, translation: str, *, finished: bool, max_length_ratio: float) -> str:
-    """The first of `REASONS` that applies to a translation; empty if it is good."""
-    if not translation:
-        return "empty"
-    if not finished:
-        return "unfinished"
-    if find_loop(source, translation):
-        return "loop"
-    if differ_in_length(source, translation, max_length_ratio):
-        return "length_ratio"
-    return "copy" if translation == normalize(source) else ""
-
-
-Choose = Callable[[Translation, str], Translation]
-"""Selects one of a translation and its alternatives, given a reference."""
-
-
-def best(translation: Translation, _reference: str) -> Translation:
-    """The translation that the model ranks first."""
-    return translation
-
-
-def most_similar(metric: str, tokenize: str) -> Choose:
-    """Selects the alternative with the highest sentence BLEU or chrF against the reference. In case of ties, or without
-    a reference, the model's ranking decides."""
-    score = sentence_scorer(metric, tokenize=tokenize)
-
-    def choose(translation: Translation, reference: str) -> Translation:
-        if not reference.strip():
-            return translation
-        return max((translation, *translation.alternatives), key=lambda each: score(each.text, reference))
-
-    return choose
-
-
-def tokenization_for(language: str, inputs: Iterable[Input]) -> str:
-    """BLEU's tokenization of translations into `language`; if the language is not named, the references decide."""
-    return choose_tokenization(language, [each.reference for each in islice(inputs, SAMPLE)]).name
-
-
-OnBadLine = Callable[[BadLine], None]
-
-
-class Input(NamedTuple):
-    """A text to translate."""
-
-    text: str
-    """Text without tabs and line breaks, for a column of a .tsv file."""
-    reference: str = ""
-    """A human translation; empty if there is none."""
-
-
 class Part(NamedTuple):
     """Files that are read together."""
 
@@ -147,61 +67,6 @@ class Part(NamedTuple):
     """The side of a corpus that is translated; the other is the reference. Empty for plain text."""
     languages: tuple[str, str] = ("", "")
     """Languages of both sides of a corpus, for a file that has more (see `read_pairs`)."""
-
-
-class Survey(NamedTuple):
-    """Statistics of the input text."""
-
-    inputs: int
-    unreadable: int
-    files: dict[str, str]
-    """The SHA-256 of each file."""
-
-
-def survey(parts: Sequence[Part], *, skip: bool) -> Survey:
-    """Read all text once, so that errors are found before any translation.
-
-    With `skip`, unreadable lines are counted; otherwise the first one raises `UserError` with file and line. A pipe
-    raises it, too, as the text is read several times.
-    """
-    files = dict.fromkeys(file for part in parts for file in part.files)
-    require_lasting(files)
-    bad: Counter[str] = Counter()
-    count = sum(1 for _ in read_inputs(parts, (lambda line: bad.update([line.kind])) if skip else None))
-    return Survey(count, bad.total(), {file: sha256(Path(file)) for file in files})
-
-
-def read_inputs(parts: Sequence[Part], on_bad_line: OnBadLine | None = None) -> Iterator[Input]:
-    """The inputs in the order of their files. Without `on_bad_line` the first bad line raises `UserError`."""
-    for part in parts:
-        if part.side:
-            for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
-                text, reference = (pair.source, pair.target) if part.side == "source" else (pair.target, pair.source)
-                yield Input(one_column(text), reference)
-        else:
-            for file in part.files:
-                yield from map(Input, _read_lines(file, on_bad_line))
-
-
-def one_column(text: str) -> str:
-    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
-    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
-
-
-def _read_lines(file: str, on_bad_line: OnBadLine | None) -> Iterator[str]:
-    with open_text(file) as stream:
-        for line in scan_lines(stream, file):
-            if isinstance(line, str):
-                yield one_column(line)
-            elif on_bad_line is None or line.fatal:
-                raise UserError(str(line))
-            else:
-                on_bad_line(line)
-
-
-CHUNK = 1000
-"""Number of inputs between commits, which are lost when the process is killed. Inputs of a chunk are batched by length,
-so smaller chunks would be slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +105,101 @@ class Job:
     chunk: int = CHUNK
 
 
-FORMAT = 1
-SUFFIX = ".json"
+class Input(NamedTuple):
+    """A text to translate."""
+
+    text: str
+    """Text without tabs and line breaks, for a column of a .tsv file."""
+    reference: str = ""
+    """A human translation; empty if there is none."""
+
+
+class Survey(NamedTuple):
+    """What the text of a job has."""
+
+    new: npt.NDArray[np.bool_]
+    """For each input, whether no input before makes the same pair. Texts are compared by hashes of 64 bits: for n
+    texts the probability of any false match is about n^2 / 2^65, 3 in a million for ten million texts."""
+    unreadable: int
+    files: dict[str, str]
+    """The SHA-256 of each file."""
+
+
+def read_inputs(parts: Sequence[Part], on_bad_line: Callable[[BadLine], None] | None = None) -> Iterator[Input]:
+    """The inputs in the order of their files. Without `on_bad_line` the first bad line raises `UserError`."""
+    for part in parts:
+        if part.side:
+            for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
+                text, reference = (pair.source, pair.target) if part.side == "source" else (pair.target, pair.source)
+                yield Input(one_column(text), reference)
+            continue
+        for file in part.files:
+            with open_text(file) as stream:
+                for line in scan_lines(stream, file):
+                    if isinstance(line, str):
+                        yield Input(one_column(line))
+                    elif on_bad_line is None or line.fatal:
+                        raise UserError(str(line))
+                    else:
+                        on_bad_line(line)
+
+
+def one_column(text: str) -> str:
+    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
+    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
+
+
+def survey_job(job: Job) -> Survey:
+    """Read the text of a job once, before a model is loaded.
+
+    Raises `UserError` for text that cannot be read, with file and line, for a pipe, as the text is read several times,
+    and for an output with an unsupported suffix.
+    """
+    if text_suffix(job.output) != ".tsv":
+        raise UserError(
+            f"{job.output}: a corpus is written as .tsv, .tsv.gz, .tsv.xz or .tsv.zst; change the name of -o"
+        )
+    files = dict.fromkeys(file for part in job.parts for file in part.files)
+    require_lasting(files)
+    bad: Counter[str] = Counter()
+    on_bad_line = (lambda line: bad.update([line.kind])) if job.limits.skip_bad_lines else None
+    keys = array("Q")
+    for each in read_inputs(job.parts, on_bad_line):
+        key = f"{each.text}\t{one_column(each.reference)}" if job.choose_by else each.text
+        keys.append(int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"))
+    new = np.zeros(len(keys), dtype=bool)
+    new[np.unique(np.frombuffer(keys, dtype=np.uint64), return_index=True)[1]] = True
+    return Survey(new, bad.total(), {file: sha256(Path(file)) for file in files})
+
+
+def fault(source: str, translation: str, *, finished: bool, max_length_ratio: float) -> str:
+    """The first of `REASONS` that applies to a translation; empty if it is good."""
+    if not translation:
+        return "empty"
+    if not finished:
+        return "unfinished"
+    if find_loop(source, translation):
+        return "loop"
+    if differ_in_length(source, translation, max_length_ratio):
+        return "length_ratio"
+    return "copy" if translation == normalize(source) else ""
+
+
+Choose = Callable[[Translation, str], Translation]
+"""Selects one of a translation and its alternatives, given a reference."""
+
+
+def chooser(metric: str, tokenize: str = "") -> Choose:
+    """Selects the alternative with the highest sentence BLEU or chrF against the reference. In case of ties, or without
+    a reference or a metric, the model's ranking decides."""
+    score = sentence_scorer(metric, tokenize=tokenize or "13a") if metric else None
+
+    def choose(translation: Translation, reference: str) -> Translation:
+        if score is None or not reference.strip():
+            return translation
+        return max((translation, *translation.alternatives), key=lambda each: score(each.text, reference))
+
+    return choose
 
 
 @dataclass(slots=True)
@@ -262,25 +220,6 @@ class Tally:
     def tokens_per_second(self) -> float:
         """Target tokens per second of translation, selection and writing."""
         return self.tokens / self.seconds if self.seconds else 0.0
-
-
-def report_values(
-    output: Path, content: Path, tally: Tally, unreadable: int, made_of: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The report on the corpus `output`, whose bytes are in `content`, as plain values."""
-    counts = asdict(tally)
-    del counts["chunks"]
-    return {
-        "format": FORMAT,
-        "output": output.name,
-        "sha256": sha256(content),
-        **counts,
-        "unreadable": unreadable,
-        "seconds": round(tally.seconds, 3),
-        "tokens_per_second": round(tally.tokens_per_second, 1),
-        "made_of": dict(made_of),
-        "versions": versions(),
-    }
 
 
 def report_path(output: Path) -> Path:
@@ -316,18 +255,6 @@ Show = Callable[[Tally, int], None]
 """Called with the counts so far and the total number of inputs, at the beginning and after each chunk."""
 
 
-def survey_job(job: Job) -> Survey:
-    """Read the text of a job once, before a model is loaded.
-
-    Raises `UserError` for text that cannot be read, with file and line, and for an output with an unsupported suffix.
-    """
-    if text_suffix(job.output) != ".tsv":
-        raise UserError(
-            f"{job.output}: a corpus is written as .tsv, .tsv.gz, .tsv.xz or .tsv.zst; change the name of -o"
-        )
-    return survey(job.parts, skip=job.limits.skip_bad_lines)
-
-
 def synthesize(
     job: Job, surveyed: Survey, translator: Translator, *, made_with: Mapping[str, Any], show: Show
 ) -> dict[str, Any]:
@@ -337,14 +264,14 @@ def synthesize(
         surveyed: the result of `survey_job`.
         made_with: further values that the corpus depends on (the SHA-256 of the models), as plain values for JSON.
 
-    A finished job is not repeated. Memory is bounded by a chunk, and 8 bytes for each distinct input.
+    A finished job is not repeated. Memory is bounded by a chunk, and 8 bytes for each input.
 
     Raises `UserError` for an existing or partial corpus that was made with other settings; `RunError` if the work
     fails.
     """
     if job.output.is_symlink():  # keep the link and write its target
         job = replace(job, output=job.output.resolve())
-    work = _Work(job, translator)
+    work = _Work(job, translator, surveyed)
     made_of = json.loads(json.dumps({**made_with, **work.made_of(), "text": surveyed.files}))
     former = read_report(job.output)
     if former:
@@ -355,15 +282,19 @@ def synthesize(
         remove(parts_of(job.output))  # left by a process that was killed at its end
         return former
     require_new(job.output)
+    values: dict[str, Any] = {}
     with Parts(parts_of(job.output), made_of) as parts:
-        work.write(parts, surveyed, show)
+        work.write(parts, show)
 
         def fill(path: Path) -> None:
             join(parts, "lines", path, job.output.suffix.lower())
-            values.update(report_values(job.output, path, work.tally, surveyed.unreadable, made_of))
+            tally = work.tally
+            counts = {name: value for name, value in asdict(tally).items() if name != "chunks"}
+            values.update({"format": FORMAT, "output": job.output.name, "sha256": sha256(path), **counts})
+            values.update(unreadable=surveyed.unreadable, seconds=round(tally.seconds, 3), made_of=made_of)
+            values.update(tokens_per_second=round(tally.tokens_per_second, 1), versions=versions())
             write_whole(report_path(job.output), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
 
-        values: dict[str, Any] = {}
         with writing(job.output, AGAIN):
             fill_file(job.output, fill)
         parts.remove()
@@ -373,15 +304,16 @@ def synthesize(
 class _Work:
     """A job in progress."""
 
-    def __init__(self, job: Job, translator: Translator) -> None:
-        self.job, self.translator = job, translator
+    def __init__(self, job: Job, translator: Translator, surveyed: Survey) -> None:
+        self.job, self.translator, self._surveyed = job, translator, surveyed
         self.tally = Tally()
-        self._seen = Seen()
         self._longest = longest_sequence(translator.model)
         self._source = translator.towards(job.direction).source
-        target = job.direction.target if job.direction else ""
-        self._tokenize = tokenization_for(target, self._inputs()) if job.choose_by == "bleu" else ""
-        self._choose: Choose = most_similar(job.choose_by, self._tokenize or "13a") if job.choose_by else best
+        self._tokenize = ""
+        if job.choose_by == "bleu":
+            references = [each.reference for each in islice(self._inputs(), SAMPLE)]
+            self._tokenize = choose_tokenization(job.direction.target if job.direction else "", references).name
+        self._choose = chooser(job.choose_by, self._tokenize)
 
     def made_of(self) -> dict[str, Any]:
         """Everything that the corpus depends on except model and text, as plain values."""
@@ -398,32 +330,25 @@ class _Work:
             "chunk": job.chunk,
         }
 
-    def write(self, parts: Parts, surveyed: Survey, show: Show) -> None:
+    def write(self, parts: Parts, show: Show) -> None:
         """Write all chunks that are not among the parts yet."""
-        inputs = self._inputs()
         if len(parts):
             self.tally = Tally(**parts.read(len(parts) - 1)["tally"])
-            before = islice(inputs, self.tally.inputs)
-            while chunk := list(islice(before, self.job.chunk)):
-                self._seen.add([self._key(each) for each in chunk if each.text])
-        show(self.tally, surveyed.inputs)
+        total, inputs = len(self._surveyed.new), islice(self._inputs(), self.tally.inputs, None)
+        show(self.tally, total)
         while chunk := list(islice(inputs, self.job.chunk)):
+            if self.tally.inputs + len(chunk) > total:
+                raise RunError(f"the text changed while it was read: it had {total:,} lines, and has more")
             began = time.perf_counter()
             lines = "".join(f"{source}\t{target}\n" for source, target in self._pairs(chunk))
             self.tally.seconds += time.perf_counter() - began
             parts.append({"lines": lines, "tally": asdict(self.tally)})
-            show(self.tally, surveyed.inputs)
-        if self.tally.inputs != surveyed.inputs:
-            raise RunError(
-                f"the text changed while it was read: it had {surveyed.inputs:,} lines, then {self.tally.inputs:,}"
-            )
+            show(self.tally, total)
+        if self.tally.inputs != total:
+            raise RunError(f"the text changed while it was read: it had {total:,} lines, then {self.tally.inputs:,}")
 
     def _inputs(self) -> Iterator[Input]:
         return read_inputs(self.job.parts, (lambda _: None) if self.job.limits.skip_bad_lines else None)
-
-    def _key(self, each: Input) -> str:
-        """Inputs with the same key make the same pair."""
-        return f"{each.text}\t{one_column(each.reference)}" if self.job.choose_by else each.text
 
     def _pairs(self, chunk: Sequence[Input]) -> list[tuple[str, str]]:
         """Source and target of the good pairs of a chunk; updates the counts."""
@@ -445,14 +370,17 @@ class _Work:
 
     def _wanted(self, chunk: Sequence[Input]) -> list[Input]:
         """The inputs of a chunk that will be translated; counts the others."""
-        full = [each for each in chunk if each.text]
-        new = [each for each, is_new in zip(full, self._seen.add(list(map(self._key, full))), strict=True) if is_new]
-        fitting = [each for each in new if self._fits(each.text)]
-        left_out = self.tally.left_out
-        left_out["blank"] += len(chunk) - len(full)
-        left_out["duplicate"] += len(full) - len(new)
-        left_out["too_long"] += len(new) - len(fitting)
-        return fitting
+        wanted = []
+        for number, each in enumerate(chunk, start=self.tally.inputs):
+            if not each.text:
+                self.tally.left_out["blank"] += 1
+            elif not self._surveyed.new[number]:
+                self.tally.left_out["duplicate"] += 1
+            elif not self._fits(each.text):
+                self.tally.left_out["too_long"] += 1
+            else:
+                wanted.append(each)
+        return wanted
 
     def _fits(self, text: str) -> bool:
         """Whether a text is short enough for the job and for the model's learned positions."""
@@ -464,22 +392,14 @@ class _Work:
         if not texts:
             return {}
         source_lang, target_lang = self.job.direction or ("", "")
-        options: TextOptions = {
-            "source_lang": source_lang,
-            "target_lang": target_lang,
-            **SEARCH_ONLY,
-            **self.job.options,
-        }
+        named: TextOptions = {"source_lang": source_lang, "target_lang": target_lang}
+        options: TextOptions = {**named, **SEARCH_ONLY, **self.job.options}
         if sampling := options.get("sampling"):
-            options["sampling"] = replace(sampling, seed=_seed_of(sampling.seed, self.tally.chunks))
+            if sampling.seed is None:
+                raise UserError("sampling needs a seed here: without one a corpus could not be resumed")
+            seed = blake2b(f"{sampling.seed} {self.tally.chunks}".encode(), digest_size=7).digest()  # for each chunk
+            options["sampling"] = replace(sampling, seed=int.from_bytes(seed, "little"))
         translations = self.translator.translate(texts, batch_tokens=self.job.batch_tokens, **options)
         self.tally.translated += len(translations)
         self.tally.tokens += sum(len(each.tokens) for each in translations)
         return dict(zip(texts, translations, strict=True))
-
-
-def _seed_of(seed: int | None, chunk: int) -> int:
-    """A seed for each chunk, independent of other chunks and of other seeds."""
-    if seed is None:
-        raise UserError("sampling needs a seed here: without one a corpus could not be resumed")
-    return int.from_bytes(blake2b(f"{seed} {chunk}".encode(), digest_size=7).digest(), "little")

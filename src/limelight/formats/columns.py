@@ -1,0 +1,89 @@
+"""Rows of Parquet and Arrow files, as datasets of Hugging Face are stored, and rows with a column more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as arrow
+from pyarrow import parquet
+
+from limelight.errors import UserError
+
+ROWS = 1000
+"""Number of rows in memory."""
+
+
+def read_rows(path: str, fields: Sequence[str] = (), file: BinaryIO | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of a file, without empty cells; of `fields` those that it has. `file` is read if it is given, and `path`
+    is its name in messages. Raises `UserError` for another file."""
+    if path.lower().endswith(".arrow"):
+        with _naming(path), arrow.memory_map(path) as source, _arrow(source) as batches:
+            for batch in batches:
+                yield from map(_filled, batch.to_pylist())
+        return
+    with _opened(path, file) as rows:
+        names = [name for name in rows.schema_arrow.names if not fields or name in fields]
+        for batch in rows.iter_batches(ROWS, columns=names):
+            yield from map(_filled, batch.to_pylist() if names else [{}] * batch.num_rows)
+
+
+def _filled(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _arrow(source: Any) -> Any:
+    """An Arrow stream, as datasets are saved, or an Arrow file."""
+    try:
+        return arrow.ipc.open_stream(source)
+    except arrow.ArrowInvalid:
+        reader = arrow.ipc.open_file(source)
+        return arrow.RecordBatchReader.from_batches(
+            reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
+        )
+
+
+def columns_of(path: str, file: BinaryIO | None = None) -> list[str]:
+    """The names of the columns. Raises `UserError` where it is not a Parquet file."""
+    with _opened(path, file) as rows:
+        return list(rows.schema_arrow.names)
+
+
+def write_rows(
+    path: str, translations: Iterator[str | None], output: Path, column: str, file: BinaryIO | None = None
+) -> None:
+    """The rows of a file whose translation is not None, with the translations as a column."""
+    with _opened(path, file) as rows:
+        names = [name for name in rows.schema_arrow.names if name != column]
+        schema = arrow.schema([*(rows.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
+        with parquet.ParquetWriter(output, schema) as writer:
+            for batch in rows.iter_batches(ROWS, columns=names):
+                found = list(islice(translations, batch.num_rows))
+                table = arrow.Table.from_batches([batch]).append_column(column, arrow.array(found, arrow.string()))
+                writer.write_table(table.filter(table[column].is_valid()).cast(schema))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files with the rows of a dataset folder: what `save_to_disk` wrote, or Parquet files; empty for another
+    folder."""
+    if (folder / "state.json").is_file():
+        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        return [folder / Path(str(each["filename"])).name for each in state["_data_files"]]
+    return sorted(path for path in folder.rglob("*.parquet") if path.is_file())
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: this is not a file of rows that can be read: {error}") from None
+
+
+def _opened(path: str, file: BinaryIO | None) -> parquet.ParquetFile:
+    with _naming(path):
+        return parquet.ParquetFile(file or path)
