@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def cause(error: Exception) -> str:
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file atomically. An `OSError` names it."""
-    fill_file(path, lambda partial: partial.write_bytes(content.encode() if isinstance(content, str) else content))
+    fill_file(path, lambda part: part.write_bytes(content.encode() if isinstance(content, str) else content))
 
 
 def write_output(path: str | Path, content: bytes) -> None:
@@ -79,17 +80,17 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
     The file gets the default permissions of new files: safetensors restricts its files to their owner, but a model is
     often read by a service that runs as another user.
     """
-    partial = path.with_name(path.name + PARTIAL)
+    unfinished = path.with_name(path.name + PARTIAL)
     with naming(path):
         try:
-            partial.touch()
-            mode = partial.stat().st_mode
-            fill(partial)
-            partial.chmod(mode)
-            sync_file(partial)
-            os.replace(partial, path)
+            unfinished.touch()
+            mode = unfinished.stat().st_mode
+            fill(unfinished)
+            unfinished.chmod(mode)
+            sync_file(unfinished)
+            os.replace(unfinished, path)
         except BaseException:
-            _try_to_remove(partial)  # the first error is the one to report
+            _try_to_remove(unfinished)  # the first error is the one to report
             raise
         sync_folder(path.parent)
 
@@ -117,19 +118,19 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     An existing folder is moved aside first and removed afterwards. A process that is killed between the two renames
     leaves both, and `clear_leftovers` restores the former one, so the folder is never lost. An `OSError` names a path.
     """
-    partial, former = (folder.with_name(folder.name + ending) for ending in (PARTIAL, FORMER))
+    unfinished, former = (folder.with_name(folder.name + ending) for ending in (PARTIAL, FORMER))
     with naming(folder):
-        _try_to_remove(partial)
-        partial.mkdir(parents=True)
+        _try_to_remove(unfinished)
+        unfinished.mkdir(parents=True)
         try:
-            fill(partial)
-            sync_tree(partial)
+            fill(unfinished)
+            sync_tree(unfinished)
             if folder.exists():
                 _try_to_remove(former)
                 os.rename(folder, former)
-            os.rename(partial, folder)
+            os.rename(unfinished, folder)
         except BaseException:
-            _try_to_remove(partial)
+            _try_to_remove(unfinished)
             with suppress(OSError):  # otherwise `clear_leftovers` does it at the next start
                 if former.exists() and not folder.exists():
                     os.rename(former, folder)
@@ -146,20 +147,26 @@ def clear_leftovers(folder: Path) -> None:
             remove(former)
         else:
             os.rename(former, place)
-    for partial in sorted(folder.rglob(f"*{PARTIAL}")):
-        remove(partial)
+    for unfinished in sorted(folder.rglob(f"*{PARTIAL}")):
+        remove(unfinished)
 
 
 def remove(path: Path) -> None:
     """Remove a file, or a folder with its contents, if it exists. An `OSError` names it."""
     if path.is_dir() and not path.is_symlink():
-        try:
-            shutil.rmtree(path)
-        except OSError as error:
-            error.filename = str(path)  # `rmtree` gives only the name of an entry
-            raise
+        shutil.rmtree(path, onerror=partial(_refused, path))
     else:
         path.unlink(missing_ok=True)
+
+
+def _refused(path: Path, _call: object, _name: object, failure: tuple[object, BaseException, object]) -> None:
+    """What `rmtree` calls for an entry that cannot be removed. One that another process has removed is no error."""
+    error = failure[1]
+    if isinstance(error, FileNotFoundError):
+        return
+    if isinstance(error, OSError):
+        error.filename = str(path)  # `rmtree` gives only the name of an entry
+    raise error
 
 
 def _try_to_remove(path: Path) -> None:

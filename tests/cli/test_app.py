@@ -7,10 +7,11 @@ import pytest
 import typer
 
 import limelight as face
-from limelight.cli.app import COMMANDS, UsageError, app, run
+from limelight.cli.app import COMMANDS, UsageError, app, parser_of, run
+from limelight.cli.outcome import LOADED
 from tests.cli.conftest import Limelight
 
-PARSED = typer.main.get_command(app).commands
+PARSED = {name: parser_of(name) for name in COMMANDS}
 
 
 @pytest.fixture(autouse=True)
@@ -20,29 +21,8 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def examples_of(command: str) -> list[str]:
     """The command lines under "Examples", continued ones in one."""
-    text = COMMANDS[command].examples.replace("\\\n", " ")
+    text = LOADED[command].examples.replace("\\\n", " ")
     return [line.strip() for line in text.splitlines() if "limelight" in line]
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-@pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_fits_into_eighty_columns(limelight: Limelight, command: str, option: str) -> None:
-    ended = limelight(*command.split(), option)
-    assert (ended.code, ended.err) == (0, "")
-    assert max(map(len, ended.out.splitlines())) <= 80
-    assert "…" not in ended.out
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-@pytest.mark.parametrize("columns", ["80", "120"])
-def test_flags_stand_there_without_a_type(
-    limelight: Limelight, command: str, columns: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    shown = limelight(*command.split(), "--help").out
-    assert "bool" not in shown.lower()
-    line = next(line for line in shown.splitlines() if "--help" in line and "-h" in line.split())
-    assert line.replace("│", "").split()[:5] == ["--help", "-h", "Show", "this", "message"]
 
 
 def spellings(parameter: Any) -> list[str]:
@@ -50,13 +30,26 @@ def spellings(parameter: Any) -> list[str]:
     return [] if getattr(parameter, "hidden", False) else [option for option in parameter.opts if "-" in option]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_names_every_option_and_shows_the_examples_unbroken(limelight: Limelight, command: str) -> None:
-    shown = [line.strip() for line in limelight(command, "--help").out.splitlines()]
-    for line in filter(None, COMMANDS[command].examples.replace("[bold]", "").replace("[/bold]", "").splitlines()):
-        assert line.strip() in shown
-    text = "\n".join(shown)
-    assert all(option in text for parameter in PARSED[command].params for option in spellings(parameter))
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_names_every_option_and_shows_the_examples(
+    limelight: Limelight, command: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ended = limelight(*command.split(), "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert limelight(*command.split(), "-h") == ended
+    lines = ended.out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "…" not in ended.out
+    assert "bool" not in ended.out.lower()  # flags stand there without a type
+    line = next(line for line in lines if "--help" in line and "-h" in line.split())
+    assert line.replace("│", "").split()[:5] == ["--help", "-h", "Show", "this", "message"]
+    if command:
+        assert all(option in ended.out for parameter in PARSED[command].params for option in spellings(parameter))
+        shown, examples = [line.strip() for line in lines], LOADED[command].examples
+        plain = examples.replace("[bold]", "").replace("[/bold]", "").splitlines()
+        assert all(line.strip() in shown for line in filter(None, plain))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -101,7 +94,7 @@ def test_the_version(limelight: Limelight) -> None:
             "missing option '--to'. Choose from: argos, ctranslate2, huggingface, limelight; see `limelight export",
         ),
         ("generate --source en x", "no such option: --source; this command takes no language; see `limelight gen"),
-        ("train --train a.tsv --to de", "; here it is --target LANG, the language of"),
+        ("train --train a.tsv --to de", "; here it is --target LANG; see"),
         ("generate a b", "got unexpected extra argument(s) (b); see `limelight generate --help`"),
         ("translate --model", "option '--model' requires an argument; see `limelight translate --help`"),
         (

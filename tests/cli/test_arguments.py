@@ -1,13 +1,19 @@
 """Files, languages and numbers on the command line."""
 
 import inspect
-from typing import Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import pytest
 import typer
 
-from limelight.cli.arguments import Group, corpora, decimal, repeat_options, whole_number, with_groups
+from limelight.cli.arguments import number, option, repeat_options, with_records
+from limelight.cli.corpora import corpora
+from limelight.config import sides_of
 from limelight.errors import UserError
+from limelight.formats import read_pairs
+from limelight.text.pair import BadLine
 
 SEVERAL = ("--train", "--valid", "--test")
 
@@ -92,50 +98,96 @@ def test_half_a_pair_of_files_is_refused(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "word", "number"),
+    ("read", "word", "found"),
     [
-        (whole_number(1), "1", 1),
-        (whole_number(0), "0", 0),
-        (whole_number(1), "4096", 4096),
-        (decimal(above=0.0), "0.5", 0.5),
-        (decimal(at_least=0.0), "0", 0.0),
-        (decimal(above=0.0, at_most=1.0), "1", 1.0),
-        (decimal(), "-1e3", -1000.0),
+        (number(int, 1), "1", 1),
+        (number(int, 0), "0", 0),
+        (number(float, above=0), "0.5", 0.5),
+        (number(float, 0), "0", 0.0),
+        (number(float, above=0, at_most=1), "1", 1.0),
+        (number(float), "-1e3", -1000.0),
+        (number(int, 1), "0", "0 is not a whole number from 1 up"),
+        (number(int, 0, 9), "-1", "-1 is not a whole number from 0 up and at most 9"),
+        (number(int, 1), "2.5", r"2\.5 is not a whole number from 1 up"),
+        (number(int, 1), "four", "four is not a whole number"),
+        (number(int, 0), str(2**63), "is not a whole number"),
+        (number(float, above=0), "0", "0 is not a number above 0$"),
+        (number(float, above=0, at_most=1), "1.1", r"1\.1 is not a number above 0 and at most 1$"),
+        (number(float), "much", "much is not a number$"),
+        (number(float), "nan", "nan is not a number$"),
+        (number(float, above=0), "inf", "inf is not a number above 0"),
     ],
 )
-def test_numbers_are_read(read, word: str, number: float) -> None:
-    assert read(word) == number
-
-
-@pytest.mark.parametrize(
-    ("read", "word", "message"),
-    [
-        (whole_number(1), "0", "0 is not a whole number from 1 up"),
-        (whole_number(0), "-1", "-1 is not a whole number from 0 up"),
-        (whole_number(1), "2.5", r"2\.5 is not a whole number from 1 up"),
-        (whole_number(1), "four", "four is not a whole number"),
-        (whole_number(0), str(2**63), "is not a whole number"),
-        (decimal(above=0.0), "0", "0 is not a number above 0$"),
-        (decimal(above=0.0, at_most=1.0), "1.1", r"1\.1 is not a number above 0 and at most 1$"),
-        (decimal(at_least=0.0), "-0.1", r"-0\.1 is not a number from 0 up$"),
-        (decimal(), "much", "much is not a number$"),
-        (decimal(), "nan", "nan is not a number$"),
-        (decimal(above=0.0), "inf", "inf is not a number above 0"),
-    ],
-)
-def test_numbers_out_of_bounds_are_refused_with_value_and_bound(read, word: str, message: str) -> None:
-    with pytest.raises(typer.BadParameter, match=message):
+def test_numbers_are_read_or_refused_with_value_and_bound(read, word: str, found: float | str) -> None:
+    if not isinstance(found, str):
+        assert read(word) == found
+        return
+    with pytest.raises(typer.BadParameter, match=found):
         read(word)
 
 
-def test_the_options_of_a_group_are_parameters_in_its_place() -> None:
-    def command(*, first: int, shared: Annotated[dict[str, Any], Group({"a": int, "b": int}, {"b": 7})]) -> None:
+@dataclass
+class Inner:
+    b: Annotated[int, option("--b", "", "N")] = 7
+
+
+@dataclass(kw_only=True)
+class Shared:
+    a: Annotated[int | None, option("--a", "", "N")] = None
+    inner: Inner
+
+
+def test_the_fields_of_a_record_are_options_in_its_place() -> None:
+    def command(*, first: int, shared: Shared) -> None:
         got.append((first, shared))
 
     got: list[object] = []
-    grouped = with_groups(command)
-    assert {name: each.default for name, each in inspect.signature(grouped).parameters.items()} == {
+    flat = with_records(command)
+    assert {name: each.default for name, each in inspect.signature(flat).parameters.items()} == {
         "first": inspect.Parameter.empty, "a": None, "b": 7
     }  # fmt: skip
-    grouped(first=1, a=2, b=3)
-    assert got == [(1, {"a": 2, "b": 3})]
+    flat(first=1, a=2, b=3)
+    assert got == [(1, Shared(a=2, inner=Inner(3)))]
+
+
+TABLES = {
+    "a.tsv": "1\teins\tone\n2\tzwei\ttwo\n",
+    "h.tsv": "id\tGerman\tEnglish\n1\teins\tone\n2\tzwei\ttwo\n",
+    "a.csv": "id,deutsch,englisch,note\n1,eins,one,x\n2,zwei,two,y\n",
+    "a.jsonl": '{"de_text": "eins", "en_text": "one"}\n{"en_text": "two", "de_text": "zwei"}\n',
+}
+
+
+@pytest.mark.parametrize(
+    "given", ["a.tsv:3,2", "h.tsv:English,German", "a.csv:englisch,deutsch", "a.csv:3,2", "a.jsonl:en_text,de_text"]
+)
+def test_columns_of_a_table_are_chosen_by_number_or_name_in_either_order(given: str, tmp_path: Path) -> None:
+    for name, content in TABLES.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    [corpus] = corpora([f"en-de={tmp_path}/{given}"], "", "", "--train")
+    pairs = [("one", "eins"), ("two", "zwei")]
+    assert [(pair.source, pair.target) for pair in read_pairs(corpus.files, *sides_of(corpus))] == pairs
+    file, columns = given.split(":")
+    [corpus] = corpora([f"{tmp_path}/{file}:{','.join(columns.split(',')[::-1])}"], "de", "en", "--train")
+    assert [(pair.target, pair.source) for pair in read_pairs(corpus.files, *sides_of(corpus))] == pairs
+    [corpus] = corpora([f"{tmp_path}/{file}:{columns.split(',')[0]},nine"], "", "", "--train")
+    with pytest.raises(UserError, match=r"no column nine|no 'nine'"):
+        list(read_pairs(corpus.files, *sides_of(corpus)))
+
+
+def test_datasets_of_hugging_face_are_read_as_they_lie(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = arrow.Table.from_pylist([{"id": 1, "translation": {"de": "eins", "en": "one"}}, {"translation": None}])
+    parquet.write_table(rows, tmp_path / "a.parquet")
+    (tmp_path / "saved" / "train").mkdir(parents=True)
+    (tmp_path / "saved" / "dataset_dict.json").write_text("{}")
+    (tmp_path / "saved" / "train" / "state.json").write_text('{"_data_files": [{"filename": "0.arrow"}]}')
+    with arrow.ipc.new_stream(tmp_path / "saved" / "train" / "0.arrow", rows.schema) as stream:
+        stream.write_table(rows)
+    for word in ("a.parquet", "saved/train"):
+        [corpus] = corpora([f"{tmp_path}/{word}"], "en", "de", "--train")
+        bad: list[BadLine] = []
+        [pair] = read_pairs(corpus.files, "en", "de", on_bad_line=bad.append)
+        assert (pair.source, pair.target, len(bad)) == ("one", "eins", 1)
+    with pytest.raises(UserError, match=r"several parts; name one of them: .*saved/train"):
+        corpora([f"{tmp_path}/saved"], "en", "de", "--train")

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from limelight.cli.drawing import Kind
+from limelight.cli.attention import Kind
 from limelight.inspection import AttentionMap
 from limelight.inspection.attention_map import KINDS
 from tests.cli.conftest import Limelight
@@ -29,16 +29,6 @@ def test_text_is_as_wide_as_the_terminal(limelight: Limelight, trained: Path, mo
     assert widths[30] <= 30
     assert widths[60] <= 60
     assert widths[5] <= 24  # the narrowest there is
-
-
-def test_shades_are_those_the_terminal_has(
-    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "█" in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
-    monkeypatch.setattr("limelight.cli.attention.can_show", lambda characters: False)
-    shown = limelight("attention", "--model", trained, SENTENCE, "--target", "Kano").out
-    assert shown.isascii()
-    assert "##" in shown
 
 
 def test_what_is_drawn_can_be_chosen(limelight: Limelight, trained: Path) -> None:
@@ -94,15 +84,6 @@ def test_the_light_theme_is_another_picture_of_the_same(limelight: Limelight, tr
     assert (ended.code, "--theme light: themes are for pictures and pages" in ended.err) == (2, True)
 
 
-def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    path = tmp_path / "map.json"
-    assert limelight("attention", "--model", trained, SENTENCE, "--target", "Kano.", "--pieces", "-o", path).code == 0
-    seen = AttentionMap.from_json(path.read_text(encoding="utf-8"))
-    assert seen.unit == "piece"
-    assert seen.cross.shape[:2] == (1, 2)
-    assert json.loads(path.read_text(encoding="utf-8"))["format"] == "limelight.attention"
-
-
 def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     for name in ("map.html", "map.json"):
         options = ["--pieces"] if name == "map.json" else []
@@ -138,18 +119,21 @@ def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path
         ),
         (
             ["--model", "{trained}", "--grid", "-o", "a.png", "--head", "0"],
-            "--grid draws every layer and head: leave o",
+            "--head 0: --grid draws every layer and head",
         ),
         (
             ["--model", "{trained}", "--grid", "-o", "a.json"],
-            "a.json: .json contains all weights of all kinds: leave o",
+            "--grid: a.json: .json contains all weights of all kinds",
         ),
         (
             ["--model", "{trained}", "--layer", "0", "-o", "a.html"],
-            "a.html: .html contains all weights of all kinds: le",
+            "--layer 0: a.html: .html contains all weights of all kinds",
         ),
         (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
-        (["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"], "leave out --kind encoder_self"),
+        (
+            ["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"],
+            "--kind encoder_self: a.json: .json contains",
+        ),
         (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),
     ],
 )

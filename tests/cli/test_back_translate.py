@@ -45,26 +45,6 @@ def test_a_model_of_several_directions_has_to_be_told(
     assert "missing text: give --text FILE..." in ended.err
 
 
-def test_samples_are_drawn_anew_for_another_seed_alone(
-    limelight: Limelight, many: Path, mono: Path, tmp_path: Path
-) -> None:
-    given = ["back-translate", "--model", many, "--to", "en", "--text", mono, "--sample", "--temperature", 2]
-    texts = {}
-    for name, seed in (("default", []), ("one", ["--seed", 1]), ("two", ["--seed", 2])):
-        assert limelight(*given, *seed, "-o", tmp_path / f"{name}.tsv").code == 0
-        texts[name] = (tmp_path / f"{name}.tsv").read_text()
-    assert texts["default"] == texts["one"] != texts["two"]
-    search = json.loads((tmp_path / "two.tsv.json").read_text())["made_of"]["search"]
-    assert search["sampling"] == {"temperature": 2.0, "top_k": 0, "top_p": 1.0, "seed": 2}
-    for wrong, said in (
-        (["--sample", "--beam", 2], "exclude each other"),
-        (["--top-k", 3], "sampling options need --sample"),
-    ):
-        ended = limelight(*given[:7], *wrong, "-o", tmp_path / "x.tsv")
-        assert ended.code == 2
-        assert said in ended.err
-
-
 def test_a_run_learns_from_it_with_the_tag(limelight: Limelight, many: Path, mono: Path, tmp_path: Path) -> None:
     given = ["back-translate", "--model", many, "--to", "en", "--text", mono, "-o", tmp_path / "new.tsv"]
     assert limelight(*given).code == 0

@@ -88,7 +88,7 @@ def test_the_log_and_the_card_have_each_direction(folder: Path) -> None:
 
 
 def test_languages_stand_before_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from limelight.cli.arguments import corpora
+    from limelight.cli.corpora import corpora
 
     found = corpora(["en-de=a.tsv", "en-pt_BR=b.en", "b.pt", "zh-en=c.jsonl.gz"], "", "", "--train")
     assert found == (

@@ -3,19 +3,15 @@
 import gzip
 import json
 import shutil
-import signal
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from limelight.cli.app import run
 from limelight.formats import read_pairs
-from limelight.parts import parts_of
 from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines, write_pairs
-from tests.torture.commands import Command, Moment
 
 
 def pairs_of(path: Path) -> list[tuple[str, str]]:
@@ -52,44 +48,6 @@ def test_the_corpus_holds_what_the_model_translates_in_the_order_of_the_text(
     )
     assert other.code == 2
     assert "search.beam_size is 4 there, 2 here" in other.err
-
-
-@pytest.fixture(scope="module")
-def whole(one: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The corpus of an uninterrupted command, beside its text (a.en): 1,000 lines and 200 more are two commits."""
-    folder = tmp_path_factory.mktemp("whole")
-    write_lines(folder / "a.en", words(1200, 7, most=6))
-    output = folder / "whole.tsv.gz"
-    text = ["--text", str(folder / "a.en"), "-o", str(output)]
-    assert run(["distill", "--model", str(one), *text, "--beam", "1", "--device", "cpu", "--quiet"]) == 0
-    return output
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_interrupted_it_goes_on_to_the_same_bytes(
-    number: signal.Signals, limelight: Limelight, one: Path, whole: Path, tmp_path: Path
-) -> None:
-    text = str(whole.parent / "a.en")
-    begin = ["distill", "--model", str(one), "--text", text, "--beam", "1", "--device", "cpu"]
-    words_of_it = [*begin, "-o", str(tmp_path / "new.tsv.gz")]
-    command = Command(words_of_it, tmp_path / "err", Moment("limelight.parts.Parts.append", 2, lasts=30))
-    command.reach()
-    command.send(number)
-    code = command.end().code
-    folder = parts_of(tmp_path / "new.tsv.gz")
-    assert json.loads((folder / "000000.json").read_text())["tally"]["inputs"] == 1000
-    if number == signal.SIGINT:
-        assert code == 130
-        assert f"stopped by SIGINT; the work so far is in {folder}; the same command continues it" in command.errors
-    other = limelight(*words_of_it, "--length-penalty", "1")
-    assert other.code == 2
-    assert "made with other settings: search.length_penalty is 0.6 there, 1.0 here" in other.err
-    rest = limelight(*words_of_it)
-    assert rest.code == 0
-    assert "new.tsv.gz: resuming after line 1,000 of 1,200 lines" in rest.err
-    assert (tmp_path / "new.tsv.gz").read_bytes() == whole.read_bytes()
-    assert not folder.exists()
-    assert len(pairs_of(tmp_path / "new.tsv.gz")) > 250
 
 
 def test_the_most_similar_of_the_n_best_is_taken(limelight: Limelight, one: Path, tmp_path: Path) -> None:
@@ -129,18 +87,6 @@ def test_each_corpus_is_translated_in_its_direction_and_back(
     assert pairs_of(tmp_path / "both.de-en.tsv.zst") == expected(many, german, "en")
 
 
-def test_half_of_the_directions_are_not_done_again(limelight: Limelight, many: Path, tmp_path: Path) -> None:
-    write_pairs(tmp_path / "a.tsv", words(10, 1))
-    given = ["distill", "--model", many, "--train", f"en-de={tmp_path / 'a.tsv'}", "--both-directions"]
-    assert limelight(*given, "-o", tmp_path / "new.tsv").code == 0
-    before = (tmp_path / "new.de-en.tsv").read_bytes()
-    (tmp_path / "new.de-en.tsv").unlink()
-    ended = limelight(*given, "-o", tmp_path / "new.tsv")
-    assert "new.en-de.tsv: nothing left to do: it is complete" in ended.err
-    assert "new.de-en.tsv: beginning: 10 lines" in ended.err
-    assert (tmp_path / "new.de-en.tsv").read_bytes() == before
-
-
 MISTAKES = [
     ([], "missing text: give either --train, parallel text, or --text"),
     (["--train", "a.tsv", "--text", "a.en"], "missing text: give either"),
@@ -176,24 +122,6 @@ def test_mistakes_are_told_and_leave_nothing(
     assert (ended.code, ended.out) == (2, "")
     assert said in " ".join(ended.err.split())
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_all_text_is_read_before_anything_is_written(limelight: Limelight, many: Path, tmp_path: Path) -> None:
-    write_pairs(tmp_path / "a.tsv", words(5, 1))
-    (tmp_path / "b.tsv").write_bytes(b"ab\tba\nno tabulator\n")
-    corpora = [f"en-de={tmp_path / 'a.tsv'}", f"de-en={tmp_path / 'b.tsv'}"]
-    ended = limelight("distill", "--model", many, "--train", *corpora, "-o", tmp_path / "new.tsv")
-    assert ended.code == 2
-    assert "b.tsv:2: there is no TAB in this line" in ended.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tsv", "b.tsv"]
-
-
-def test_bad_lines_are_skipped_and_counted_on_request(limelight: Limelight, one: Path, tmp_path: Path) -> None:
-    (tmp_path / "bad.en").write_bytes(b"ab\n\xff\ncd\n")
-    given = ["distill", "--model", one, "--text", tmp_path / "bad.en", "-o", tmp_path / "new.tsv"]
-    ended = limelight(*given, "--on-bad-line", "skip")
-    assert ended.code == 0
-    assert "skipped 1: the line cannot be read" in ended.out
 
 
 def test_the_bounds_are_those_of_the_models_own_text(limelight: Limelight, one: Path, tmp_path: Path) -> None:

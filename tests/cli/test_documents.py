@@ -3,11 +3,15 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import limelight
-from limelight.cli.documents import job_of
+from limelight.cli.job import Job
+from limelight.cli.models import Machine
+from limelight.cli.options import Drawing, Search
+from limelight.cli.translate import is_of_documents
 from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT
 from tests.cli.conftest import Limelight
@@ -64,16 +68,18 @@ def test_a_document_in_the_target_language_stays_but_for_what_is_clearly_in_anot
     assert reasons[1:] == ["already in target language"] * 3
 
 
+def job(**given: Any) -> Job:
+    return Job(**given, search=Search(), drawing=Drawing(), machine=Machine())
+
+
 def test_what_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     with pytest.raises(UserError, match=r"-o .*a\.NEW\.md"):
-        job_of(path, None, everything=False, report=None)
-    with pytest.raises(UserError, match="--report is for documents"):
-        job_of(tmp_path / "a.tsv", None, everything=False, report=path)
-    assert job_of(tmp_path / "a.txt", None, everything=False, report=None) is None
-    job = job_of(tmp_path, path, everything=True, report=path)
-    assert job is not None
-    assert (job.everything, job.report) == (True, path)
+        is_of_documents(job(), path)
+    with pytest.raises(UserError, match="--report: this is for documents"):
+        is_of_documents(job(report=path), tmp_path / "a.tsv")
+    assert not is_of_documents(job(), tmp_path / "a.txt")
+    assert is_of_documents(job(output=str(path), everything=True, report=path), tmp_path)
 
 
 def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, trained: Path, tmp_path: Path) -> None:

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.evaluate import read_test
-from limelight.config import Corpus, Direction
-from limelight.errors import TextWarning
-from limelight.inference import prepare
 from tests.cli.conftest import Limelight
-from tests.preparation.test_side_check import in_languages
 
 
 def test_json_says_how_good_and_where_it_comes_from(
@@ -63,24 +58,6 @@ def test_people_get_a_table(limelight: Limelight, trained: Path, corpus: Path) -
     assert "length_penalty: 1.0" in ended.out
 
 
-def test_precision_is_that_of_the_search(
-    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-    own = prepare.linear_of
-    monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
-    test = corpus / "test.tsv"
-    command = ["evaluate", "--model", trained, "--test", test, "--beam", 1, "--precision", "int8"]
-    ended = limelight(*command, "-o", tmp_path / "kept.txt")
-    assert (ended.code, ended.err, asked) == (0, "", ["int8"])
-    (tmp_path / "in.txt").write_text("".join(line.split("\t")[0] + "\n" for line in test.read_text().splitlines()))
-    found = limelight(
-        *("translate", "--model", trained, "--beam", 1, "--precision", "int8", "--lines"),
-        tmp_path / "in.txt",
-    )
-    assert (tmp_path / "kept.txt").read_text() == found.out
-
-
 def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
     options = {"beam_size": 2, "length_penalty": 0.5, "patience": 3.0, "prune": 2.5, "max_length_factor": 0.01,
                "max_length_extra": 2}  # fmt: skip
@@ -125,13 +102,6 @@ def test_the_place_of_the_translations_is_tried_before_the_work(
     monkeypatch.setattr("limelight.cli.evaluate.open_translator", lambda *how: pytest.fail("began to work"))
     ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "-o", "nowhere/kept.txt")
     assert (ended.code, "nowhere/kept.txt: cannot be written" in ended.err) == (2, True)
-
-
-def test_an_unknown_precision_is_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
-    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "--precision", "int4")
-    assert (ended.code, ended.out) == (2, "")
-    assert "invalid value for '--precision': 'int4' is not one of 'fp32', 'bf16', 'int8'" in ended.err
-    assert ended.err.count("\n") == 1
 
 
 # ---- text
@@ -191,18 +161,6 @@ def test_what_makes_no_sense_for_text_is_told(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_text_that_cannot_be_read_is_named(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"one\n\xff\n")
-    (tmp_path / "blank.txt").write_bytes(b"\n")
-    for name, message in (
-        ("a.txt", "a.txt:2: not valid UTF-8"),
-        ("blank.txt", "the text is blank"),
-        ("no", "no such f"),
-    ):
-        ended = limelight("evaluate", "--model", writing, "--test", tmp_path / name)
-        assert (ended.code, message in ended.err) == (2, True)
-
-
 def test_a_test_set_the_wrong_way_round_is_refused(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     for name in ("test.lum", "test.en"):
         (tmp_path / name).write_text("a dog\n", encoding="utf-8")
@@ -236,11 +194,3 @@ def test_blank_lines_and_strange_text_are_told(
     header, blank = ended.err.splitlines()
     assert header.startswith(f"limelight: warning: {test}:1: looks like a header (en | lumi)")
     assert blank == f"limelight: warning: {test}: 2 blank lines are left out"
-
-
-def test_strange_text_is_told_wherever_it_is(tmp_path: Path, seed: int) -> None:
-    pairs = in_languages("en", "fr", 2000, seed)
-    swapped = [f"{other}\t{one}" if row >= 1500 else f"{one}\t{other}" for row, (one, other) in enumerate(pairs)]
-    (tmp_path / "test.tsv").write_text("\n".join(swapped) + "\n", encoding="utf-8")
-    with pytest.warns(TextWarning, match=r"from line 1,(49[89]|50\d) on .*are the sides swapped there"):
-        assert len(read_test([Corpus(files=[str(tmp_path / "test.tsv")])], Direction("en", "fr"))) == 2000

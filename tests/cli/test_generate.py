@@ -11,10 +11,8 @@ import pytest
 import torch
 
 from limelight import Generated, load
-from limelight.capabilities import bf16_products
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
-from limelight.inference import prepare
 from limelight.storage.model import load_model, save_model
 from tests.cli.conftest import Limelight
 
@@ -46,13 +44,6 @@ def test_a_prompt_may_come_through_standard_input(
     ended = limelight("generate", "--model", writing, "--greedy", *FEW, *words)
     assert ended == limelight("generate", "--model", writing, "--greedy", *FEW, prompt)
     assert ended.out.startswith(prompt)
-
-
-def test_the_former_name_of_the_limit_is_still_read(limelight: Limelight, writing: Path) -> None:
-    ended = limelight("generate", "--model", writing, "The old", "--greedy", "--max-pieces", 3)
-    assert ended == limelight("generate", "--model", writing, "The old", "--greedy", "--max-tokens", 3)
-    assert ended != limelight("generate", "--model", writing, "The old", "--greedy", *FEW)
-    assert "--max-pieces" not in limelight("generate", "--help").out
 
 
 def test_samples_stand_apart(limelight: Limelight, writing: Path) -> None:
@@ -121,18 +112,6 @@ def test_a_line_that_is_cut_short_still_ends(
     assert (ended.code, len(ended.out), ended.out[-1]) == (130, len("The") + 4 + 1, "\n")
     assert ended.err.startswith("limelight: ")
     assert ended.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_precision_is_that_of_the_search(
-    limelight: Limelight, writing: Path, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-    own = prepare.linear_of
-    monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
-    ended = limelight("generate", "--model", writing, "The", "--greedy", "--precision", precision, *FEW)
-    assert (ended.code, asked) == (0, [precision])
-    assert ("slower" in ended.err) == (precision == "bf16" and not bf16_products().available)
 
 
 def test_a_model_that_predicts_no_numbers_is_told(

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from limelight.config import Direction
-from limelight.decoding.sampling import Sampling
-from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
-from tests.cli.corpora import connecting_run, words, write_lines
+from tests.cli.corpora import connecting_run, write_lines
 
 WAY = ("--from", "de", "--to", "fr")
 
@@ -66,38 +63,3 @@ def test_documents_go_through_too(limelight: Limelight, run: Path, tmp_path: Pat
     ended = limelight("translate", "--model", run, *WAY, "--no-pivot", document, "-o", tmp_path / "no.html")
     assert ended.code == 2
     assert not (tmp_path / "no.html").exists()
-
-
-def test_a_translation_does_not_depend_on_its_batch(run: Path) -> None:
-    """Nor on directions that are mixed with it, and on the number of hypotheses that are asked for."""
-    translator = load_translator(run)
-    texts = [*words(12, seed=3), "abc. dcb! ea", ""]
-    options = {"source_lang": "de", "target_lang": "fr"}
-    together = translator.translate(texts, **options)
-    alone = [translator.translate(text, **options) for text in texts]
-    assert [each.text for each in together] == [each.text for each in alone]
-    assert [each.tokens for each in together] == [each.tokens for each in alone]
-    small = translator.translate(texts, batch_tokens=40, **options)
-    assert [each.text for each in small] == [each.text for each in alone]
-    several = translator.translate(texts[:5], n_best=3, **options)
-    one = [translator.translate(text, n_best=3, **options) for text in texts[:5]]
-    assert [[o.text for o in each.alternatives] for each in several] == [
-        [o.text for o in each.alternatives] for each in one
-    ]
-
-
-def test_samples_are_those_of_the_draft_alone(run: Path) -> None:
-    """The second step draws from the stream of its text, as if its draft had been given."""
-    translator = load_translator(run)
-    drawing = {"sampling": Sampling(seed=5), "guards": False}
-    texts = ["abc", "dcb"]
-    drafts = [each.text for each in translator.translate(texts, source_lang="de", target_lang="en", guards=False)]
-    expected = translator.translate(drafts, source_lang="en", target_lang="fr", **drawing)
-    found = translator.translate(texts, source_lang="de", target_lang="fr", **drawing)
-    assert [each.text for each in found] == [each.text for each in expected]
-
-
-def test_the_legs_are_directions_of_the_model(run: Path) -> None:
-    translator = load_translator(run)
-    assert translator.pivots == {Direction("de", "fr"): "en"}
-    assert translator.legs(Direction("de", "fr")) == (("de", "en"), ("en", "fr"))

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
         (["--keys", "no-such-file"], "limelight keys add"),
         (["--keys", "."], "is a directory"),
         (["--keys", "a", "--no-keys"], "exclude each other"),
-        (["--port", "70000"], "from 0 to 65535"),
+        (["--port", "70000"], "from 0 up and at most 65535"),
         (["--engines", "0"], "whole number"),
         (["--deadline", "0"], "number from"),
         (["--max-upload", "5"], "from 1024"),

@@ -96,7 +96,7 @@ def test_a_file_has_one_tag(limelight: Limelight, corpus: Path, tmp_path: Path) 
             "a.po",
             'msgid "a"\nmsgstr "b"\n',
             "x",
-            "column 'x': only one file of .tsv, .jsonl, .csv, .json has further columns",
+            "column 'x': only one file of .tsv, .jsonl, .csv, .json, .parquet, .arrow has further columns",
         ),
         (
             "a.tsv",
@@ -126,16 +126,3 @@ def test_another_name_is_refused_with_what_is_possible(limelight: Limelight, cor
     told = f"--tag {path}={name}: {name!r} is not a side constraint: formal, informal, or domain:NAME"
     assert told in ended.err
     assert "or column:NAME, a column of the file that says it" in ended.err
-
-
-def test_lines_without_the_column_are_bad_lines(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    path, column = tsv(rows_of(corpus), tmp_path / "pairs")
-    with path.open("a", encoding="utf-8") as file:
-        file.write("a\tb\n\n")
-    begin = ["train", "--train", path, *LANGUAGES, "--tag", f"{path}=column:{column}", "--hold-out", 5]
-    given = [*begin, "--recipe", "tiny", *settings(), "--max-steps", 1, "--out", tmp_path / "run"]
-    ended = limelight(*given)
-    assert (ended.code, "pairs.tsv:151: there is no column 4 in this line; it has 2" in ended.err) == (2, True)
-    ended = limelight(*given, "--on-bad-line", "skip")
-    assert ended.code == 0, ended.err
-    assert "skipped 1: there is no column 4 in this line" in ended.err

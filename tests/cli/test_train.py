@@ -1,8 +1,6 @@
 """`limelight train`: begin, go on, stop, and every mistake."""
 
-import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -12,13 +10,13 @@ import numpy as np
 import pytest
 
 from limelight.batching import stream
-from limelight.cli.arguments import with_budget
+from limelight.cli.corpora import with_budget
 from limelight.config import load_config
 from limelight.text.marking import show_marks
 from limelight.tokens import load_tokenizers
 from limelight.tokens.marked import decode_marked
 from limelight.training.report import Report
-from tests.cli.conftest import TINY, Limelight, settings
+from tests.cli.conftest import Limelight, settings
 
 
 def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
@@ -64,19 +62,6 @@ def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path,
 )
 def test_what_a_bound_brings_along(given: list[str], fit: bool, brought: list[str]) -> None:
     assert with_budget(given, fit=fit) == [*brought, *given]
-
-
-def test_a_bound_fits_the_rate_and_replaces_the_other_bound(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    """And a run keeps what it began with."""
-    run = tmp_path / "run"
-    small = [word for setting in TINY.split() if "warmup" not in setting for word in ("--set", setting)]
-    begin = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--source", "en",
-             "--target", "lumi", "--recipe", "quick", *small, "--out", run]  # fmt: skip
-    assert limelight(*begin, "--max-steps", 3).code == 0
-    training = load_config(run / "config.yaml").training
-    assert (training.max_steps, training.max_minutes, training.fit_to_budget) == (3, None, True)
-    assert limelight("train", "--out", run, "--max-steps", 5, "--set", "training.warmup=1").code == 0
-    assert load_config(run / "config.yaml").training.fit_to_budget
 
 
 @pytest.mark.parametrize(("steps", "recipe"), [(3, "quick"), (30_000, "small")])
@@ -201,6 +186,11 @@ def test_too_little_memory_is_told_with_a_way_out(
             "model.cell is not a setting of the model family transformer",
         ),
         ("--train {corpus}/train.tsv --set tokens.vocabulary_size=64", "tokens.vocabulary_size is 64"),
+        ("--from de --train {corpus}/train.tsv", "the language of the text is --source de"),
+        ("--from= --train {corpus}/train.tsv", "--from: it is empty"),
+        ("--train {corpus}/train.tsv --general {corpus}/valid.tsv", "--general is for a run that begins with another"),
+        ("--text {bad}/tab.tsv --recipe gpt-tiny --preview 3", "--preview shows pairs: give --train FILE"),
+        ("--train {corpus}/train.tsv --recipe classifier --preview 3", "it needs a translation model"),
     ],
 )
 def test_mistakes_are_told_and_leave_no_run(
@@ -220,41 +210,6 @@ def test_mistakes_are_told_and_leave_no_run(
     assert ended.err.splitlines()[-1].startswith("limelight: ")
     assert message.format(**places) in ended.err
     assert not (tmp_path / "run" / "config.yaml").exists()
-
-
-@pytest.mark.slow
-def test_a_language_model_reads_a_text_of_one_long_line(limelight: Limelight, tmp_path: Path, seed: int) -> None:
-    """As text8 is: from the file to tokens, two updates, and an evaluation that reads all of it."""
-    words = " ".join(random.Random(seed).choices(["once", "upon", "a", "time", "there", "was", "water"], k=450_000))
-    (tmp_path / "text8").write_text(words, encoding="utf-8")
-    sizes = "model.layers=1 model.d_model=16 model.heads=2 model.d_ff=20 model.max_positions=16 batching.block=16"
-    others = "tokens.kind=bpe tokens.vocabulary_size=350 batching.tokens=512 data.held_out=0.01 training.device=cpu"
-    given = [word for setting in f"{sizes} {others}".split() for word in ("--set", setting)]
-    begin = ["train", "--text", tmp_path / "text8", "--recipe", "gpt-tiny", *given, "--quiet"]
-    assert limelight(*begin, "--max-steps", 2, "--out", tmp_path / "run").code == 0
-    ended = limelight("evaluate", "--model", tmp_path / "run", "--test", tmp_path / "text8", "--json")
-    assert ended.code == 0
-    assert json.loads(ended.out)["characters"] == len(words) + 1 > 2_000_000
-
-
-def test_a_run_begins_with_a_folder_whose_name_is_a_number(
-    limelight: Limelight, writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(writing / "best", tmp_path / "2024")
-    monkeypatch.chdir(tmp_path)
-    begin = ["train", "--config", writing / "config.yaml", "--max-steps", 1, "--quiet"]
-    ended = limelight(*begin, "--from", "2024", "--out", "run")
-    assert ended.code == 0
-    assert load_config(tmp_path / "run" / "config.yaml").begin_with == "2024"
-    ended = limelight(*begin, "--from", "", "--out", "next")
-    assert (ended.code, ended.err.partition(";")[0]) == (2, "limelight: --from: it is empty")
-    assert not (tmp_path / "next").exists()
-
-
-def test_a_language_after_from_is_told_where_it_belongs(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    ended = limelight("train", "--from", "de", "--train", corpus, "--out", tmp_path / "run", "--max-steps", 1)
-    assert ended.code == 2
-    assert "the language of the text is --source de" in ended.err.replace("\n", " ")
 
 
 def test_fine_tuning_takes_the_model_from_its_parent(
@@ -394,20 +349,3 @@ def test_a_preview_shows_what_training_draws(
     tokenizer = load_tokenizers(tmp_path / "run" / "tokenizer").source
     texts = [show_marks(decode_marked(tokenizer, row.tolist())) for row in drawn[0].sources]
     assert [line.split("\t")[0] for line in previewed] == texts
-
-
-def test_a_preview_is_for_pairs(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    (tmp_path / "plain.txt").write_text("some text\n", encoding="utf-8")
-    ended = limelight("train", "--text", tmp_path / "plain.txt", "--recipe", "gpt-tiny", "--preview", 3)
-    assert (ended.code, ended.out) == (2, "")
-    assert "--preview shows pairs: give --train FILE (or two files)" in ended.err
-    ended = limelight("train", "--train", corpus / "train.tsv", "--recipe", "classifier", "--preview", 3)
-    assert (ended.code, ended.out) == (2, "")
-    assert "it needs a translation model" in ended.err
-
-
-def test_general_text_is_for_fine_tuning_only(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    text = ["--train", corpus / "train.tsv", "--general", corpus / "valid.tsv", "--max-steps", 1]
-    ended = limelight("train", *text, "--out", tmp_path / "run")
-    assert ended.code == 2
-    assert "--general is for a run that begins with another model: give --from MODEL" in ended.err

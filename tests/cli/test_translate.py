@@ -17,7 +17,7 @@ from limelight.inference import prepare
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
-from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens import load_tokenizers
 from tests.cli.conftest import Limelight
 
 Typed = Callable[[bytes], None]
@@ -68,10 +68,6 @@ def test_a_file_comes_before_the_same_words(
     assert "if it is a word to translate, write --text 'bird'" in ended.err
 
 
-def test_text_longer_than_any_name_is_text(limelight: Limelight, trained: Path) -> None:
-    assert limelight("translate", "--model", trained, "--beam", 1, "dog " * 100).code == 0
-
-
 def test_no_lines_in_are_no_lines_out(limelight: Limelight, trained: Path, typed: Typed) -> None:
     typed(b"")
     assert limelight("translate", "--model", trained) == (0, "", "")
@@ -83,12 +79,6 @@ def test_characters_nobody_knows_are_no_trouble(limelight: Limelight, trained: P
     typed("語彙に無い字\n😀\u2028x\n\u00a0\n".encode())
     ended = limelight("translate", "--model", trained, "--no-guards")
     assert (ended.code, ended.out.count("\n"), ended.err) == (0, 3, "")
-
-
-def test_a_very_long_line_is_translated(limelight: Limelight, trained: Path, typed: Typed) -> None:
-    typed(b"dog " * 120)
-    ended = limelight("translate", "--model", trained, "--beam", 1)
-    assert (ended.code, ended.out.count("\n")) == (0, 1)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
@@ -104,17 +94,6 @@ def test_precision_is_that_of_the_search(
     assert [bool(line) for line in ended.out.split("\n")] == [True, False, True, False, True, False]
     if precision == "fp32":
         assert limelight("translate", "--model", trained, text, "--no-guards") == ended
-
-
-def test_bf16_without_instructions_for_it_is_said_in_a_line(
-    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
-    ended = limelight("translate", "--model", trained, text, "--no-guards", "--precision", "bf16")
-    assert (ended.code, ended.err.count("\n"), ended.out.count("\n")) == (0, 1, 5)
-    assert ended.err.startswith("limelight: precision bf16 is slower than fp32 here: the processor has ")
-    for precision in ("fp32", "int8"):
-        assert limelight("translate", "--model", trained, text, "--no-guards", "--precision", precision).err == ""
 
 
 def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Path) -> None:
@@ -137,13 +116,6 @@ def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Pat
     assert plain == expected
 
 
-def test_json_holds_no_line_ends_and_nothing_escaped(limelight: Limelight, trained: Path, typed: Typed) -> None:
-    typed("Straße\u2028dog\n".encode())
-    line = limelight("translate", "--model", trained, "--json", "--beam", 1).out
-    assert "Straße" in line
-    assert line.count("\n") == 1
-
-
 def test_a_file_is_written_when_it_is_complete(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
     there = tmp_path / "there.txt"
     assert limelight("translate", "--no-guards", "--model", trained, text, "-o", there) == (0, "", "")
@@ -163,19 +135,6 @@ def test_what_was_translated_before_a_bad_line_is_kept(
     assert "standard input:1001: not valid UTF-8 (byte 0xff at byte 1 of the line)" in ended.err
     assert ended.err.endswith(f"; what was done until then is in {partial}\n")
     assert partial.read_text(encoding="utf-8").count("\n") == 1000
-
-
-def test_the_search_follows_its_options(limelight: Limelight, trained: Path, text: Path) -> None:
-    def scores(*options: object) -> list[float]:
-        lines = limelight("translate", "--model", trained, text, "--json", "--no-guards", *options).out.splitlines()
-        return [json.loads(line)["score"] for line in lines]
-
-    lines = limelight("translate", "--model", trained, text, "--json", "--length-penalty", 0).out.splitlines()
-    unnormalized = [json.loads(line) for line in lines]
-    assert all(each["score"] == each["log_probability"] for each in unnormalized)
-    wide, narrow = scores("--beam", 6, "--length-penalty", 0), scores("--beam", 1, "--length-penalty", 0)
-    assert all(some >= other - 1e-4 for some, other in zip(wide, narrow, strict=True))
-    assert scores("--batch-tokens", 1) == pytest.approx(scores(), abs=1e-4)
 
 
 def test_length_limits_patience_and_pruning_are_options(
@@ -247,21 +206,6 @@ def test_two_models_are_an_ensemble(limelight: Limelight, trained: Path, text: P
     assert limelight("translate", "--no-guards", "--model", trained, "--model", trained / "best", text) == alone
 
 
-def test_models_with_other_pieces_are_no_ensemble(
-    limelight: Limelight, trained: Path, text: Path, tmp_path: Path
-) -> None:
-    model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
-    words = ["one two three four five"] * 9
-    tokenizer = train_tokenizer(
-        words, kind="bpe", vocabulary_size=80, languages=[], byte_fallback=False, seed=1, sentences=9
-    )
-    both = Tokenizers(tokenizer, tokenizer)
-    save_model(tmp_path / "other", build_model(model, both), both, RunConfig(model=model), notes={}, card="")
-    ended = limelight("translate", "--model", trained, "--model", tmp_path / "other", text)
-    assert ended.code == 2
-    assert "cannot be an ensemble: their tokenizers differ in size or tokens" in ended.err
-
-
 def test_the_target_language_is_checked(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
     assert limelight("translate", "--model", trained, "--to", "lumi", text).code == 0
     ended = limelight("translate", "--model", trained, "--to", "fr", text)
@@ -319,35 +263,6 @@ def test_a_closed_standard_input_is_told(limelight: Limelight, trained: Path, mo
     monkeypatch.setattr("sys.stdin", None)
     ended = limelight("translate", "--model", trained)
     assert (ended.code, ended.err) == (2, "limelight: standard input is closed: name a file to read\n")
-
-
-@pytest.mark.parametrize(
-    ("part", "content", "message"),
-    [
-        ("model.safetensors", b"", "model.safetensors: cannot read the weights"),
-        ("model.safetensors", b"\x08" + b"\0" * 9, "model.safetensors: cannot read the weights"),
-        ("config.yaml", b"model: [", "config.yaml: not valid YAML"),
-        ("config.yaml", b"modell: 3", "config.yaml: unknown setting modell; did you mean model?"),
-        ("config.yaml", b"\xff", "config.yaml: cannot read the configuration"),
-        ("tokenizer/joint/spm.model", b"nonsense", "spm.model"),
-        ("tokenizer/joint/tokenizer.yaml", b"", "tokenizer.yaml"),
-    ],
-)
-def test_a_damaged_model_is_named(
-    limelight: Limelight, trained: Path, tmp_path: Path, typed: Typed, part: str, content: bytes, message: str
-) -> None:
-    for path in (trained / "best").rglob("*"):
-        if path.is_file():
-            copy = tmp_path / "copy" / path.relative_to(trained / "best")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
-    (tmp_path / "copy" / part).write_bytes(content)
-    typed(b"A dog.\n")
-    ended = limelight("translate", "--model", tmp_path / "copy")
-    assert ended.code == 2
-    assert message in ended.err
-    (tmp_path / "copy" / part).unlink()
-    assert limelight("translate", "--model", tmp_path / "copy").code == 2
 
 
 def test_too_little_memory_is_told_with_a_way_out(

@@ -20,7 +20,8 @@ import pytest
 import typer
 
 from limelight import Generated, Translation, config
-from limelight.cli.app import app
+from limelight.cli.app import COMMANDS as NAMES
+from limelight.cli.app import app, parser_of
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.config.models import FAMILIES
 from limelight.models.families import build_model
@@ -34,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "limelight"
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 APPLICATION = typer.main.get_command(app)
-COMMANDS = APPLICATION.commands
+COMMANDS = {name: parser_of(name) for name in NAMES}
 SECTIONS = [
     *(config.RunConfig, config.DataConfig, config.Corpus, config.TokensConfig, config.AugmentationConfig),
     *(config.BatchingConfig, config.TrainingConfig, config.DecodingConfig),

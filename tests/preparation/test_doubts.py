@@ -28,7 +28,7 @@ def test_wrong_columns_are_told_with_what_is_in_them(tmp_path: Path) -> None:
     columns, no_words, no_dates = told(tmp_path, [f"{number}\t2024-03-01\t{EN}\t{FR}" for number in range(40)])
     assert columns == (
         "memory.tsv: has 4 columns, of which the first two are read: source `0`, target `2024-03-01`; if these are "
-        f"others, make a file of the right ones, for example `cut -f3,4 {tmp_path}/memory.tsv > pairs.tsv`"
+        f"others, name them after the file, such as {tmp_path}/memory.tsv:3,1"
     ).replace(f"{tmp_path}/", "")
     assert no_words == "memory.tsv: the source side has no words (`0`); is it another column?"
     assert no_dates == "memory.tsv: the target side has no words (`2024-03-01`); is it another column?"

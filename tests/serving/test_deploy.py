@@ -8,16 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 
-from limelight.cli.app import app
+from limelight.cli.app import parser_of
 from limelight.serving.limits import Limits
 from limelight.serving.routes import APIS
 from limelight.serving.run import OTHER_FILES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-SERVE = typer.main.get_command(app).commands["serve"]
+SERVE = parser_of("serve")
 PATHS = {route.path for api in APIS for route in api.routes}
 
 

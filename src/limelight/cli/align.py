@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, corpora, option
+from limelight.cli.arguments import argument, option
+from limelight.cli.corpora import corpora
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command
 from limelight.cli.output import lines_to
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from limelight.text.pair import Pair
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight align pairs.tsv --from en --to de
   limelight align test.en test.de --model runs/en-de -o test.align
   limelight align pairs.tsv --from en --to de --tokenize --json
@@ -32,6 +32,7 @@ CHUNK = 2000
 
 @command("align", EXAMPLES, WITH_LESS_MEMORY)
 def align(
+    *,
     files: Annotated[
         list[str],
         argument(
@@ -50,8 +51,7 @@ def align(
     ] = True,
     as_json: Annotated[bool, option("--json", "Print one JSON object per line, with the words.")] = False,
     output: options.Output = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
 ) -> None:
     """Align the words of sentence pairs.
 
@@ -61,14 +61,14 @@ def align(
         raise UserError(f"{len(files)} files: give one file with both sides, or two files")
     folders, configs = find_models(model, bundled=True, one="words are aligned with one")
     [corpus] = corpora(files, source_lang, target_lang, "FILE")
-    from limelight.config import directions_of, find_direction, known_languages
+    from limelight.config import directions_of, find_direction, known_languages, sides_of
     from limelight.formats import read_pairs
     from limelight.formats.lines import chunks
 
     languages = known_languages(corpus)
     direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))
-    pairs = read_pairs(corpus.files, *languages)
-    translator = open_translator(folders, Machine(device, threads), brief=True)
+    pairs = read_pairs(corpus.files, *sides_of(corpus))
+    translator = open_translator(folders, machine, brief=True)
     with lines_to(output) as write:
         for some in chunks(pairs, CHUNK):
             words = [_words_of(pair, tokenize=tokenize) for pair in some]

@@ -1,6 +1,7 @@
 """The application `limelight COMMAND` with all commands.
 
-No slow imports before a command runs: `--help` must not wait for torch or pydantic.
+The module of a command is imported when the command is called, and the list of commands imports none: `--help` must not
+wait for torch or pydantic.
 """
 
 import sys
@@ -11,15 +12,53 @@ from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
 from limelight import __version__
-from limelight.cli.arguments import SEVERAL, repeat_options, with_groups
-from limelight.cli.models import use_plugins
-from limelight.cli.outcome import COMMANDS, guarded, say, silence
+from limelight.cli.arguments import SEVERAL, repeat_options, with_records
+from limelight.cli.outcome import LOADED, guarded, say, silence
 from limelight.errors import UserError
 from limelight.files import cause
 
 HELP = ["-h", "--help"]
+PANELS = {
+    "Models": {
+        "train": ("train", "Train a model on parallel, plain or labeled text, or resume a run."),
+        "learn": ("learn", "Make a better model of a translation memory, in minutes."),
+        "card": ("card", "Print the card of a model: its training text, quality and license."),
+        "shortlist": ("card", "Learn a lexical shortlist, for faster translation."),
+        "calibrate": ("card", "Fit the confidence of translations on text with references."),
+        "export": ("export", "Convert a model for CTranslate2 or transformers, or to a smaller one."),
+        "import": ("export", "Convert a model of another tool to a Limelight model."),
+    },
+    "Translation and text": {
+        "translate": ("translate", "Translate a text, lines, documents, folders, or many files."),
+        "generate": ("generate", "Continue a prompt with a language model."),
+        "fill": ("generate", "Predict the tokens at the \\[MASK]s of a text."),
+        "classify": ("generate", "Classify each line."),
+        "align": ("align", "Align the words of sentence pairs."),
+        "serve": ("serve", "Answer translation requests over HTTP."),
+        "keys": ("serve", "Create, list and revoke the keys of a service."),
+    },
+    "Measurement and inspection": {
+        "evaluate": ("evaluate", "Evaluate a model on held-out text."),
+        "attention": ("attention", "Show the attention weights of a model for a text."),
+        "heads": ("heads", "Measure what each attention head does, and how much it matters."),
+        "patch": ("patch", "Find where a model keeps the difference of two texts."),
+    },
+    "Training text": {
+        "pair": ("pair", "Make sentence pairs of documents and their translations."),
+        "doctor": ("doctor", "Say what is wrong with training text or a run, or what this machine can do."),
+        "clean": ("clean", "Write sentence pairs without those that would harm training."),
+        "distill": ("distill", "Translate text into a training corpus for a smaller model."),
+        "back-translate": ("distill", "Translate target text into source text to train on."),
+    },
+}
+"""The panels of the help: of each command its module and a line."""
+COMMANDS = {name: each for commands in PANELS.values() for name, each in commands.items()}
+UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
+"""The base class of the parser's errors, which typer exports only through a subclass."""
 
 
 class _CleanHelp:
@@ -44,6 +83,22 @@ class Command(_CleanHelp, TyperCommand):
 class Commands(_CleanHelp, TyperGroup):
     """`limelight`."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        """The command in the list of commands."""
+        for panel, commands in PANELS.items():
+            if cmd_name in commands:
+                return TyperCommand(cmd_name, help=commands[cmd_name][1], rich_help_panel=panel)
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, parser_of(str(name)), rest
+
 
 app = typer.Typer(
     name="limelight",
@@ -55,27 +110,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": HELP},
 )
-PANELS = {
-    "Models": ("train", "learn", "card", "export"),
-    "Translation and text": ("translate", "generate", "align", "serve"),
-    "Measurement and inspection": ("evaluate", "attention", "heads", "patch"),
-    "Training text": ("pair", "doctor", "clean", "distill"),
-}
-"""The panels of the help, and the modules whose commands they show: each registers its own."""
-PANEL_OF = {f"limelight.cli.{module}": panel for panel, modules in PANELS.items() for module in modules}
-for module in PANEL_OF:
-    import_module(module)
-for name, about in COMMANDS.items():
-    app.command(
-        name,
-        cls=Command,
-        epilog=about.examples,
-        context_settings={"help_option_names": HELP},
-        rich_help_panel=PANEL_OF[about.run.__module__],
-    )(guarded(with_groups(about.run), with_less_memory=about.with_less_memory))
 
-UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
-"""The base class of the parser's errors, which typer exports only through a subclass."""
+
+@cache
+def parser_of(name: str) -> Any:
+    """The parser of a command."""
+    import_module(f"limelight.cli.{COMMANDS[name][0]}")
+    about = LOADED[name]
+    run = guarded(with_records(about.run), with_less_memory=about.with_less_memory)
+    info = CommandInfo(
+        name, cls=Command, callback=run, epilog=about.examples, context_settings={"help_option_names": HELP}
+    )
+    return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 
 
 def _print_version(wanted: bool) -> bool:
@@ -99,12 +145,14 @@ def limelight(
 ) -> None:
     """Train, run and explain attention-based translation models."""
     if plugin:
+        from limelight.cli.models import use_plugins
+
         use_plugins(plugin)
 
 
 @cache
 def parser() -> Any:
-    """The parser of all commands. It is built once: that takes as long as some commands."""
+    """The parser of all commands."""
     return typer.main.get_command(app)
 
 
@@ -131,22 +179,10 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-OF_TEXT = {
-    "--from": "--source LANG, the language of the source side",
-    "--to": "--target LANG, the language of the target side (--from names a model to begin with)",
-    **dict.fromkeys(("--source-lang", "--src"), "--source LANG"),
-    **dict.fromkeys(("--target-lang", "--tgt", "--trg"), "--target LANG"),
-}
-"""Options that other commands, or other tools, have for the languages of text, with those of training."""
-OF_DIRECTION = {
-    **dict.fromkeys(("--source", "--source-lang", "--src"), "--from LANG"),
-    **dict.fromkeys(("--target", "--target-lang", "--tgt", "--trg"), "--to LANG"),
-}
-"""The same for the options of the commands that translate."""
-TEXT_COMMANDS = (["train"], ["clean"], ["doctor"])
-"""Commands with the options of `OF_TEXT`."""
-NO_LANGUAGES = "this command takes no language"
-"""The message of the other commands for all of these options."""
+SOURCE = ("--source", "--from", "--source-lang", "--src")
+TARGET = ("--target", "--to", "--target-lang", "--tgt", "--trg")
+"""Names of the languages of text in commands and in other tools. The first is an option of commands that learn, the
+second of commands that translate."""
 
 
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
@@ -155,14 +191,10 @@ def _usage_fault(error: Exception, arguments: list[str]) -> str:
     fault = fault.rstrip(".").replace("Value error, ", "").replace("from: ,", "from:")
     if arguments and arguments[0].startswith("--plugin"):
         arguments = arguments[next((place for place, word in enumerate(arguments) if word in COMMANDS), 0) :]
-    command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
-    name = getattr(error, "option_name", "")
-    if instead := (OF_TEXT if arguments[:1] in TEXT_COMMANDS else OF_DIRECTION).get(name):
-        takes = arguments[:1] in TEXT_COMMANDS or instead.split()[0] in _options_of(arguments[:1])
-        fault += f"; here it is {instead}" if takes else f"; {NO_LANGUAGES}" if arguments[0] in COMMANDS else ""
-    return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"
-
-
-def _options_of(words: list[str]) -> set[str]:
-    """The names of the options of a command."""
-    return {name for word in words if word in COMMANDS for each in parser().commands[word].params for name in each.opts}
+    named, wrong = [word for word in arguments[:1] if word in COMMANDS], getattr(error, "option_name", "")
+    if named and wrong in SOURCE + TARGET:
+        taken = {option for each in parser_of(named[0]).params for option in each.opts}
+        side = SOURCE if wrong in SOURCE else TARGET
+        instead = next((option for option in side[:2] if option in taken), "")
+        fault += f"; here it is {instead} LANG" if instead else "; this command takes no language"
+    return f"{fault[:1].lower()}{fault[1:]}; see `{' '.join(['limelight', *named])} --help`"

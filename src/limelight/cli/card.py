@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import corpora
+from limelight.cli.corpora import corpora
 from limelight.cli.models import Machine, find_models
-from limelight.cli.outcome import command
+from limelight.cli.outcome import command, wrote
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight card
   limelight card --model runs/en-de
 """
@@ -43,7 +42,6 @@ def card(model: options.OneModel = None) -> None:
 
 
 SHORTLIST_EXAMPLES = """
-[bold]Examples[/bold]
   limelight shortlist --model runs/en-de
   limelight shortlist --model runs/en-de --train train.en train.de
 """
@@ -60,7 +58,6 @@ def shortlist(model: options.OneModel = None, train: options.Train = None) -> No
 
 
 CALIBRATE_EXAMPLES = """
-[bold]Examples[/bold]
   limelight calibrate --model runs/en-de
   limelight calibrate --model runs/en-de --valid dev.tsv --test test.tsv
   limelight calibrate --model runs/many --valid en-de=a.tsv en-fr=b.tsv
@@ -69,11 +66,11 @@ CALIBRATE_EXAMPLES = """
 
 @command("calibrate", CALIBRATE_EXAMPLES, "Give less text, with --valid")
 def calibrate(
+    *,
     model: options.OneModel = None,
     valid: options.Valid = None,
-    test: options.CalibrationTest = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    test: options.Test = None,
+    machine: Machine,
 ) -> None:
     """Fit the confidence of translations on text with references, and choose the heads that align words."""
     folders, configs = find_models(model, one="confidence is fitted for one model")
@@ -87,27 +84,28 @@ def calibrate(
     if not given:
         raise UserError(f"{folders[0]}: this model was trained without validation text; give some with --valid")
     learned_from, tested_on = _pairs(data, given), _pairs(data, corpora(test, "", "", "--test") if test else [])
-    target = Machine(device, threads).begin()
+    target = machine.begin()
     from limelight.training.confidence import described, learn_alignment, learn_confidence
 
     file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=target)
     for name, (of_sentences, of_words) in errors.items():
         words = "none" if of_words is None else f"{of_words:.3f}"
         typer.echo(f"expected calibration error, {name or 'test'}: sentences {of_sentences:.3f}, words {words}")
-    typer.echo(f"wrote {file}", err=True)
+    wrote(file)
     try:
         file, heads, agreement = learn_alignment(folders[0], learned_from, device=target)
     except UserError as error:
         typer.echo(f"no heads were chosen: {error}", err=True)
         return
     typer.echo(f"heads that align words: {described(heads)}; agreement {agreement:.3f}")
-    typer.echo(f"wrote {file}", err=True)
+    wrote(file)
 
 
 def _pairs(data: DataConfig, given: Sequence[Corpus]) -> Corpora:
     """The pairs of each direction; for a model of both directions also reversed."""
+    from limelight.config import sides_of
     from limelight.formats import read_pairs
     from limelight.training.tasks.translation import valid_pairs
 
     named = data.model_copy(update={"valid": tuple(given)})
-    return valid_pairs(named, [list(read_pairs(corpus.files)) for corpus in given])
+    return valid_pairs(named, [list(read_pairs(corpus.files, *sides_of(corpus))) for corpus in given])

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, corpora, option
-from limelight.cli.outcome import command, say
+from limelight.cli.arguments import argument, option
+from limelight.cli.corpora import corpora
+from limelight.cli.outcome import command, note
 from limelight.cli.output import Write, lines_to
 from limelight.errors import RunError, UserError, counted
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from limelight.text.pair import Pair, PairLines
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight clean memory.tmx --source en --target de -o clean.tmx
   limelight clean train.en train.de -o clean.en -o clean.de
   limelight clean pairs.tsv --source en --target fr --keep near_duplicate \\
@@ -58,7 +58,7 @@ def clean(
     with ExitStack() as stack:
         writes = [stack.enter_context(lines_to(path)) for path in output]
         with (
-            SkipReport(base.with_name(f"{base.name}-skipped.txt"), _say) as skipped,
+            SkipReport(base.with_name(f"{base.name}-skipped.txt"), note) as skipped,
             LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
         ):
             checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
@@ -68,12 +68,12 @@ def clean(
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
             kept = _write(pairs, writes, lines)
         for line in report.summary().splitlines():
-            _say(line)
+            note(line)
         for each in (left_out, skipped):
             if each.total:
-                _say(each.summary())
+                note(each.summary())
         if kept.coded:
-            _say(f"{counted(kept.coded, 'pair')} had tags or other codes inside, which the output does not have")
+            note(f"{counted(kept.coded, 'pair')} had tags or other codes inside, which the output does not have")
         if not kept.pairs:
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 
@@ -108,10 +108,6 @@ def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
         if each not in REASONS or each in ("empty", "held_out"):
             known = ", ".join(name for name in REASONS if name not in ("empty", "held_out"))
             raise UserError(f"--keep {each}: the reasons are {known}")
-
-
-def _say(line: str) -> None:
-    say(line, 0)
 
 
 def _write(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> Kept:

@@ -2,145 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from limelight.cli import options, search_options
-from limelight.cli.arguments import by_direction, corpora, decimal, option, whole_number
+from limelight.cli import options
+from limelight.cli.arguments import SEVERAL, number, option
+from limelight.cli.corpora import by_direction, corpora
 from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.outcome import command
-from limelight.cli.output import show
+from limelight.cli.output import show, text_progress
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
     from limelight.corpus.synthesis import Job, Limits, Part
-    from limelight.corpus.synthesis.synthesize import Survey
-    from limelight.decoding.request import SearchOptions
-    from limelight.pipelines.translator import Translator
 
     Groups = Mapping[Direction | None, Sequence[Part]]
 
-TEXT = "Text"
-
-
 SourceText = Annotated[
     list[str] | None,
-    option("--text", "Text to translate, one sentence per line; also .gz, .xz, .zst.", "FILE...", panel=TEXT),
-]
-Pairs = Annotated[
-    list[str] | None,
-    option(
-        "--train",
-        "Parallel text whose source side is translated, in the formats of `limelight train`.",
-        "FILE...",
-        panel=TEXT,
-    ),
-]
-BothDirections = Annotated[
-    bool, option("--both-directions", "Also translate the target side of --train, into a second file.", panel=TEXT)
+    option("--text", "Text to translate, one sentence per line; also .gz, .xz, .zst.", SEVERAL, panel=options.TEXT),
 ]
 NewCorpus = Annotated[Path, option("--output -o", "The new corpus: .tsv, .tsv.gz, .tsv.xz or .tsv.zst.", "FILE")]
-ChooseBy = Annotated[
-    Literal["bleu", "chrf"] | None,
-    option(
-        "--choose-by",
-        "Keep the n-best hypothesis most similar to the reference, by [bold]bleu[/bold] or [bold]chrf[/bold].",
-        "NAME",
-    ),
-]
-ChosenFrom = Annotated[
-    int | None,
-    option("--n-best", "Number of hypotheses for --choose-by. Default: the beam size.", "N", whole_number(2)),
-]
 MaxLengthRatio = Annotated[
     float | None,
     option(
         "--max-length-ratio",
         "Leave out pairs with a larger ratio of lengths in characters. Default: the model's setting.",
         "R",
-        decimal(at_least=1.0),
-        panel=TEXT,
+        number(float, 1),
+        panel=options.TEXT,
     ),
 ]
-
-
-class ModelSettings(NamedTuple):
-    """How the models are opened."""
-
-    folders: list[str]
-    machine: Machine
-    precision: str | None = None
-    shortlist: bool = False
-
-
-def write_corpora(jobs: Sequence[Job], settings: ModelSettings, *, quiet: bool) -> None:
-    """Write the corpora in order. Work of an interrupted run is not repeated."""
-    from limelight.corpus.synthesis import survey_job
-
-    surveys = [survey_job(job) for job in jobs]
-    made_of = made_with(settings.folders, settings.machine, settings.precision, shortlist=settings.shortlist)
-    translator = open_translator(settings.folders, settings.machine, settings.precision, shortlist=settings.shortlist)
-    for job, found in zip(jobs, surveys, strict=True):
-        _write(job, found, translator, made_of, quiet=quiet)
-
-
-def _write(job: Job, found: Survey, translator: Translator, made_of: Mapping[str, object], *, quiet: bool) -> None:
-    from limelight.cli.output import text_progress
-    from limelight.corpus.synthesis import report_table, synthesize
-    from limelight.corpus.synthesis.synthesize import Tally, report_path
-
-    begun = False
-
-    def follow(tally: Tally, total: int) -> None:
-        nonlocal begun
-        if not begun:
-            went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
-            progress.say(f"{job.output}: {went_on} {total:,} lines")
-            begun = True
-        progress.show("line", tally.inputs, total, f"{tally.tokens_per_second:,.0f} tokens/s", seconds=tally.seconds)
-
-    with text_progress(quiet=quiet) as progress:
-        values = synthesize(job, found, translator, made_with=made_of, show=follow)
-        if not begun:
-            progress.say(f"{job.output}: nothing left to do: it is complete")
-    show(report_table(values))
-    show(f"  the report is in {report_path(job.output)}; train with it: {_use(job)}")
-
-
-def _use(job: Job) -> str:
-    """The command that trains on the corpus."""
-    turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
-    file = f"{turned}={job.output}" if turned else str(job.output)
-    if job.writes == "source":
-        return f"limelight train --train FILE... --back-translated {file} ..."
-    return f"limelight train --train {file} ..."
-
-
-def search_of(**given: object) -> SearchOptions:
-    """The given search options."""
-    return {name: value for name, value in given.items() if value is not None}  # type: ignore[return-value]
-
-
-def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: str | None) -> Limits:
-    """The filters of the corpus; the defaults are those of the model's own training text."""
-    from limelight.corpus.synthesis import Limits
-
-    ratio = config.data.max_length_ratio if max_length_ratio is None else max_length_ratio
-    return Limits(config.data.max_characters, ratio, on_bad_line == "skip")
-
-
-def named_for(output: Path, direction: object) -> Path:
-    """`new.en-de.tsv.gz` for `new.tsv.gz`, if each of several directions has a file."""
-    from limelight.formats.opening import text_suffix
-
-    base, dot, rest = output.name.rpartition(text_suffix(output))
-    return output.with_name(f"{base}.{direction}{dot}{rest}")
-
-
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight distill --model runs/en-de --train train.en train.de -o new.tsv.gz
   limelight distill --model runs/en-de --text more.en -o more.tsv.gz
   limelight distill --model runs/en-de --train a.tsv --choose-by chrf -o b.tsv
@@ -161,58 +56,122 @@ def distill(
     quiet: options.Quiet = False,
     source: options.FromLanguage = "",
     target: options.ToLanguage = "",
-    choose_by: ChooseBy = None,
-    n_best: ChosenFrom = None,
+    choose_by: Annotated[
+        Literal["bleu", "chrf"] | None,
+        option(
+            "--choose-by",
+            "Keep the n-best hypothesis most similar to the reference, by [bold]bleu[/bold] or [bold]chrf[/bold].",
+            "NAME",
+        ),
+    ] = None,
+    n_best: Annotated[
+        int | None,
+        option("--n-best", "Number of hypotheses for --choose-by. Default: the beam size.", "N", number(int, 2)),
+    ] = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
-    train: Pairs = None,
+    train: Annotated[
+        list[str] | None,
+        option(
+            "--train",
+            "Parallel text whose source side is translated, in the formats of `limelight train`.",
+            SEVERAL,
+            panel=options.TEXT,
+        ),
+    ] = None,
     text: SourceText = None,
-    both_directions: BothDirections = False,
+    both_directions: Annotated[
+        bool,
+        option(
+            "--both-directions", "Also translate the target side of --train, into a second file.", panel=options.TEXT
+        ),
+    ] = False,
     on_bad_line: options.OnBadLine = None,
     max_length_ratio: MaxLengthRatio = None,
-    search: search_options.Search,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    search: options.Search,
+    machine: Machine,
 ) -> None:
     """Translate text into a training corpus for a smaller or faster model (knowledge distillation).
 
     After an interruption, the same command continues.
     """
-    _check_text(train, text, choose_by=choose_by, n_best=n_best, both=both_directions)
-    search_options.check_search(search, n_best=n_best or 2 * bool(choose_by))
-    folders, configs = find_models(model, source=source, target=target, translates=bool(text))
-    asked = source, target
-    groups = _text(text, configs[0], asked) if text else _pairs(train or [], configs, asked, both=both_directions)
-    chosen_from = n_best or search["beam_size"] or configs[0].decoding.beam_size if choose_by else None
-    asked_for = search_of(**search, n_best=chosen_from)
-    from limelight.corpus.synthesis import Job
-
-    limits = limits_of(configs[0], max_length_ratio, on_bad_line)
-    jobs = [
-        Job(tuple(parts), place, "target", direction, asked_for, choose_by or "", limits, batch_tokens)
-        for place, direction, parts in _places(output, groups)
-    ]
-    write_corpora(jobs, ModelSettings(folders, Machine(device, threads), precision, shortlist), quiet=quiet)
-
-
-def _check_text(
-    train: list[str] | None, text: list[str] | None, *, choose_by: object, n_best: int | None, both: bool
-) -> None:
-    """Raise `UserError` for options that do not fit the given text."""
     if bool(train) == bool(text):
         raise UserError("missing text: give either --train, parallel text, or --text, text in the source language")
-    for name, given in {"--choose-by": choose_by, "--both-directions": both}.items() if text else ():
+    for name, given in {"--choose-by": choose_by, "--both-directions": both_directions}.items() if text else ():
         if given:
             raise UserError(f"{name} needs reference translations: give parallel text with --train")
     if n_best and not choose_by:
         raise UserError(f"--n-best {n_best} needs --choose-by bleu or chrf; add it or leave --n-best out")
+    search.check(n_best=n_best or 2 * bool(choose_by))
+    folders, configs = find_models(model, source=source, target=target, translates=bool(text))
+    languages = source, target
+    if text:
+        groups = _text(text, configs[0], languages)
+    else:
+        groups = _pairs(train or [], configs, languages, both=both_directions)
+    asked = search.given()
+    if choose_by:
+        asked["n_best"] = n_best or search.beam_size or configs[0].decoding.beam_size
+    from limelight.corpus.synthesis import Job
 
-
-def _places(output: Path, groups: Groups) -> Iterator[tuple[Path, Direction | None, Sequence[Part]]]:
-    """The output file of each direction: `output` itself if there is one direction."""
+    limits = _limits(configs[0], max_length_ratio, on_bad_line)
+    jobs = []
     for direction, parts in groups.items():
-        yield (named_for(output, direction) if len(groups) > 1 else output), direction, parts
+        place = _named_for(output, direction) if len(groups) > 1 else output
+        jobs.append(
+            Job(tuple(parts), place, "target", direction, asked, choose_by or "", limits, batch_tokens)  # type: ignore[arg-type]  # of a table
+        )
+    _write(jobs, folders, machine, precision, shortlist=shortlist, quiet=quiet)
+
+
+def _write(
+    jobs: Sequence[Job], folders: list[str], machine: Machine, precision: str | None, *, shortlist: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Write the corpora in order. Work of an interrupted run is not repeated."""
+    from limelight.corpus.synthesis import Tally, report_path, report_table, survey_job, synthesize
+
+    surveys = [survey_job(job) for job in jobs]
+    made_of = made_with(folders, machine, precision, shortlist=shortlist)
+    translator = open_translator(folders, machine, precision, shortlist=shortlist)
+    for job, found in zip(jobs, surveys, strict=True):
+        begun = False
+
+        def follow(tally: Tally, total: int, job: Job = job) -> None:
+            nonlocal begun
+            if not begun:
+                went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
+                progress.say(f"{job.output}: {went_on} {total:,} lines")
+                begun = True
+            speed = f"{tally.tokens_per_second:,.0f} tokens/s"
+            progress.show("line", tally.inputs, total, speed, seconds=tally.seconds)
+
+        with text_progress(quiet=quiet) as progress:
+            values = synthesize(job, found, translator, made_with=made_of, show=follow)
+            if not begun:
+                progress.say(f"{job.output}: nothing left to do: it is complete")
+        show(report_table(values))
+        turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
+        file = f"{turned}={job.output}" if turned else str(job.output)
+        use = f"--train FILE... --back-translated {file}" if job.writes == "source" else f"--train {file}"
+        show(f"  the report is in {report_path(job.output)}; train with it: limelight train {use} ...")
+
+
+def _limits(config: RunConfig, max_length_ratio: float | None, on_bad_line: str | None) -> Limits:
+    """The filters of the corpus; the defaults are those of the model's own training text."""
+    from limelight.corpus.synthesis import Limits
+
+    ratio = config.data.max_length_ratio if max_length_ratio is None else max_length_ratio
+    return Limits(config.data.max_characters, ratio, on_bad_line == "skip")
+
+
+def _named_for(output: Path, direction: object) -> Path:
+    """`new.en-de.tsv.gz` for `new.tsv.gz`, if each of several directions has a file."""
+    from limelight.formats.opening import text_suffix
+
+    base, dot, rest = output.name.rpartition(text_suffix(output))
+    return output.with_name(f"{base}.{direction}{dot}{rest}")
 
 
 def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups:
@@ -225,7 +184,7 @@ def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups
 
 def _pairs(files: list[str], configs: list[RunConfig], asked: tuple[str, str], *, both: bool) -> Groups:
     """Each corpus in its direction and, with `both`, also reversed."""
-    from limelight.config import directions_of, find_direction, known_languages
+    from limelight.config import directions_of, find_direction, known_languages, sides_of
     from limelight.corpus.synthesis import Part
 
     given = corpora(files, *asked, "--train")
@@ -235,27 +194,21 @@ def _pairs(files: list[str], configs: list[RunConfig], asked: tuple[str, str], *
     groups: dict[Direction | None, list[Part]] = {}
     for asked_for, some in by_direction(given, configs, asked).items():
         direction = asked_for or find_direction(directions)
-        groups[direction] = [Part(corpus.files, "source", known_languages(corpus, direction)) for corpus in some]
-    for direction, some in by_direction(_turned(given), configs, asked[::-1]).items() if both else ():
+        groups[direction] = [Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in some]
+    turned = [_turned(corpus, *known_languages(corpus)) for corpus in given]
+    for direction, some in by_direction(turned, configs, asked[::-1]).items() if both else ():
         groups.setdefault(direction, []).extend(
-            Part(corpus.files, "target", known_languages(corpus, direction)[::-1]) for corpus in some
+            Part(corpus.files, "target", sides_of(corpus, direction)[::-1]) for corpus in some
         )
     return groups
 
 
-def _turned(given: Sequence[Corpus]) -> list[Corpus]:
-    from limelight.config import known_languages
-
-    found = []
-    for corpus in given:
-        source, target = known_languages(corpus)
-        languages = {"source": target, "target": source}
-        found.append(corpus.model_copy(update={side: language for side, language in languages.items() if language}))
-    return found
+def _turned(corpus: Corpus, source: str, target: str) -> Corpus:
+    sides = {"source": target or corpus.source, "target": source or corpus.target}
+    return corpus.model_copy(update={**sides, "columns": corpus.columns[::-1]})
 
 
 BACK_TRANSLATE_EXAMPLES = """
-[bold]Examples[/bold]
   limelight back-translate --model runs/de-en --text mono.de -o new.tsv.gz
   limelight back-translate --model runs/de-en --text a.de --beam 1 -o a.tsv
   limelight back-translate --model runs/de-en --text a.de --sample -o b.tsv
@@ -281,11 +234,10 @@ def back_translate(
     text: SourceText = None,
     on_bad_line: options.OnBadLine = None,
     max_length_ratio: MaxLengthRatio = None,
-    search: search_options.Search,
-    sample: search_options.Sample = False,
-    drawing: search_options.Drawing,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    search: options.Search,
+    sample: options.Sample = False,
+    drawing: options.Drawing,
+    machine: Machine,
 ) -> None:
     """Make training text of target text, with a model of the reverse direction (back-translation).
 
@@ -293,16 +245,14 @@ def back_translate(
     """
     if not text:
         raise UserError("missing text: give --text FILE..., in the target language of the new model")
-    search_options.check_search(search, n_best=1, sample=sample)
-    if sample and drawing["seed"] is None:
-        drawing["seed"] = SEED
-    sampling = search_options.sampling_of(drawing, sample=sample)
+    search.check(n_best=1, sample=sample)
+    asked = search.given()
+    if sampling := drawing.sampling(sample=sample, seed=SEED):
+        asked["sampling"] = sampling
     folders, configs = find_models(model, source=source, target=target, translates=True)
-    from limelight.config import directions_of, find_direction
-    from limelight.corpus.synthesis import Job, Part
+    from limelight.corpus.synthesis import Job
 
-    direction = find_direction(directions_of(configs[0].data), source, target)
-    limits = limits_of(configs[0], max_length_ratio, on_bad_line)
-    parts = tuple(Part((file,)) for file in text)
-    job = Job(parts, output, "source", direction, search_of(**search, sampling=sampling), "", limits, batch_tokens)
-    write_corpora([job], ModelSettings(folders, Machine(device, threads), precision, shortlist), quiet=quiet)
+    [(direction, parts)] = _text(text, configs[0], (source, target)).items()
+    limits = _limits(configs[0], max_length_ratio, on_bad_line)
+    job = Job(tuple(parts), output, "source", direction, asked, "", limits, batch_tokens)  # type: ignore[arg-type]  # of a table
+    _write([job], folders, machine, precision, shortlist=shortlist, quiet=quiet)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, corpora, option
+from limelight.cli.arguments import argument, option
+from limelight.cli.corpora import corpora
 from limelight.cli.models import Machine
 from limelight.cli.outcome import command
 from limelight.cli.output import show
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from limelight.config import Corpus
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight doctor train.en train.de --test test.en test.de
   limelight doctor memory.tmx --source en --target de --no-timing
   limelight doctor runs/en-de
@@ -32,6 +32,7 @@ RECIPES = ("quick", "small")
 
 @command("doctor", EXAMPLES, WITH_LESS_MEMORY)
 def doctor(
+    *,
     files: Annotated[
         list[str] | None,
         argument("Sentence pairs as for `limelight train`, or a run folder. Default: this machine.", "FILE...|RUN"),
@@ -45,11 +46,9 @@ def doctor(
     compile_loops: Annotated[
         bool, option("--compile", "Compile the inner loops for this machine now, if they are not yet.")
     ] = False,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
 ) -> None:
     """Say what is wrong with training text, with a trained run, or what this machine can do."""
-    machine = Machine(device, threads)
     if compile_loops:
         if files or test or source or target:
             raise UserError("--compile is for this machine: give no text")
@@ -92,14 +91,14 @@ def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corp
 
 def _durations(given: Sequence[Corpus]) -> None:
     """How long training on this text takes."""
-    from limelight.config import known_languages
+    from limelight.config import sides_of
     from limelight.formats import read_pairs
     from limelight.training.examine import estimate
 
     def pairs() -> list[tuple[str, str]]:
         found = []
         for corpus in given:
-            for pair in read_pairs(corpus.files, *known_languages(corpus), on_bad_line=lambda line: None):
+            for pair in read_pairs(corpus.files, *sides_of(corpus), on_bad_line=lambda line: None):
                 if pair.source.strip() and pair.target.strip():
                     found.append((pair.source[:500], pair.target[:500]))
         return found

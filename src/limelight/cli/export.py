@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from limelight.inspection.head_importance import Head
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight export --model runs/en-de --to ctranslate2 \\
       --quantization int8 -o en-de-int8
   limelight export --model runs/en-de --to huggingface -o en-de-marian
@@ -130,7 +129,6 @@ def _named_heads(word: str) -> list[Head]:
 
 
 IMPORT_EXAMPLES = """
-[bold]Examples[/bold]
   limelight import translate-zh_en-1_9.argosmodel -o zh-en
   limelight import opus-mt-en-de --source en --target de -o en-de
   limelight translate --model en-de < input.txt > output.txt

@@ -7,61 +7,65 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from limelight.cli import options, search_options
-from limelight.cli.models import Machine, find_models, open_classifier, open_generator, open_mask_filler
+from limelight.cli import options
+from limelight.cli.arguments import argument, number, option
+from limelight.cli.models import Machine, find_models, open_model
 from limelight.cli.outcome import command
 from limelight.cli.output import Write, greet, lines_of, lines_to, live_lines_of, text_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.decoding.sampling import Sampling
     from limelight.pipelines.generator import Growth
     from limelight.pipelines.mask_filler import Filled
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight generate --model runs/plays "ROMEO:"
   limelight generate --model runs/plays "ROMEO:" --samples 3 --seed 7
   limelight generate --model runs/plays --temperature 0.5 < act.txt
   limelight generate --model runs/plays "ROMEO:" --greedy --stop "JULIET:"
   limelight generate --model runs/plays "" --max-tokens 10000 -o play.txt
 """
-WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-tokens"
-
 TEMPERATURE = 0.8
 """The default temperature: below 1, so that improbable tokens are rare, and texts still differ."""
 
 
-@command("generate", EXAMPLES, WITH_LESS_MEMORY)
+@command("generate", EXAMPLES, "Give fewer --samples, or smaller --max-tokens")
 def generate(
     *,
-    prompt: options.Prompt = None,
+    prompt: Annotated[str | None, argument("Text to continue. Default, or for -: standard input.", "PROMPT")] = None,
     model: options.OneModel = None,
-    samples: options.Samples = 1,
-    max_tokens: options.MaxTokens = 500,
-    max_pieces: options.FormerMaxTokens = None,
-    stop: options.Stop = None,
+    samples: Annotated[
+        int, option("--samples", "Number of texts to generate for the prompt.", "N", number(int, 1))
+    ] = 1,
+    max_tokens: Annotated[
+        int,
+        option("--max-tokens", "Maximum number of tokens per text.", "N", number(int, 1)),
+    ] = 500,
+    stop: Annotated[list[str] | None, option("--stop", "Stop before this text. Can be repeated.", "TEXT")] = None,
     output: options.Output = None,
-    as_json: options.AsJsonTexts = False,
+    as_json: Annotated[bool, option("--json", "Print one JSON object per line: text, prompt, tokens, ...")] = False,
     precision: options.Precision = None,
-    greedy: search_options.Greedy = False,
-    drawing: search_options.Drawing,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    greedy: Annotated[
+        bool,
+        option("--greedy", "Take the most probable token at every step instead of sampling.", panel=options.SAMPLING),
+    ] = False,
+    drawing: options.Drawing,
+    machine: Machine,
 ) -> None:
     """Continue a prompt with a language model, by sampling (temperature 0.8 by default)."""
-    sampling = _sampling(greedy, samples, drawing)
+    if greedy and samples > 1:
+        raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
+    sampling = drawing.sampling(sample=not greedy, why="--greedy does not sample", temperature=TEMPERATURE)
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:
-        generator = open_generator(folders, Machine(device, threads), precision)
-        grown = generator.write(
-            begin, samples=samples, max_tokens=max_pieces or max_tokens, sampling=sampling, stop=stop or ()
-        )
+        generator = open_model("generator", folders, machine, precision)
+        grown = generator.write(begin, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop or ())
         if as_json:
             found = {each.sample: each.done for each in grown if each.done is not None}
             for _, text in sorted(found.items()):
@@ -83,20 +87,6 @@ def _prompt(given: str | None) -> str:
     except UnicodeEncodeError:
         raise UserError("the prompt is not valid UTF-8; give it in a file: limelight generate ... < FILE") from None
     return given
-
-
-def _sampling(greedy: bool, samples: int, given: dict[str, float | int | None]) -> Sampling | None:
-    wanted = {name: value for name, value in given.items() if value is not None}
-    if greedy:
-        if wanted:
-            named = " and ".join(f"{search_options.flag(name)} {value}" for name, value in wanted.items())
-            raise UserError(f"{named}: --greedy does not sample; leave out one of them")
-        if samples > 1:
-            raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
-        return None
-    from limelight.decoding.sampling import Sampling
-
-    return Sampling(**{"temperature": TEMPERATURE, **wanted})  # type: ignore[arg-type]  # each name has its own type
 
 
 def _shown(grown: Iterable[Growth], prompt: str, samples: int) -> Iterator[str]:
@@ -133,7 +123,6 @@ def _write(parts: Iterable[str], write: Write) -> None:
 
 
 FILL_EXAMPLES = """
-[bold]Examples[/bold]
   limelight fill --model runs/captions "A man is [MASK] a ball."
   limelight fill --model runs/captions "A [MASK] on the [MASK]." --top 3
   limelight fill --model runs/captions --json < masked.txt > filled.jsonl
@@ -142,39 +131,40 @@ FILL_EXAMPLES = """
 
 @command("fill", FILL_EXAMPLES, "Give a shorter text")
 def fill(
-    text: options.MaskedText = None,
+    *,
+    text: Annotated[
+        str | None, argument("A text with [MASK] tokens. Default: lines of standard input.", "TEXT")
+    ] = None,
     model: options.OneModel = None,
-    top: options.Top = 5,
+    top: Annotated[int, option("--top", "Number of predictions per mask.", "N", number(int, 1))] = 5,
     as_json: options.AsJsonLines = False,
     output: options.Output = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
 ) -> None:
     """Predict the token at each [MASK] of a text."""
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([text])
     with lines_to(output) as write:
-        filler = open_mask_filler(folders, Machine(device, threads))
+        filler = open_model("mask_filler", folders, machine)
         if text is None:
             greet(None)
-        for number, each in enumerate(texts, start=1):
+        for count, each in enumerate(texts, start=1):
             try:
                 filled = filler.fill(each, top=top)
             except UserError as error:
-                raise UserError(f"line {number}: {error}" if text is None else str(error)) from None
+                raise UserError(f"line {count}: {error}" if text is None else str(error)) from None
             for line in [json.dumps(asdict(filled), ensure_ascii=False)] if as_json else _filled_lines(filled):
                 write(line)
 
 
 def _filled_lines(filled: Filled) -> Iterator[str]:
     """A line for each mask, then the text with the best predictions."""
-    for number, guesses in enumerate(filled.masks, start=1):
-        yield f"[MASK] {number}: " + "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
+    for count, guesses in enumerate(filled.masks, start=1):
+        yield f"[MASK] {count}: " + "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
     yield filled.text
 
 
 CLASSIFY_EXAMPLES = """
-[bold]Examples[/bold]
   limelight classify --model runs/language < input.txt > labels.tsv
   limelight classify --model runs/language input.txt.gz --json -o out.jsonl
   echo "Where are you?" | limelight classify --model runs/language
@@ -183,19 +173,21 @@ CLASSIFY_EXAMPLES = """
 
 @command("classify", CLASSIFY_EXAMPLES, "Give a smaller --batch-tokens, or split very long lines")
 def classify(
-    file: options.Text = None,
+    *,
+    file: Annotated[
+        Path | None, argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE")
+    ] = None,
     model: options.OneModel = None,
     output: options.Output = None,
     as_json: options.AsJsonLines = False,
     batch_tokens: options.BatchTokens = 16384,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
 ) -> None:
     """Classify each line: prints the label, a tab, and its probability."""
     folders, _ = find_models(model)
     lines = live_lines_of(file)
     with lines_to(output) as write:
-        classifier = open_classifier(folders, Machine(device, threads))
+        classifier = open_model("classifier", folders, machine)
         greet(file)
         for each in classifier.classify_stream(lines, batch_tokens=batch_tokens):
             if as_json:

@@ -9,13 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
-from limelight.cli import drawing, options
-from limelight.cli.arguments import by_direction, corpora, option, whole_number
+from limelight.cli import options
+from limelight.cli.arguments import number, option
+from limelight.cli.corpora import by_direction, corpora
 from limelight.cli.evaluate import read_tests
-from limelight.cli.models import Machine, find_models, open_generator, open_translator
-from limelight.cli.outcome import command
+from limelight.cli.models import Machine, find_models, open_model, open_translator
+from limelight.cli.outcome import command, wrote
 from limelight.cli.output import show
 from limelight.errors import UserError
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from limelight.text.pair import Pair
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight heads --model runs/en-de --test test.en test.de
   limelight heads --model runs/en-de --test test.tsv -o heads
   limelight heads --model runs/en-de --test test.tsv --bleu --greedy -o heads
@@ -73,13 +71,12 @@ Gold = Annotated[
     ),
 ]
 Keep = Annotated[bool, option("--keep", "Store the roles in the model folder, so that the page shows them.")]
-Sentences = Annotated[
-    int, option("--sentences", "Number of pairs, spread evenly over the files.", "N", whole_number(1))
-]
+Sentences = Annotated[int, option("--sentences", "Number of pairs, spread evenly over the files.", "N", number(int, 1))]
 
 
 @command("heads", EXAMPLES, WITH_LESS_MEMORY)
 def heads(
+    *,
     test: Test = None,
     model: options.OneModel = None,
     output: Figures = None,
@@ -89,12 +86,11 @@ def heads(
     sentences: Sentences = 500,
     keep: Keep = False,
     as_json: options.AsJson = False,
-    theme: drawing.PictureTheme = None,
+    theme: options.PictureTheme = None,
     source: options.FromLanguage = "",
     target: options.ToLanguage = "",
     quiet: options.Quiet = False,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
 ) -> None:
     """Measure what each attention head does on text with references, and how much it matters.
 
@@ -108,13 +104,13 @@ def heads(
             raise UserError(
                 f"{folders[0]}: a language model is measured on random tokens: give --model and --json only"
             )
-        show(_induction(folders, Machine(device, threads), as_json=as_json))
+        show(_induction(folders, machine, as_json=as_json))
         return
     if not test:
         raise UserError("missing text: give sentence pairs as --test FILE...")
     given = by_direction(corpora(test, source, target, "--test"), configs, (source, target))
     groups = read_tests(configs[0], given)
-    asked, machine = Asked(bleu, greedy, gold, sentences), Machine(device, threads)
+    asked = Asked(bleu, greedy, gold, sentences)
     with ExitStack() as leave:
         parts = _continued(leave, output, _made_of(folders[0], groups, asked))
         study = _studied(folders, groups, asked, machine, parts, quiet=quiet)
@@ -125,7 +121,7 @@ def heads(
         _keep(study, folders[0])
     show(study.to_json() if as_json else study.table())
     if output is not None:
-        typer.echo(f"wrote {output}", err=True)
+        wrote(output)
 
 
 def _induction(folders: list[str], machine: Machine, *, as_json: bool) -> str:
@@ -133,7 +129,7 @@ def _induction(folders: list[str], machine: Machine, *, as_json: bool) -> str:
     from limelight.inspection.induction import LENGTH, induction_scores
     from limelight.models.interface import longest_sequence
 
-    model = open_generator(folders, machine).model
+    model = open_model("generator", folders, machine).model
     length = min(LENGTH, ((longest_sequence(model) or 2 * LENGTH + 1) - 1) // 2)
     scores = induction_scores(model, length=length)
     if as_json:
@@ -191,11 +187,11 @@ def _gold(path: Path) -> list[GoldAlignment]:
     from limelight.formats.lines import read_lines
 
     found = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for place, line in enumerate(read_lines(path), start=1):
         try:
             found.append(read_gold(line))
         except UserError as error:
-            raise UserError(f"{path}:{number}: {error}") from None
+            raise UserError(f"{path}:{place}: {error}") from None
     return found
 
 
@@ -238,7 +234,7 @@ def _keep(study: HeadStudy, folder: str) -> None:
     path = find_model(folder) / ROLES
     with writing(path, "give a copy of the model folder"):
         save_roles(path, study.stored_roles(), {"test": [Path(file).name for file in study.provenance["test_files"]]})
-    typer.echo(f"wrote {path}", err=True)
+    wrote(path)
 
 
 def _write(study: HeadStudy, output: Path, theme: str) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import corpora, option, with_budget
-from limelight.cli.models import find_models
+from limelight.cli.arguments import option
+from limelight.cli.corpora import corpora, with_budget
+from limelight.cli.models import Machine, find_models
 from limelight.cli.outcome import command
 from limelight.errors import UserError
 from limelight.signals import Stopped
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from limelight.config import Corpus, RunConfig
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight learn --memory project_save.tmx --from en --to de -o models/own
   limelight learn --memory own.tmx --model runs/en-de -o models/2
   limelight learn --memory own.tmx --from en --to de \\
@@ -29,6 +29,7 @@ WITH_LESS_MEMORY = "Leave out very long segments"
 
 @command("learn", EXAMPLES, WITH_LESS_MEMORY)
 def learn(
+    *,
     memory: Annotated[
         list[str],
         option(
@@ -43,8 +44,7 @@ def learn(
     target_lang: options.ToLanguage = "",
     general: options.General = None,
     max_minutes: options.MaxMinutes = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
     quiet: options.Quiet = False,
 ) -> None:
     """Make a better model of a translation memory, in minutes.
@@ -67,7 +67,7 @@ def learn(
     config = config.model_copy(
         update={"begin_with": begin_with, "data": config.data.model_copy(update={**data, "on_bad_line": "skip"})}
     )
-    bounds = {"max_minutes": max_minutes, "device": device, "threads": threads}
+    bounds = {"max_minutes": max_minutes, "device": machine.device, "threads": machine.threads}
     given = [f"training.{name}={value}" for name, value in bounds.items() if value is not None]
     config = override(config, with_budget(given, fit=True))
     hold_memory_for_work()

@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from limelight.cli import options
 from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT, bundled_models
 from limelight.text.languages import language_name
@@ -20,19 +22,15 @@ if TYPE_CHECKING:
     import torch
 
     from limelight.config import Direction, RunConfig
-    from limelight.pipelines.classifier import Classifier
-    from limelight.pipelines.generator import TextGenerator
-    from limelight.pipelines.mask_filler import MaskFiller
     from limelight.pipelines.translator import Translator
 
 
-class Machine(NamedTuple):
-    """The device and the threads of a command, from its options."""
+@dataclass(frozen=True)
+class Machine:
+    """The device and the threads of a command."""
 
-    device: str | None = None
-    """None means `auto`."""
-    threads: int | None = None
-    """CPU threads; None means torch's default, one per core."""
+    device: options.Device = None
+    threads: options.Threads = None
 
     def begin(self, *, aside: bool = False) -> torch.device:
         """Apply process-wide settings, before anything is loaded. Loops are compiled when they are first called, or
@@ -227,41 +225,19 @@ def open_translator(
 
 
 @lasting()
-def open_generator(folders: list[str], machine: Machine, precision: str | None = None) -> TextGenerator:
-    """The text generator of a language model."""
+def open_model(kind: str, folders: list[str], machine: Machine, precision: str | None = None) -> Any:
+    """The object of a model that does not translate: a `generator`, `mask_filler` or `classifier`, or a `reader`, which
+    is one of the last two."""
     device = machine.begin()
-    from limelight.pipelines.load import load_generator
+    from limelight.pipelines import load
 
-    generator = load_generator(_only(folders), device, precision=precision)
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
+    if kind != "generator":
+        return getattr(load, f"load_{kind}")(folders[0], device)
+    generator = load.load_generator(folders[0], device, precision=precision)
     _say_if_slow(precision, generator.device)
     return generator
-
-
-@lasting()
-def open_reader(folders: list[str], machine: Machine) -> MaskFiller | Classifier:
-    """The mask filler or classifier of an encoder-only model."""
-    device = machine.begin()
-    from limelight.pipelines.load import load_reader
-
-    return load_reader(_only(folders), device)
-
-
-@lasting()
-def open_mask_filler(folders: list[str], machine: Machine) -> MaskFiller:
-    """The mask filler of a masked model."""
-    device = machine.begin()
-    from limelight.pipelines.load import load_mask_filler
-
-    return load_mask_filler(_only(folders), device)
-
-
-@lasting()
-def open_classifier(folders: list[str], machine: Machine) -> Classifier:
-    """The classifier of a model with labels."""
-    device = machine.begin()
-    from limelight.pipelines.load import load_classifier
-
-    return load_classifier(_only(folders), device)
 
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:
@@ -271,9 +247,3 @@ def _say_if_slow(precision: str | None, device: torch.device) -> None:
     slow = slow_precision(precision, device) if precision else None
     if slow:
         typer.echo(f"limelight: {slow}", err=True)
-
-
-def _only(folders: list[str]) -> str:
-    if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
-    return folders[0]

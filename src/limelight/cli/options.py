@@ -1,15 +1,16 @@
-"""The options of all commands: name, type and help text.
+"""Options of several commands. Those of one command stand in its own file.
 
 Their order in the help is the order of a command's parameters.
 """
 
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from limelight.cli.arguments import argument, decimal, device_name, option, setting, whole_number
-from limelight.recipes import describe_recipes
-
-# --- shared by several commands ---
+from limelight.cli.arguments import SEVERAL, device_name, flag, number, option, refuse, setting
+from limelight.errors import UserError
 
 Models = Annotated[
     list[str] | None,
@@ -18,12 +19,40 @@ Models = Annotated[
 OneModel = Annotated[
     list[str] | None, option("--model", "Run or model folder. Default: the bundled translator.", "RUN")
 ]
-Beam = Annotated[
-    int | None,
-    option("--beam", "Beam size; 1 is greedy search. Default: the model's setting.", "N", setting("beam_size")),
+FromLanguage = Annotated[str, option("--from", "Source language, for a model with several source languages.", "LANG")]
+ToLanguage = Annotated[str, option("--to", "Target language, for a model with several directions.", "LANG")]
+Output = Annotated[Path | None, option("--output -o", "Output file. Default: standard output.", "FILE")]
+AsJson = Annotated[bool, option("--json", "Print all results as one JSON object.")]
+AsJsonLines = Annotated[bool, option("--json", "Print one JSON object per line, with text and scores.")]
+Quiet = Annotated[bool, option("--quiet -q", "Show no progress.")]
+Precision = Annotated[
+    Literal["fp32", "bf16", "int8"] | None,
+    option(
+        "--precision",
+        "Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).",
+        "P",
+    ),
+]
+Shortlisted = Annotated[
+    bool, option("--shortlist", "Compute logits of a lexical shortlist only; see `limelight shortlist`.")
+]
+NoPivot = Annotated[
+    bool,
+    option(
+        "--no-pivot", "Refuse languages that the model only connects through another one, instead of translating twice."
+    ),
+]
+BatchTokens = Annotated[
+    int,
+    option("--batch-tokens", "Batch size in source tokens times hypotheses; bounds the memory.", "N", number(int, 1)),
+]
+Theme = Literal["dark", "light"]
+PictureTheme = Annotated[
+    Theme | None,
+    option("--theme", "Colors of a picture: dark (default), or light for print.", "dark|light", panel="Selection"),
 ]
 
-COMPUTING = "Computing"
+COMPUTING, TEXT, MODEL, END = "Computing", "Text", "Model", "When to stop"
 Device = Annotated[
     str | None,
     option(
@@ -34,66 +63,38 @@ Device = Annotated[
         panel=COMPUTING,
     ),
 ]
+
+
 Threads = Annotated[
     int | None,
-    option("--threads", "Number of CPU threads. Default: one per core.", "N", whole_number(1), panel=COMPUTING),
+    option("--threads", "Number of CPU threads. Default: one per core.", "N", number(int, 1), panel=COMPUTING),
 ]
 
-# --- train ---
+# --- text to learn from ---
 
-TEXT, MODEL, END = "Text", "Model", "When to stop"
-
-
-Out = Annotated[Path | None, option("--out", "Run folder; an existing run is resumed.", "RUN")]
-Preview = Annotated[
-    int | None,
-    option("--preview", "Print N augmented pairs and exit without training.", "N", whole_number(1), panel=TEXT),
-]
-Quiet = Annotated[bool, option("--quiet -q", "Show no progress.")]
 Train = Annotated[
     list[str] | None,
     option(
         "--train",
         "Parallel training text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text "
         "files; also .gz, .xz, .zst.",
-        "FILE...",
-        panel=TEXT,
-    ),
-]
-BackTranslated = Annotated[
-    list[str] | None,
-    option(
-        "--back-translated",
-        "Back-translated training text; its source sentences get the tag <bt>.",
-        "FILE...",
+        SEVERAL,
         panel=TEXT,
     ),
 ]
 Valid = Annotated[
-    list[str] | None, option("--valid", "Parallel validation text, in the same formats.", "FILE...", panel=TEXT)
+    list[str] | None, option("--valid", "Parallel validation text, in the same formats.", SEVERAL, panel=TEXT)
 ]
-HoldOut = Annotated[
-    int | None,
-    option(
-        "--hold-out",
-        "Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
-        "N",
-        whole_number(1),
-        panel=TEXT,
-    ),
-]
-PlainText = Annotated[
+Test = Annotated[list[str] | None, option("--test", "Parallel text with references, in the same formats.", SEVERAL)]
+General = Annotated[
     list[str] | None,
     option(
-        "--text",
-        "Plain text for a language model or a masked model; a tenth is held out for validation.",
-        "FILE...",
+        "--general",
+        "Parallel text of other subjects, which the new model should not forget. Default: the text "
+        "that the folder of the model keeps.",
+        SEVERAL,
         panel=TEXT,
     ),
-]
-ValidText = Annotated[
-    list[str] | None,
-    option("--valid-text", "Plain validation text, instead of the held-out part.", "FILE...", panel=TEXT),
 ]
 Source = Annotated[
     str, option("--source", "Source language, e.g. en. Default: from file names such as train.en.", "LANG", panel=TEXT)
@@ -108,141 +109,117 @@ OnBadLine = Annotated[
         panel=TEXT,
     ),
 ]
-Recipe = Annotated[
-    str,
-    option(
-        "--recipe",
-        f"A complete configuration. Default: small, or quick for a small budget. {describe_recipes()}.",
-        "NAME",
-        panel=MODEL,
-    ),
-]
-Config = Annotated[
-    Path | None,
-    option("--config", "A configuration file instead of a recipe, such as a run's config.yaml.", "FILE", panel=MODEL),
-]
-From = Annotated[
-    str | None,
-    option("--from", "Start from the weights and vocabulary of this run or model folder.", "MODEL", panel=MODEL),
-]
-Tag = Annotated[
-    list[str] | None,
-    option(
-        "--tag",
-        "A file of --train and what is said of it: formal, informal or domain:NAME; or column:NAME, a column of the "
-        "file that says it of each pair (in .tsv its number). Can be repeated.",
-        "FILE=NAME",
-        panel=TEXT,
-    ),
-]
-ExtendVocabulary = Annotated[
-    bool,
-    option(
-        "--extend-vocabulary",
-        "With --from: add tokens for new languages and for frequent words of the text to the vocabulary.",
-        panel=MODEL,
-    ),
-]
-General = Annotated[
-    list[str] | None,
-    option(
-        "--general",
-        "Parallel text of other subjects, which the new model should not forget. Default: the text "
-        "that the folder of the model keeps.",
-        "FILE...",
-        panel=TEXT,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    option("--set", "Change a setting, e.g. training.seed=7. Can be repeated.", "KEY=VALUE", panel=MODEL),
-]
 MaxMinutes = Annotated[
     float | None,
-    option("--max-minutes", "Stop after M minutes of training in total.", "M", decimal(above=0.0), panel=END),
-]
-MaxSteps = Annotated[
-    int | None, option("--max-steps", "Stop after N updates in total.", "N", whole_number(1), panel=END)
+    option("--max-minutes", "Stop after M minutes of training in total.", "M", number(float, above=0), panel=END),
 ]
 
-# --- translate ---
+# --- search and sampling ---
 
-Text = Annotated[
-    Path | None, argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE")
-]
-GivenText = Annotated[
-    str | None, option("--text", "Text to translate, even if it is a single word or the name of a file.", "TEXT")
-]
-FromLanguage = Annotated[str, option("--from", "Source language, for a model with several source languages.", "LANG")]
-ToLanguage = Annotated[str, option("--to", "Target language, for a model with several directions.", "LANG")]
-Output = Annotated[Path | None, option("--output -o", "Output file. Default: standard output.", "FILE")]
-AsJsonLines = Annotated[bool, option("--json", "Print one JSON object per line, with text and scores.")]
-Lines = Annotated[bool, option("--lines", "Translate each line as one sentence. Default: split lines into sentences.")]
-NoGuards = Annotated[bool, option("--no-guards", "Return the result of the first search: no checks, no second search.")]
-NoPivot = Annotated[
-    bool,
-    option(
-        "--no-pivot", "Refuse languages that the model only connects through another one, instead of translating twice."
-    ),
-]
-NBest = Annotated[
-    int, option("--n-best", "Number of translations per line, as `number ||| text ||| score`.", "N", whole_number(1))
+SEARCH, SAMPLING = "Search (default: the model's settings)", "Sampling"
+Beam = Annotated[
+    int | None,
+    option("--beam", "Beam size; 1 is greedy search. Default: the model's setting.", "N", setting("beam_size")),
 ]
 
 
-Precision = Annotated[
-    Literal["fp32", "bf16", "int8"] | None,
-    option(
-        "--precision",
-        "Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).",
-        "P",
-    ),
-]
-Shortlisted = Annotated[
-    bool, option("--shortlist", "Compute logits of a lexical shortlist only; see `limelight shortlist`.")
-]
-BatchTokens = Annotated[
-    int,
-    option("--batch-tokens", "Batch size in source tokens times hypotheses; bounds the memory.", "N", whole_number(1)),
-]
+def _setting(name: str, metavar: str, help: str) -> Any:
+    return option(flag(name), help, metavar, setting(name), panel=SEARCH)
 
-# --- generate ---
 
-Prompt = Annotated[str | None, argument("Text to continue. Default, or for -: standard input.", "PROMPT")]
-Samples = Annotated[int, option("--samples", "Number of texts to generate for the prompt.", "N", whole_number(1))]
-MaxTokens = Annotated[int, option("--max-tokens", "Maximum number of tokens per text.", "N", whole_number(1))]
-FormerMaxTokens = Annotated[
-    int | None, option("--max-pieces", "The former name of --max-tokens.", None, whole_number(1), hidden=True)
-]
-Stop = Annotated[list[str] | None, option("--stop", "Stop before this text. Can be repeated.", "TEXT")]
-AsJsonTexts = Annotated[bool, option("--json", "Print one JSON object per line: text, prompt, tokens, ...")]
+@dataclass(frozen=True)
+class Search:
+    """Settings of the search, by the names of `DecodingConfig`, which declares types and bounds."""
 
-# --- fill ---
+    beam_size: Beam = None
+    length_penalty: Annotated[
+        float | None,
+        option("--length-penalty", "Exponent of the length penalty. Default: the model's setting.", "ALPHA",
+               setting("length_penalty")),
+    ] = None  # fmt: skip
+    length_offset: Annotated[
+        float | None,
+        _setting("length_offset", "K", "K of the length penalty ((K + length) / (K + 1))^ALPHA; 0: length^ALPHA."),
+    ] = None
+    coverage_penalty: Annotated[
+        float | None,
+        _setting(
+            "coverage_penalty", "BETA", "Weight of the coverage penalty, for source tokens that get no attention."
+        ),
+    ] = None
+    patience: Annotated[
+        float | None,
+        _setting("patience", "P", "Stop a sentence when P times the beam size hypotheses have ended; 1000: exact."),
+    ] = None
+    prune: Annotated[
+        float | None,
+        _setting("prune", "D", "Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning."),
+    ] = None
+    max_length_factor: Annotated[
+        float | None,
+        _setting("max_length_factor", "F", "Maximum length of a translation: F times the source's tokens, plus N."),
+    ] = None
+    max_length_extra: Annotated[int | None, _setting("max_length_extra", "N", "N of the maximum length.")] = None
 
-MaskedText = Annotated[str | None, argument("A text with [MASK] tokens. Default: lines of standard input.", "TEXT")]
-Top = Annotated[int, option("--top", "Number of predictions per mask.", "N", whole_number(1))]
+    def given(self) -> dict[str, Any]:
+        """The settings that are given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
-# --- evaluate ---
+    def check(self, *, n_best: int, sample: bool = False) -> None:
+        """Raise `UserError` for settings that exclude each other."""
+        if self.beam_size is not None and n_best > self.beam_size and not sample:
+            raise UserError(
+                f"--n-best {n_best}: there are at most as many as the beam size, and --beam is {self.beam_size}; "
+                "increase it"
+            )
+        if self.prune is not None and n_best > 1:
+            raise UserError(
+                f"--prune {self.prune:g} and --n-best {n_best} exclude each other: pruning keeps only the best one"
+            )
+        for name in ("beam_size", "coverage_penalty", "patience", "prune") if sample else ():
+            if (value := getattr(self, name)) is not None:
+                raise UserError(f"{flag(name)} {value:g} and --sample exclude each other: either search or sample")
 
-Test = Annotated[
-    list[str],
-    option(
-        "--test",
-        "Parallel text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text files.",
-        "FILE...",
-    ),
-]
-CalibrationTest = Annotated[
-    list[str] | None, option("--test", "Parallel text to measure the calibration on.", "FILE...")
-]
-Tokenize = Annotated[
-    str | None,
-    option(
-        "--tokenize",
-        "sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by "
-        "target language.",
-        "NAME",
-    ),
-]
-AsJson = Annotated[bool, option("--json", "Print all results as one JSON object.")]
-Kept = Annotated[Path | None, option("--output -o", "Write the translations to this file, one per line.", "FILE")]
+
+@dataclass(frozen=True)
+class Drawing:
+    """Settings of sampling, by the names of `Sampling`."""
+
+    temperature: Annotated[
+        float | None,
+        option(
+            "--temperature",
+            "Divides the logits: below 1 sharpens the distribution, above 1 flattens it.",
+            "T",
+            number(float, above=0),
+            panel=SAMPLING,
+        ),
+    ] = None
+    top_k: Annotated[
+        int | None, option("--top-k", "Sample from the K most probable tokens.", "K", number(int, 1), panel=SAMPLING)
+    ] = None
+    top_p: Annotated[
+        float | None,
+        option(
+            "--top-p",
+            "Sample from the most probable tokens with a total probability of P.",
+            "P",
+            number(float, above=0, at_most=1),
+            panel=SAMPLING,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None, option("--seed", "Seed of the random numbers.", "N", number(int, 0), panel=SAMPLING)
+    ] = None
+
+    def sampling(self, *, sample: bool = True, why: str = "sampling options need --sample", **defaults: Any) -> Any:
+        """The settings of sampling; None without `sample`, where an option raises `UserError` with the reason."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        if not sample:
+            return refuse({flag(name): value for name, value in given.items()}, f"{why}; add it or leave them out")
+        from limelight.decoding.sampling import Sampling
+
+        return Sampling(**{**defaults, **given})
+
+
+Sample = Annotated[bool, option("--sample", "Sample translations instead of searching.", panel=SAMPLING)]

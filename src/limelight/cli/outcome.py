@@ -32,15 +32,15 @@ class About(NamedTuple):
     with_less_memory: str
 
 
-COMMANDS: dict[str, About] = {}
-"""All commands by name, once their modules are imported."""
+LOADED: dict[str, About] = {}
+"""The commands of imported modules, by name."""
 
 
 def command(name: str, examples: str, with_less_memory: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator that registers a command."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        COMMANDS[name] = About(function, examples, with_less_memory)
+        LOADED[name] = About(function, f"\n[bold]Examples[/bold]\n{examples.strip(chr(10))}\n", with_less_memory)
         return function
 
     return register
@@ -113,6 +113,16 @@ def say(message: object, code: int) -> int:
     with suppress(OSError):  # standard error may be closed; the exit code is enough
         typer.echo("; ".join([f"limelight: {message}", *notes]), err=True)
     return code
+
+
+def note(line: object) -> None:
+    """Print a line on standard error."""
+    say(line, 0)
+
+
+def wrote(path: object) -> None:
+    """Print the name of a file that was written, on standard error."""
+    typer.echo(f"wrote {path}", err=True)
 
 
 def silence(stream: TextIOBase) -> None:

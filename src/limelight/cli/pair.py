@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from limelight.cli import options
-from limelight.cli.arguments import argument, decimal, option
+from limelight.cli.arguments import argument, number, option
 from limelight.cli.models import Machine, find_models, open_translator
-from limelight.cli.outcome import command, say
+from limelight.cli.outcome import command, note
 from limelight.cli.output import Write, lines_to
 from limelight.errors import RunError, UserError, counted
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from limelight.corpus.pairing.pair import Pairs, Translate
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight pair manual.docx handbuch.docx -o pairs.tmx
   limelight pair texts/en texts/de --from en --to de -o pairs.tsv
   limelight pair book.en.txt book.fr.txt --threshold 0.8 -o pairs.tmx
@@ -29,6 +27,7 @@ MAX_CHARACTERS = 600
 
 @command("pair", EXAMPLES, WITH_LESS_MEMORY)
 def pair(
+    *,
     source: Annotated[Path, argument("A document, or a folder.", "SOURCE")],
     target: Annotated[Path, argument("Its translation, or a folder with translations of the same names.", "TARGET")],
     output: Annotated[Path, option("--output -o", "The pairs: a .tmx, .tsv or .jsonl file.", "FILE")],
@@ -36,7 +35,7 @@ def pair(
     target_lang: Annotated[str, option("--to", "Target language. Default: told from the text.", "LANG")] = "",
     threshold: Annotated[
         float,
-        option("--threshold", "Confidence, from 0 to 1, that a pair needs.", "X", decimal(at_least=0.0, at_most=1.0)),
+        option("--threshold", "Confidence, from 0 to 1, that a pair needs.", "X", number(float, 0, 1)),
     ] = 0.5,
     model: Annotated[
         str | None,
@@ -48,8 +47,7 @@ def pair(
         ),
     ] = None,
     no_model: Annotated[bool, option("--no-model", "Compare lengths and words alone, without translations.")] = False,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    machine: Machine,
 ) -> None:
     """Make sentence pairs of documents and their translations.
 
@@ -64,13 +62,9 @@ def pair(
         raise UserError("--model and --no-model exclude each other: leave one out")
     with lines_to(output) as write:
         pairs, texts = read_texts(find_files(source, target), (source_lang, target_lang))
-        translate, turned = (None, False) if no_model else _translator(model, pairs, Machine(device, threads))
-        pair_texts(pairs, texts, threshold, _say, translate, turned=turned)
+        translate, turned = (None, False) if no_model else _translator(model, pairs, machine)
+        pair_texts(pairs, texts, threshold, note, translate, turned=turned)
         _write(pairs, output, write)
-
-
-def _say(line: str) -> None:
-    say(line, 0)
 
 
 def _translator(model: str | None, pairs: Pairs, machine: Machine) -> tuple[Translate | None, bool]:
@@ -89,10 +83,10 @@ def _translator(model: str | None, pairs: Pairs, machine: Machine) -> tuple[Tran
         if model is not None:
             there = ", ".join(map(str, directions))
             raise UserError(f"{model}: translates {there}, not {wanted}: give another model, or --no-model")
-        _say(f"no model is bundled for {wanted}: only lengths and words are compared (--model names one)")
+        note(f"no model is bundled for {wanted}: only lengths and words are compared (--model names one)")
         return None, False
     chosen = wanted.reversed if turned else wanted
-    _say(f"sentences are compared with translations {chosen.source} to {chosen.target} by {folders[0]}")
+    note(f"sentences are compared with translations {chosen.source} to {chosen.target} by {folders[0]}")
     translator = open_translator(folders, machine)
 
     def translate(texts: Sequence[str]) -> Sequence[str]:
@@ -127,10 +121,10 @@ def _write(pairs: Pairs, output: Path, write: Write) -> None:
     with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as left_out:
         for other in pairs.left_over:
             left_out.add(Pair(other.source, other.target, other.file, other.line), other.reason)
-    _say(f"{output}: {counted(len(pairs.found), 'pair')}, {pairs.source} to {pairs.target}")
+    note(f"{output}: {counted(len(pairs.found), 'pair')}, {pairs.source} to {pairs.target}")
     for line in reasons(pairs):
-        _say(line)
+        note(line)
     if left_out.total:
-        _say(left_out.summary())
+        note(left_out.summary())
     if not pairs.found:
         raise RunError(f"no pair was found, for the reasons above; {output}: not written")

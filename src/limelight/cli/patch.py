@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
-from limelight.cli import drawing, options
+from limelight.cli import options
 from limelight.cli.arguments import argument, option
 from limelight.cli.models import Machine, find_models, open_translator
-from limelight.cli.outcome import command
+from limelight.cli.outcome import command, wrote
 from limelight.cli.output import show
 from limelight.errors import UserError
 from limelight.files import write_output
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight patch --pair number --from en --to de
   limelight patch "I saw the child." "I saw the children." --to de
   limelight patch "A dog." "The dog." --model runs/en-de -o patch.svg
@@ -44,6 +41,7 @@ Picture = Annotated[
 
 @command("patch", EXAMPLES, WITH_LESS_MEMORY)
 def patch(
+    *,
     first: First = None,
     second: Second = None,
     pair: Pair = None,
@@ -53,9 +51,8 @@ def patch(
     target: Target = None,
     other_target: OtherTarget = None,
     output: Picture = None,
-    theme: drawing.PictureTheme = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    theme: options.PictureTheme = None,
+    machine: Machine,
 ) -> None:
     """Find where a model keeps the difference of two texts, such as number, gender or tense.
 
@@ -74,7 +71,7 @@ def patch(
     folders, configs = find_models(model, bundled=True, one="one is patched")
     if "pairs" not in configs[0].model.learns_from:
         raise UserError(f"{folders[0]}: this model does not translate; `limelight patch` is for translators")
-    translator = open_translator(folders, Machine(device, threads), brief=True)
+    translator = open_translator(folders, machine, brief=True)
     from limelight.pipelines.patch import PAIRS, patch_texts
 
     texts = PAIRS[pair] if pair is not None else (first or "", second or "")
@@ -87,4 +84,4 @@ def patch(
         write_output(output, found.to_json().encode())
     else:
         save_view(found.view(), output, theme=theme or "dark")
-    typer.echo(f"wrote {output}", err=True)
+    wrote(output)

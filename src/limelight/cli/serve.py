@@ -9,20 +9,21 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from limelight.cli import options, serving_options
+from limelight.cli import options
+from limelight.cli.arguments import argument, number, option
 from limelight.cli.models import find_models
-from limelight.cli.outcome import command
+from limelight.cli.outcome import command, note
 from limelight.errors import UserError
 from limelight.memory import rare_collections
+from limelight.serving.limits import Limits
 from limelight.signals import ignore_hangup
 from limelight.storage.layout import DEFAULT, bundled_models
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight serve --model runs/en-de
   limelight serve --model news=runs/en-de --model runs/en-fr --engines 4
   limelight serve --model runs/en-de --host 0.0.0.0 --keys keys.json
@@ -33,7 +34,7 @@ GREETING = (
     "says engine_ready (a minute or two at the first start on a machine); Ctrl-C ends it"
 )
 ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
-WITH_LESS_MEMORY = "Give fewer --engines, or --precision int8"
+ACCESS, ENDING = "Access", "Ending"
 
 
 class ServedModel(NamedTuple):
@@ -43,68 +44,132 @@ class ServedModel(NamedTuple):
     folder: str
 
 
-@command("serve", EXAMPLES, WITH_LESS_MEMORY)
+@command("serve", EXAMPLES, "Give fewer --engines, or --precision int8")
 def serve(
     *,
-    model: serving_options.ServedModels = None,
-    host: serving_options.Host = "127.0.0.1",
-    port: serving_options.Port = 8000,
-    engines: serving_options.Engines = 1,
-    threads: serving_options.EngineThreads = 1,
+    model: Annotated[
+        list[str] | None,
+        option(
+            "--model",
+            "Run or model folder, and the name it is served under; several are separate models.",
+            "[NAME=]RUN",
+        ),
+    ] = None,
+    host: Annotated[str, option("--host", "Address to listen on; 0.0.0.0 is all.", "ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, option("--port", "Port to listen on.", "N", number(int, 0, 65535))] = 8000,
+    engines: Annotated[
+        int, option("--engines", "Processes that translate, for each model.", "N", number(int, 1, 256))
+    ] = 1,
+    threads: Annotated[int, option("--threads", "CPU threads of each engine.", "N", number(int, 1))] = 1,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
     no_pivot: options.NoPivot = False,
     device: options.Device = None,
-    keys: serving_options.KeyFile = None,
-    no_keys: serving_options.NoKeys = False,
-    glossaries: serving_options.GlossaryFolder = None,
-    memory: serving_options.MemoryFile = None,
-    memory_folder: serving_options.MemoryFolder = None,
-    cors: serving_options.Cors = None,
-    allowed_host: serving_options.AllowedHosts = None,
-    trust_proxy: serving_options.Proxies = "",
-    limits: serving_options.Bounds,
-    drain_seconds: serving_options.DrainSeconds = 30.0,
-    drain_delay: serving_options.DrainDelay = 0.0,
-    quiet: serving_options.QuietLog = False,
+    keys: Annotated[
+        Path | None, option("--keys", "Require a key of this file (see limelight keys).", "FILE", panel=ACCESS)
+    ] = None,
+    no_keys: Annotated[
+        bool, option("--no-keys", "Serve without keys, also at addresses other than loopback.", panel=ACCESS)
+    ] = False,
+    glossaries: Annotated[
+        Path | None, option("--glossaries", "Folder for the glossaries of clients. Default: kept in memory.", "FOLDER")
+    ] = None,
+    memory: Annotated[
+        Path | None,
+        option(
+            "--memory",
+            "Translation memory (TMX): its segments are reused for the same source. Read again when it changes.",
+            "FILE",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    memory_folder: Annotated[
+        Path | None,
+        option("--memories", "Folder for the translation memories of clients. Default: a temporary one.", "FOLDER"),
+    ] = None,
+    cors: Annotated[
+        list[str] | None, option("--cors", "Origin whose pages may call the service; * is all.", "ORIGIN", panel=ACCESS)
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        option(
+            "--allowed-host",
+            "Name under which a service without keys is reached; * is any. Addresses and localhost always are.",
+            "NAME",
+            panel=ACCESS,
+        ),
+    ] = None,
+    trust_proxy: Annotated[
+        str,
+        option(
+            "--trust-proxy",
+            "Trusted proxies for X-Forwarded-For: addresses, separated by commas.",
+            "ADDRESSES",
+            panel=ACCESS,
+        ),
+    ] = "",
+    limits: Limits,
+    drain_seconds: Annotated[
+        float,
+        option(
+            "--drain-seconds",
+            "Time to finish accepted requests after SIGTERM.",
+            "SECONDS",
+            number(float, 0),
+            panel=ENDING,
+        ),
+    ] = 30.0,
+    drain_delay: Annotated[
+        float,
+        option(
+            "--drain-delay",
+            "Time during which requests are still accepted after SIGTERM, for load balancers.",
+            "SECONDS",
+            number(float, 0),
+            panel=ENDING,
+        ),
+    ] = 0.0,
+    quiet: Annotated[bool, option("--quiet -q", "Log no line for each request.")] = False,
 ) -> None:
     """Answer translation requests over HTTP: the APIs of DeepL, LibreTranslate and OpenAI (chat), and one of its own.
 
     Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
     """
-    given = dict(locals())
     ignore_hangup()  # a reload that is asked for before there is anything to reload
     models = _named(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
         typer.echo(GREETING.format(host=host, port=port))
-    computing = {name: given[name] for name in ("device", "precision", "threads", "shortlist")} | {
-        "pivot": not no_pivot,
-        "memory": str(memory or ""),
-    }
-    ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
-    access = {"host": host, "port": port, "keys": keys, "hosts": tuple(allowed_host or ())}
-    own: dict[str, Any] = {"engines": engines, "quiet": quiet}
-    kept = {"glossaries": glossaries, "memories": memory_folder}
-    _run(models, limits, computing, **own, **kept, **access, **ending, cors=tuple(cors or ()), proxies=trust_proxy)
-
-
-def _run(models: list[ServedModel], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
-    """Run the service. Raises `UserError` if the packages of the extra `serve` are not installed."""
     try:
-        from limelight.serving.limits import Limits
         from limelight.serving.links import Loading
         from limelight.serving.logs import Log, log_warnings
         from limelight.serving.run import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
-    loadings = {each.name: Loading(each.folder, name=each.name, **computing) for each in models}
-    bounds = Limits(**limits)
-    log = Log(quiet=plan["quiet"])
+    computing: dict[str, Any] = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
+    computing |= {"pivot": not no_pivot, "memory": str(memory or "")}
+    plan = Plan(
+        {each.name: Loading(each.folder, name=each.name, **computing) for each in models},
+        limits,
+        host=host,
+        port=port,
+        engines=engines,
+        keys=keys,
+        glossaries=glossaries,
+        memories=memory_folder,
+        hosts=tuple(allowed_host or ()),
+        cors=tuple(cors or ()),
+        proxies=trust_proxy,
+        drain_seconds=drain_seconds,
+        drain_delay=drain_delay,
+        quiet=quiet,
+    )
+    log = Log(quiet=quiet)
     log_warnings(log)
     with rare_collections():
-        asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
+        asyncio.run(run_service(plan, log))
 
 
 def _named(words: list[str] | None) -> list[ServedModel]:
@@ -161,7 +226,6 @@ def is_loopback(host: str) -> bool:
 
 
 KEYS_EXAMPLES = """
-[bold]Examples[/bold]
   limelight keys add alice --keys keys.json
   limelight keys add app --keys keys.json --characters-per-minute 100000
   limelight keys list --keys keys.json
@@ -171,10 +235,13 @@ KEYS_EXAMPLES = """
 
 @command("keys", KEYS_EXAMPLES, "There is not enough memory even for a few keys")
 def keys(
-    action: serving_options.Action,
-    name: serving_options.KeyName = "",
-    file: serving_options.KeysFile = Path("keys.json"),
-    per_minute: serving_options.PerMinute = None,
+    *,
+    action: Annotated[str, argument("add, list or revoke.", "add|list|revoke")],
+    name: Annotated[str, argument("Name of the key.", "[NAME]")] = "",
+    file: Annotated[Path, option("--keys", "File of keys; created if it does not exist.", "FILE")] = Path("keys.json"),
+    per_minute: Annotated[
+        int | None, option("--characters-per-minute", "Rate limit of the key.", "N", number(int, 1))
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Create, list and revoke the keys of a service."""
@@ -190,10 +257,10 @@ def keys(
         secret = add_key(file, name, per_minute)
         typer.echo(json.dumps({"name": name, "key": secret}) if as_json else secret)
         told = "it is shown this once. A running service reads the file again within seconds"
-        typer.echo(f"limelight: the key of {name}; {told}", err=True)
+        note(f"the key of {name}; {told}")
     elif action == "revoke":
         revoke_key(file, name)
-        typer.echo(f"limelight: {name} is revoked. A running service reads the file again within seconds", err=True)
+        note(f"{name} is revoked. A running service reads the file again within seconds")
     for key in read_keys(file) if action == "list" else ():
         limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
         fields = {"name": key.name, "created": key.created, "characters_per_minute": key.characters_per_minute}

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from limelight.cli import options
-from limelight.cli.arguments import corpora, has_bound, with_budget
-from limelight.cli.outcome import command
+from limelight.cli.arguments import SEVERAL, number, option
+from limelight.cli.corpora import corpora, has_bound, with_budget
+from limelight.cli.models import Machine
+from limelight.cli.options import END, MODEL, TEXT
+from limelight.cli.outcome import command, note
 from limelight.errors import UserError
+from limelight.recipes import describe_recipes
 from limelight.signals import Stopped
 
 if TYPE_CHECKING:
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
     from limelight.text.pair import BadLine
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight train --train train.en train.de --valid valid.en valid.de \\
       --out runs/en-de
   limelight train --train memory.tsv --source en --target fr \\
@@ -49,36 +52,108 @@ WITH_LESS_MEMORY = (
 
 @command("train", EXAMPLES, WITH_LESS_MEMORY)
 def train(
-    out: options.Out = None,
+    *,
+    out: Annotated[Path | None, option("--out", "Run folder; an existing run is resumed.", "RUN")] = None,
     quiet: options.Quiet = False,
     train: options.Train = None,
-    back_translated: options.BackTranslated = None,
+    back_translated: Annotated[
+        list[str] | None,
+        option(
+            "--back-translated",
+            "Back-translated training text; its source sentences get the tag <bt>.",
+            SEVERAL,
+            panel=TEXT,
+        ),
+    ] = None,
     valid: options.Valid = None,
-    hold_out: options.HoldOut = None,
+    hold_out: Annotated[
+        int | None,
+        option(
+            "--hold-out",
+            "Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
+            "N",
+            number(int, 1),
+            panel=TEXT,
+        ),
+    ] = None,
     general: options.General = None,
-    tag: options.Tag = None,
-    text: options.PlainText = None,
-    valid_text: options.ValidText = None,
+    tag: Annotated[
+        list[str] | None,
+        option(
+            "--tag",
+            "Label for a --train file: formal, informal or domain:NAME; or column:NAME to read the label of each pair "
+            "from a column (in .tsv its number). Can be repeated.",
+            "FILE=NAME",
+            panel=TEXT,
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        option(
+            "--text",
+            "Plain text for a language model or a masked model; a tenth is held out for validation.",
+            SEVERAL,
+            panel=TEXT,
+        ),
+    ] = None,
+    valid_text: Annotated[
+        list[str] | None,
+        option("--valid-text", "Plain validation text, instead of the held-out part.", SEVERAL, panel=TEXT),
+    ] = None,
     source: options.Source = "",
     target: options.Target = "",
     on_bad_line: options.OnBadLine = None,
-    preview: options.Preview = None,
-    recipe: options.Recipe = "",
-    config: options.Config = None,
-    begin_with: options.From = None,
-    extend_vocabulary: options.ExtendVocabulary = False,
-    settings: options.Settings = None,
+    preview: Annotated[
+        int | None,
+        option("--preview", "Print N augmented pairs and exit without training.", "N", number(int, 1), panel=TEXT),
+    ] = None,
+    recipe: Annotated[
+        str,
+        option(
+            "--recipe",
+            f"A complete configuration. Default: small, or quick for a small budget. {describe_recipes()}.",
+            "NAME",
+            panel=MODEL,
+        ),
+    ] = "",
+    config: Annotated[
+        Path | None,
+        option(
+            "--config", "A configuration file instead of a recipe, such as a run's config.yaml.", "FILE", panel=MODEL
+        ),
+    ] = None,
+    begin_with: Annotated[
+        str | None,
+        option("--from", "Start from the weights and vocabulary of this run or model folder.", "MODEL", panel=MODEL),
+    ] = None,
+    extend_vocabulary: Annotated[
+        bool,
+        option(
+            "--extend-vocabulary",
+            "With --from: add tokens for new languages and for frequent words of the text to the vocabulary.",
+            panel=MODEL,
+        ),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        option("--set", "Change a setting, e.g. training.seed=7. Can be repeated.", "KEY=VALUE", panel=MODEL),
+    ] = None,
     max_minutes: options.MaxMinutes = None,
-    max_steps: options.MaxSteps = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
+    max_steps: Annotated[
+        int | None, option("--max-steps", "Stop after N updates in total.", "N", number(int, 1), panel=END)
+    ] = None,
+    machine: Machine,
 ) -> None:
     """Train a model on parallel text, plain text or labeled text; an existing run is resumed."""
     from limelight.config import load_config, override
 
     if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
-    _require_parent(begin_with, {"--general": general, "--extend-vocabulary": extend_vocabulary})
+    if begin_with == "":
+        raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
+    if begin_with is None and (general or extend_vocabulary):
+        name = "--general" if general else "--extend-vocabulary"
+        raise UserError(f"{name} is for a run that begins with another model: give --from MODEL, or leave it out")
     there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
     parent = _parent(begin_with, there) if begin_with else None
     resolved = _start_from(recipe, config, there, parent)
@@ -98,8 +173,10 @@ def train(
     lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
     data = {name: files for name, files in {**pairs, **lines}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
-    named = {"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes,
-        "training.max_steps": max_steps, "training.device": device, "training.threads": threads}  # fmt: skip
+    named = {
+        **{"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes},
+        **{"training.max_steps": max_steps, "training.device": machine.device, "training.threads": machine.threads},
+    }
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
     short = None
@@ -112,15 +189,10 @@ def train(
 
 def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
     """Print pairs as drawn: source TAB target TAB applied augmentations."""
-    from limelight.cli.outcome import say
     from limelight.cli.output import lines_to
     from limelight.training.preflight import preview
 
-    def told(line: str) -> None:
-        if not quiet:
-            say(line, 0)
-
-    pairs = preview(resolved, count, told)
+    pairs = preview(resolved, count, (lambda line: None) if quiet else note)
     with lines_to(None) as write:
         for source, target, applied in pairs:
             write(f"{source}\t{target}\t{', '.join(applied) or '-'}")
@@ -158,15 +230,6 @@ def _tagged(files: list[str] | None, source: str, target: str) -> tuple[Corpus, 
     return tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in found)
 
 
-def _require_parent(begin_with: str | None, options: dict[str, Any]) -> None:
-    """Raise `UserError` for an empty `--from`, and for options that need it."""
-    if begin_with is not None and not begin_with:
-        raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
-    for name, given in options.items():
-        if given and not begin_with:
-            raise UserError(f"{name} is for a run that begins with another model: give --from MODEL, or leave it out")
-
-
 def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, ...]:
     """The corpora with the side constraints of `--tag FILE=NAME`, where `column:` is before the name of a column that
     says those of each pair."""
@@ -200,7 +263,7 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
 def _divided(corpus: Corpus, column: str) -> list[Corpus]:
     """A corpus for each side constraint in a column. Raises `UserError` for a cell with another content, and for a file
     without this column."""
-    from limelight.config import known_languages
+    from limelight.config import sides_of
     from limelight.formats import read_pairs
     from limelight.preparation.pairs import NO_CONSTRAINT
     from limelight.tokens import side_constraint_tag
@@ -208,7 +271,7 @@ def _divided(corpus: Corpus, column: str) -> list[Corpus]:
     found, bad = set[str](), list["BadLine"]()  # the run reports bad lines, or stops at one
     pairs = read_pairs(
         corpus.files,
-        *known_languages(corpus),
+        *sides_of(corpus),
         column=column,
         on_bad_line=lambda line: bad.append(line) if not bad else None,
     )

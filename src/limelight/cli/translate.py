@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from limelight.cli import documents, many, options, search_options
-from limelight.cli.models import Machine, find_models, open_translator
-from limelight.cli.outcome import command
+from limelight.cli.arguments import refuse
+from limelight.cli.job import Job
+from limelight.cli.outcome import command, note
 from limelight.cli.output import Write, file_or_text, greet, lines_to, live_lines_of
 from limelight.errors import counted
 
 if TYPE_CHECKING:
     from limelight.corpus.worker import Done
-    from limelight.pipelines.translator import Translation
 
 EXAMPLES = """
-[bold]Examples[/bold]
   limelight translate --model runs/en-de "A dog runs."
   limelight translate --model runs/en-de < input.txt > output.txt
   limelight translate --model runs/en-de input.txt.gz -o output.txt
@@ -40,101 +35,71 @@ WORST = 3
 """The least sure lines that are reported."""
 BRIEF = 1000
 """Maximum characters of a text on the command line that is translated without compiled loops."""
-WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
 
-@command("translate", EXAMPLES, WITH_LESS_MEMORY)
-def translate(
-    *,
-    inputs: many.Inputs = None,
-    text: options.GivenText = None,
-    model: options.Models = None,
-    source: options.FromLanguage = "",
-    target: options.ToLanguage = "",
-    output: many.Output = None,
-    as_json: options.AsJsonLines = False,
-    lines: options.Lines = False,
-    no_guards: options.NoGuards = False,
-    no_pivot: options.NoPivot = False,
-    formality: search_options.Formality = "",
-    domain: search_options.Domain = "",
-    n_best: options.NBest = 1,
-    search: search_options.Search,
-    no_repeat_ngram: search_options.NoRepeatNgram = None,
-    repetition_penalty: search_options.RepetitionPenalty = None,
-    must_include: search_options.MustInclude = None,
-    must_not_include: search_options.MustNotInclude = None,
-    batch_tokens: options.BatchTokens = 16384,
-    precision: options.Precision = None,
-    shortlist: options.Shortlisted = False,
-    sample: search_options.Sample = False,
-    drawing: search_options.Drawing,
-    everything: documents.Everything = False,
-    protect: documents.Protect = None,
-    no_protect: documents.NoProtect = False,
-    glossary: documents.GlossaryFile = None,
-    memory: documents.MemoryFile = None,
-    report: documents.ReportFile = None,
-    workers: many.Workers = None,
-    engine: many.EngineOption = None,
-    shard: many.Part = None,
-    field: many.Field = None,
-    pairs: many.Pairs = None,
-    timeout: many.Timeout = None,
-    device: options.Device = None,
-    threads: options.Threads = None,
-) -> None:
+@command("translate", EXAMPLES, "Give a smaller --batch-tokens or --beam, or split very long lines")
+def translate(*, job: Job) -> None:
     """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
-    given = many.Many(inputs or [], output, workers, engine, shard, field, pairs, timeout)
-    file, text = (None, None) if given.is_corpus else file_or_text(given.argument, text)
-    search_options.check_search(search, n_best=n_best, sample=sample)
-    asked: dict[str, Any] = {"source_lang": source, "target_lang": target, **search, "n_best": n_best, "lines": lines,
-        "no_repeat_ngram": no_repeat_ngram, "repetition_penalty": repetition_penalty,
-        "must_include": must_include, "must_not_include": must_not_include,
-        "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards, "pivot": not no_pivot,
-        "formality": formality, "domain": domain, "batch_tokens": batch_tokens,
-        "protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
-    job = documents.job_of(file, given.file, everything=everything, report=report)
-    folders, configs = find_models(
-        model, source=source, target=target, translates=True, pivot=not no_pivot, bundled=True
-    )
-    segments = documents.memory_of(memory, configs[0], asked)
-    all_of_it = many.TranslateOptions(
-        folders, Machine(device, threads), precision, shortlist, asked, glossary, segments
-    )
-    _translate(given, (file, text), all_of_it, job, "json" if as_json else "n-best" if n_best > 1 else "text")
+    file, text = (None, None) if job.is_corpus else file_or_text(next(iter(job.inputs or ()), None), job.text)
+    sampling, _ = job.sampling, job.asked
+    documents = is_of_documents(job, file)
+    _ = job.found, job.segments  # what is wrong with them is told before anything is loaded
+    others = {"documents": documents, "sample": sampling is not None, "protect": bool(job.protect),
+              "glossary": job.glossary is not None}  # fmt: skip
+    if job.must_include:
+        refuse(others, "exclude --must-include: put the terms into a --glossary")
+    if job.is_corpus:
+        from limelight.cli.corpus import translate_corpus
+
+        return translate_corpus(job)
+    if documents and file is not None:
+        from limelight.cli.documents import translate_documents
+
+        return translate_documents(job, file)
+    _translate_lines(job, file, text)
 
 
-def _translate(
-    given: many.Many,
-    what: tuple[Path | None, str | None],
-    asked: many.TranslateOptions,
-    job: documents.Job | None,
-    form: str,
-) -> None:
-    """Translate files into a folder, a document, or lines."""
-    others = {"sample": asked.options["sampling"], "protect": asked.options["protect"], "glossary": asked.glossary}
-    documents.refuse_with(asked.options["must_include"], documents=job, **others)
-    if given.is_corpus:
-        return many.translate_corpus(given, asked, form)
-    options = {**asked.options, "glossary": asked.terms(), "memory": asked.memory}
-    brief = what[1] is not None and len(what[1]) <= BRIEF
-    new_translator = partial(
-        open_translator, asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist, brief=brief
-    )
-    if job is not None:
-        of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
-        return documents.translate_documents(job, new_translator, of_documents, asked.made_of())
-    texts = live_lines_of(*what)
-    with lines_to(given.file) as write:
-        texts, found = many.by_processes(texts, given, asked, form, file=what[0])
+def is_of_documents(job: Job, path: Path | None) -> bool:
+    """Whether a path is a document or a folder of documents, and not text that is translated line by line.
+
+    Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
+    document.
+    """
+    from limelight.errors import UserError
+    from limelight.formats.opening import DOCUMENT_SUFFIXES, refuse_to_translate
+
+    if path is not None and not path.is_dir():
+        refuse_to_translate(path)
+    if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
+        of_documents = {"--all": job.everything, "--report": job.report is not None}
+        refuse(of_documents, f"this is for documents ({', '.join(DOCUMENT_SUFFIXES)}) and folders")
+        return False
+    if job.output is None:
+        named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
+        raise UserError(f"{path}: name the {'folder' if path.is_dir() else 'file'} for its translation: -o {named}")
+    return True
+
+
+def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
+    """Translate a file of text, a text, or standard input."""
+    options = {**job.asked, "glossary": job.terms(), "memory": job.segments}
+    texts = live_lines_of(file, text)
+    with lines_to(job.file) as write:
+        found = None
+        if job.workers != 1 and (job.workers or file is not None):
+            from limelight.cli.corpus import by_processes
+
+            texts, found = by_processes(texts, job, file)
         if found is None:
-            translator = new_translator(aside=True)
-            if what[1] is not None and options["guards"] and not options["source_lang"]:
-                translator.require_language(what[1], options["target_lang"], pivot=options["pivot"])
-            greet(*what)
-            found = _shown(translator.translate_stream(texts, **options), form)
-        _write(found, write, form)
+            translator = job.translator(aside=True, brief=text is not None and len(text) <= BRIEF)
+            if text is not None and options["guards"] and not options["source_lang"]:
+                translator.require_language(text, options["target_lang"], pivot=options["pivot"])
+            greet(file, text)
+            from limelight.corpus.worker import Done, shown
+
+            numbered = enumerate(translator.translate_stream(texts, **options))
+            found = (Done(shown(each, number, job.form), each.warnings, each.confidence) for number, each in numbered)
+        _write(found, write, job.form)
 
 
 def _write(found: Iterator[Done], write: Write, form: str) -> None:
@@ -153,25 +118,13 @@ def _write(found: Iterator[Done], write: Write, form: str) -> None:
             low += 1
             unsure = nsmallest(WORST, [*unsure, (confidence, count, lines[0])])
     if warnings and count == 1:
-        _say(f"warning: {', '.join(warnings)}")
+        note(f"warning: {', '.join(warnings)}")
     elif warnings:
         listed = ", ".join(f"{name} in {number:,}" for name, number in warnings.most_common())
-        _say(f"warnings, of {count:,} lines: {listed}; --json names those of each line")
+        note(f"warnings, of {count:,} lines: {listed}; --json names those of each line")
     if low and count == 1 and form != "json":
-        _say(f"the translation is unsure: confidence {unsure[0][0]:.2f} (below {LOW_CONFIDENCE})")
+        note(f"the translation is unsure: confidence {unsure[0][0]:.2f} (below {LOW_CONFIDENCE})")
     elif low and form != "json":
-        _say(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")
+        note(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")
         for confidence, number, line in unsure:
-            _say(f"  line {number:,}: {confidence:.2f}: {shown(line, 60)}")
-
-
-def _say(line: str) -> None:
-    typer.echo(f"limelight: {line}", err=True)
-
-
-def _shown(translations: Iterator[Translation], form: str) -> Iterator[Done]:
-    from limelight.corpus.worker import Done
-    from limelight.corpus.worker import shown as formed
-
-    for number, each in enumerate(translations):
-        yield Done(formed(each, number, form), each.warnings, each.confidence)
+            note(f"  line {number:,}: {confidence:.2f}: {shown(line, 60)}")

@@ -15,6 +15,7 @@ from limelight.config.directions import (
     legs_of,
     require_not_reversed,
     require_one_direction,
+    sides_of,
     trained_directions,
 )
 from limelight.config.files import config_from, dump_config, known_keys, load_config, override, save_config
@@ -74,5 +75,6 @@ __all__ = [
     "require_not_reversed",
     "require_one_direction",
     "save_config",
+    "sides_of",
     "trained_directions",
 ]

@@ -43,6 +43,14 @@ def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple
     return source, target
 
 
+def sides_of(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
+    """What `read_pairs` finds the two sides of a corpus by: its columns, each after `#`, or its languages."""
+    if corpus.columns:
+        source, target = (f"#{column}" for column in corpus.columns)
+        return source, target
+    return known_languages(corpus, otherwise)
+
+
 def direction_of(corpus: Corpus) -> Direction:
     """The direction of a corpus."""
     return Direction(corpus.source, corpus.target)

@@ -110,6 +110,9 @@ class Corpus(Section):
     side_constraint: str = Field("", pattern=r"^(formal|informal|domain:[A-Za-z0-9][A-Za-z0-9_-]{0,31})?$")
     """`formal`, `informal` or `domain:NAME`: the token `<formal>` and so on goes before half of the sources, drawn
     again in every epoch (Sennrich et al. 2016), so that the model translates with the constraint and without it."""
+    columns: tuple[str, ...] = Field((), max_length=2)
+    """The columns of source and target in a table (.tsv, .csv, .jsonl, .parquet): their numbers, from 1, or their
+    names. By default those that are named by the languages, or the first two."""
     column: str = ""
     """A further column that says the constraint of each pair: its number in .tsv, its name in .csv, a key in .jsonl. Of
     such a file this corpus has only the pairs with `side_constraint` in that column, or with `-` if it is empty."""

@@ -181,6 +181,9 @@ DOCUMENT_SUFFIXES = (
 )
 """Suffixes of files that are translated as documents (`formats/`), and not line by line."""
 
+ROWS = (".parquet", ".arrow")
+"""Suffixes of tables in columns, which pyarrow reads."""
+
 BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
 """Suffixes of files that hold both sides of parallel text."""
 PIPES = "|||"
@@ -344,7 +347,7 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
 
 def holds_both_sides(path: str | Path) -> bool:
     """Whether a file holds both sides of parallel text."""
-    return kind_of(path) in (*BOTH_SIDES, ".json", PIPES)
+    return kind_of(path) in (*BOTH_SIDES, *ROWS, ".json", PIPES)
 
 
 def require_file(path: Path) -> None:

@@ -11,6 +11,7 @@ from limelight.formats.opening import (
     BOTH_SIDES,
     COMPRESSIONS,
     PIPES,
+    ROWS,
     XLIFF,
     head_of,
     holds_both_sides,
@@ -23,7 +24,7 @@ from limelight.formats.opening import (
 from limelight.formats.po import scan_po
 from limelight.formats.qt import scan_qt
 from limelight.formats.segments import LanguagePair, Segment, States, pairs_of
-from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_pipes, scan_tsv
+from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_pipes, scan_rows, scan_tsv
 from limelight.formats.tmx import scan_tmx
 from limelight.formats.xliff import scan_xliff
 from limelight.text.pair import BadLine, Pair
@@ -41,10 +42,11 @@ _SEGMENTS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
     ".csv": scan_csv,
     ".jsonl": scan_jsonl,
     ".json": scan_json,
+    **dict.fromkeys(ROWS, scan_rows),
 }
 """Readers by suffix, for files that name the languages of their texts."""
 
-FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv", ".json")
+FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv", ".json", *ROWS)
 """Suffixes of files that may have columns beside the texts."""
 
 
@@ -61,14 +63,15 @@ def read_pairs(
 ) -> Iterator[Pair]:
     """Read pairs of parallel text, in the order of the files and without holding them in memory.
 
-    One file holds both sides (.tsv: source TAB target; .jsonl: objects with `source` and `target`; .tmx, .xlf, .xliff,
-    .po, .ts, .csv: segments in named languages); two files are read line by line. Each may be compressed (.gz, .xz,
-    .zst). A side may be empty: `clean` filters such pairs.
+    One file holds both sides (.tsv: source TAB target; .jsonl, .parquet, .arrow: objects with `source` and `target`, or
+    with languages; .tmx, .xlf, .xliff, .po, .ts, .csv: segments in named languages); two files are read line by line.
+    Text may be compressed (.gz, .xz, .zst). A side may be empty: `clean` filters such pairs.
 
     Args:
         source: language code for files of segments, such as `en`, which also matches `en-US`. If it or `target` is not
-            given, the file must have exactly two languages.
-        target: language code of the other side.
+            given, the file must have exactly two languages. Or a column of a table after `#`: its number (from 1), as
+            in `#3`, or its name, as in `#English`.
+        target: language code, or column, of the other side.
         marks: inline codes that both sides of a segment have become placeholders (see `text/marking.py`), and the pair
             is `marked`; otherwise codes are left out.
         states: which segments are used, see `formats/segments.py`: `approved` only approved translations, `all`
@@ -92,15 +95,22 @@ def read_pairs(
             f"{' + '.join(map(str, paths))}: column {column!r}: only one file of {', '.join(FURTHER_COLUMNS)} has "
             "further columns"
         )
-    return _pairs(
-        _scan(paths, LanguagePair(source, target), marks=marks, states=states, column=column), on_bad_line, on_unused
-    )
+    columns = (source[1:], target[1:]) if source.startswith("#") else ()
+    if columns and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
+        raise UserError(f"{' + '.join(map(str, paths))}: only tables have columns: {', '.join(FURTHER_COLUMNS)}")
+    languages = LanguagePair() if columns else LanguagePair(source, target)
+    scanned = _scan(paths, languages, marks=marks, states=states, column=column, columns=columns)
+    return _pairs(scanned, on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:
     """Whether the pairs read from these files depend on the `source` and `target` languages."""
     if len(files) != 1 or kind_of(files[0], alone=True) not in _SEGMENTS:
         return False
+    if text_suffix(files[0]) in ROWS:
+        from limelight.formats.columns import read_rows
+
+        return "source" not in next(read_rows(str(files[0])), {"source": ""})
     if text_suffix(files[0]) not in (".jsonl", ".json"):
         return True
     with open_text(files[0]) as stream:
@@ -108,17 +118,24 @@ def names_languages(files: Sequence[str | Path]) -> bool:
 
 
 def _scan(
-    files: list[Path], languages: LanguagePair, *, marks: bool, states: States, column: str
+    files: list[Path],
+    languages: LanguagePair,
+    *,
+    marks: bool,
+    states: States,
+    column: str,
+    columns: tuple[str, ...],
 ) -> Iterator[Pair | BadLine]:
     suffixes = [kind_of(file, alone=len(files) == 1) for file in files]
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(files) == 1:
-        further = (column,) * bool(column)
+        further = {"column": column} if column else {}
+        further |= {"sides": columns} if columns else {}  # type: ignore[dict-item]
         if suffixes[0] in _SEGMENTS:
-            segments = _SEGMENTS[suffixes[0]](files[0], *further)
+            segments = _SEGMENTS[suffixes[0]](files[0], **further)
             return pairs_of(segments, str(files[0]), languages, marks=marks, states=states)
         if suffixes[0] in _COLUMNS:
-            return _COLUMNS[suffixes[0]](files[0], *further)
+            return _COLUMNS[suffixes[0]](files[0], **further)
         raise UserError(
             f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
             f"not {text_suffix(files[0]) or 'without a suffix'}; give two files to read them line by line"

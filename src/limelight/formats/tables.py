@@ -7,7 +7,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,7 +32,7 @@ _NO_LANGUAGES = ("id", "key", "no", "nr", "num", "src", "tgt", "trg", "ref", "ur
 """Names of columns that look like language codes but are not."""
 
 
-def scan_csv(path: str | Path, column: str = "") -> Iterator[Segment | BadLine]:
+def scan_csv(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Segment | BadLine]:
     """One item for each row after the first that is not blank: its texts, with its cell of the further `column`, or its
     fault.
 
@@ -45,7 +46,7 @@ def scan_csv(path: str | Path, column: str = "") -> Iterator[Segment | BadLine]:
         yield from lines.taken()
         delimiter = max(DELIMITERS, key=lambda each: len(_cells(first, each)))
         header = [cell.strip() for cell in _cells(first, delimiter)]
-        columns = _columns(header)
+        columns = [(place, "") for place in _places(sides, header, file)] if sides else _columns(header)
         if not columns and first:
             yield BadLine(file, lines.number, _unnamed(header), fatal=True)
         elif columns and column and header.count(column) != 1:
@@ -113,6 +114,17 @@ class _Lines:
         return bad
 
 
+def _places(sides: Sequence[str], header: Sequence[str], file: str) -> list[int]:
+    """The indexes of the columns of both sides, by name or number. Raises `UserError` for one that is not there."""
+    found = []
+    for side in sides:
+        number = int(side) if side.isascii() and side.isdigit() and len(side) < 4 else 0
+        if side not in header and not 1 <= number <= len(header):
+            raise UserError(f"{file}: there is no column {shown(side, 30)}; the first line: {_listed(list(header))}")
+        found.append(list(header).index(side) if side in header else number - 1)
+    return found
+
+
 def _unnamed(header: list[str]) -> str:
     return (
         "the first line of a CSV table has to name its columns: source and target, or languages such as en and de, "
@@ -144,13 +156,16 @@ MAX_COLUMN = 1000
 """Maximum number of a column of a .tsv file."""
 
 
-def scan_tsv(path: str | Path, column: str = "", separator: str = "\t") -> Iterator[Pair | BadLine]:
+def scan_tsv(
+    path: str | Path, column: str = "", separator: str = "\t", sides: Sequence[str] = ()
+) -> Iterator[Pair | BadLine]:
     """One item for each line: the pair, or its fault. There is no quoting: quotes are ordinary characters.
 
-    A blank line is a pair of two empty sides. Each pair has its cell of the further `column`, a number from 3. Raises
+    A blank line is a pair of two empty sides. `sides` are the columns of source and target: numbers, or names in the
+    first line, which is then no pair. Each pair has its cell of the further `column`, a number from 3. Raises
     `UserError` for a table with other delimiters, and for another column.
     """
-    name, place = str(path), _place(column, str(path))
+    name, place, texts = str(path), _place(column, str(path)), [0, 1]
     with open_text(path) as stream:
         if separator == "\t":
             refuse_table(Path(path), head_of(stream, Path(path)))
@@ -158,7 +173,12 @@ def scan_tsv(path: str | Path, column: str = "", separator: str = "\t") -> Itera
             if isinstance(line, BadLine):
                 yield line
                 continue
-            columns = line.split(separator, max(place, 2))
+            if number == 1 and sides:
+                header = [cell.strip() for cell in line.split(separator)]
+                texts = _places(sides, header, name)
+                if any(side in header for side in sides):
+                    continue
+            columns = line.split(separator, max(place, 2, *(text + 1 for text in texts)))
             if len(columns) < 2 and not line.strip():
                 yield Pair("", "", name, number)
             elif len(columns) < 2:
@@ -168,10 +188,11 @@ def scan_tsv(path: str | Path, column: str = "", separator: str = "\t") -> Itera
             elif len(columns) > 2 and "\r" in columns[1]:
                 # The next pair would be read as further columns, and lost silently.
                 yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
-            elif place >= len(columns):
-                yield BadLine(name, number, f"there is no column {place + 1} in this line; it has {len(columns)}")
+            elif (last := max(place, *texts)) >= len(columns):
+                yield BadLine(name, number, f"there is no column {last + 1} in this line; it has {len(columns)}")
             else:
-                yield Pair(columns[0], columns[1], name, number, cell=columns[place].strip() if place else "")
+                cell = columns[place].strip() if place else ""
+                yield Pair(columns[texts[0]], columns[texts[1]], name, number, cell=cell)
 
 
 def _place(column: str, name: str) -> int:
@@ -207,7 +228,7 @@ def _refuse(constant: str) -> NoReturn:
 _DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse)
 
 
-def scan_jsonl(path: str | Path, column: str = "") -> Iterator[Pair | Segment | BadLine]:
+def scan_jsonl(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
     """One item for each line: an object with `source` and `target`, or with languages as keys, also inside of
     `translation`. Each item has its text of the further key `column`."""
     name = str(path)
@@ -217,12 +238,12 @@ def scan_jsonl(path: str | Path, column: str = "") -> Iterator[Pair | Segment | 
                 yield line
                 continue
             try:
-                yield _of_record(_DECODER.decode(line), name, number, column)
+                yield _of_record(_DECODER.decode(line), name, number, column, sides)
             except (ValueError, RecursionError) as error:
                 yield BadLine(name, number, f"{_fault(error)}; {_EXAMPLE}")
 
 
-def scan_json(path: str | Path, column: str = "") -> Iterator[Pair | Segment | BadLine]:
+def scan_json(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
     """The objects of a JSON array, as those of `scan_jsonl`."""
     name, line, place = str(path), 1, 0
     with open_text(path) as stream:
@@ -236,12 +257,26 @@ def scan_json(path: str | Path, column: str = "") -> Iterator[Pair | Segment | B
             while text[end := _BETWEEN.match(text, place + (not place)).end()] != "]":  # type: ignore[union-attr]
                 line += text.count("\n", place, end)
                 record, place = _DECODER.raw_decode(text, end)
-                yield _of_record(record, name, line, column)
+                yield _of_record(record, name, line, column, sides)
                 line += text.count("\n", end, place)
         except OSError as error:
             yield damaged(name, line, error)
         except (ValueError, RecursionError, IndexError) as error:
             yield BadLine(name, line, f"{_fault(error)}", fatal=True)
+
+
+def scan_rows(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
+    """The rows of a Parquet or Arrow file, as the objects of `scan_jsonl`."""
+    if find_spec("pyarrow") is None:
+        raise UserError(f"{path}: reading it needs pyarrow: pip install 'limelight[corpus]'")
+    from limelight.formats.columns import read_rows
+
+    for number, row in enumerate(read_rows(str(path)), start=1):
+        yield _of_record(_as_object(row), str(path), number, column, sides)
+
+
+def _as_object(row: dict[str, Any]) -> _Object:
+    return _Object((key, _as_object(value) if isinstance(value, dict) else value) for key, value in row.items())
 
 
 def _fault(error: Exception) -> str:
@@ -250,13 +285,14 @@ def _fault(error: Exception) -> str:
     return "JSON nested too deeply" if isinstance(error, RecursionError) else f"not valid JSON ({error})"
 
 
-def _of_record(record: Any, name: str, number: int, column: str) -> Pair | Segment | BadLine:
+def _of_record(record: Any, name: str, number: int, column: str, sides: Sequence[str]) -> Pair | Segment | BadLine:
     """The texts of an object, or the reason why it lacks one."""
     if not isinstance(record, _Object):
         return BadLine(name, number, f"not a JSON object but {_NAMES[type(record)]}; {_EXAMPLE}")
     inner = next((value for key, value in record if key == "translation" and isinstance(value, _Object)), record)
-    named = [] if {"source", "target"} & {key for key, _ in inner} else _columns([key for key, _ in inner])
-    keys = [inner[place][0] for place, _ in named] or ["source", "target"]
+    names = [key for key, _ in inner]
+    named = [] if sides or {"source", "target"} & set(names) else _columns(names)
+    keys = list(sides) or [inner[place][0] for place, _ in named] or ["source", "target"]
     found = [*(_text(inner, key) for key in keys), *(_text(record, column) for _ in [column] * bool(column))]
     faults = [fault for _, fault in found if fault]
     if faults:

@@ -20,7 +20,7 @@ from limelight.config import DecodingConfig, Direction, find_direction, fitting_
 from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchOptions, search_settings
-from limelight.errors import UserError, counted
+from limelight.errors import RunError, UserError, counted
 from limelight.formats.lines import chunks
 from limelight.formats.unit import Code, code_protector
 from limelight.inspection.attention_map import AttentionMap
@@ -360,12 +360,12 @@ class Translator(Codec):
 
         def made() -> Iterator[TextJob]:
             for job in jobs:
-                kept.append(_sound(job))
+                kept.append(self._sound(job))
                 yield job
 
         further = made()
         self.work(list(islice(further, MADE_FIRST)), batch_tokens, further=further)
-        return [translation for job in kept if (translation := _sound(job).result) is not None]
+        return [translation for job in kept if (translation := self._sound(job).result) is not None]
 
     def work(
         self,
@@ -382,11 +382,19 @@ class Translator(Codec):
             new_engine = partial(self.engine, batch_tokens=batch_tokens)
             run(jobs, new_engine, further=further, device=device, threads=self.threads)
 
+    def _sound(self, job: Job[Any, Any]) -> Job[Any, Any]:
+        """The job. Raises its error; one about the weights names the model."""
+        if isinstance(job.error, RunError) and self.name:
+            job.error.add_note(f"the model is {self.name}")
+        if job.error is not None:
+            raise job.error
+        return job
+
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
         """The hypotheses of each request. Requests of similar length are decoded together."""
         job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(once, requests), list)
         self.work([job], batch_tokens)
-        return _sound(job).result or []
+        return self._sound(job).result or []
 
     def attention(
         self,
@@ -498,13 +506,6 @@ class Translator(Codec):
 
 
 TextJob = Job[Found, Translation]
-
-
-def _sound(job: Job[Any, Any]) -> Job[Any, Any]:
-    """The job. Raises its error."""
-    if job.error is not None:
-        raise job.error
-    return job
 
 
 def _one_for_each(prefix: Sequence[str] | str | None, texts: Sequence[str]) -> Sequence[str]:

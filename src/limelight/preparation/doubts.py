@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from shlex import quote
 
 from limelight.formats import names_languages, read_pairs
 from limelight.formats.lines import scan_lines
@@ -23,6 +22,8 @@ SAMPLE = 1000
 WORDLESS = 0.9
 """Minimum share of texts without words for which a side is suspicious."""
 
+IDENTICAL = "for a task whose sides may be equal, such as copying: limelight train --set data.drop_identical=false"
+"""The remedy for a text of equal sides."""
 _HEADERS = (
     "source target src tgt trg source_text target_text sourcetext targettext source_lang target_lang text label id "
     "date sentence translation original english german french spanish italian portuguese dutch russian chinese "
@@ -37,14 +38,16 @@ def doubts(
     """A line for each finding about a corpus: `file: finding; remedy`. Languages are compared with the declared ones
     unless `languages` is false. A further `column` is one that is used.
 
-    `source` and `target` are the declared languages; empty texts and words that are not language codes are not checked.
+    `source` and `target` are the declared languages, or columns as in `read_pairs`; empty texts and words that are not
+    language codes are not checked.
     Raises `UserError` as `read_pairs` does if a file cannot be read at all.
     """
     pairs = list(islice(read_pairs(files, source, target, on_bad_line=_pass_over), SAMPLE))
     name = " + ".join(map(str, files))
-    if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not column:
+    named = source.startswith("#")  # columns
+    if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not column and not named:
         yield from _of_columns(Path(files[0]))
-    if pairs and not names_languages(files) and _is_header(pairs[0], (source, target)):
+    if pairs and not named and not names_languages(files) and _is_header(pairs[0], (source, target)):
         first = pairs[0]
         yield (
             f"{first.place}: looks like a header ({_short(first.source)} | {_short(first.target)}), and is used as a "
@@ -72,8 +75,7 @@ def _of_columns(file: Path) -> Iterator[str]:
         columns = more[0]
         yield (
             f"{file}: has {len(columns)} columns, of which the first two are read: source `{_short(columns[0])}`, "
-            f"target `{_short(columns[1])}`; if these are others, make a file of the right ones, for example "
-            f"`cut -f3,4 {quote(str(file))} > pairs.tsv`"
+            f"target `{_short(columns[1])}`; if these are others, name them after the file, such as {file}:3,1"
         )
 
 

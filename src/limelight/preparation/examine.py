@@ -16,10 +16,10 @@ from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
-from limelight.config import Corpus, DataConfig, known_languages
+from limelight.config import Corpus, DataConfig, known_languages, sides_of
 from limelight.errors import counted, shown
 from limelight.formats import read_pairs
-from limelight.preparation.doubts import doubts
+from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import Overlap, OverlapSearch, fold
 from limelight.preparation.sides import Finding, check_sides, draw_sample
 from limelight.text.clean import CleanReport, clean, encoding_damage
@@ -67,7 +67,7 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
     """What is wrong with stretches of a corpus; lines that cannot be read, and segments that are not used, go to
     `on_bad_line`."""
     languages = known_languages(corpus)
-    pairs = read_pairs(corpus.files, *languages, on_bad_line=on_bad_line, on_unused=on_bad_line)
+    pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=on_bad_line, on_unused=on_bad_line)
     return find_stretches(pairs, " + ".join(corpus.files), *languages)
 
 
@@ -80,7 +80,7 @@ def usable_pairs(
     """
     settings, faults = DataConfig(), Faults(keep)
     for corpus, stretches in checked:
-        pairs = read_pairs(corpus.files, *known_languages(corpus), marks=True, on_bad_line=lambda line: None)
+        pairs = read_pairs(corpus.files, *sides_of(corpus), marks=True, on_bad_line=lambda line: None)
         yield from clean(
             faults.numbered(pairs, stretches),
             report,
@@ -185,8 +185,8 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> Report:
     report, bad = Report(), list[BadLine]()
     checked: list[tuple[Corpus, Stretches]] = []
     for corpus in corpora:
-        name, languages = " + ".join(corpus.files), known_languages(corpus)
-        report.lines += doubts(corpus.files, *languages, languages=False)
+        name = " + ".join(corpus.files)
+        report.lines += doubts(corpus.files, *sides_of(corpus), languages=False)
         stretches = stretches_of(corpus, bad.append)
         checked.append((corpus, stretches))
         spoken = " to ".join(each or "an unknown language" for each in stretches.languages)
@@ -197,7 +197,7 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> Report:
     examples: dict[str, list[Pair]] = {}
     clean = CleanReport(on_left_out=lambda pair, reason: _keep(examples, reason, pair))
     search = OverlapSearch(
-        [pair for corpus in tests for pair in read_pairs(corpus.files, *known_languages(corpus), on_bad_line=_pass)]
+        [pair for corpus in tests for pair in read_pairs(corpus.files, *sides_of(corpus), on_bad_line=_pass)]
     )
     repeated, unbalanced = Counter[int](), list[Pair]()
     for pair in usable_pairs(checked, clean):
@@ -246,6 +246,8 @@ def _of_faults(clean: CleanReport, examples: dict[str, list[Pair]]) -> Iterator[
         if clean.dropped[reason]:
             yield f"{counted(clean.dropped[reason], 'pair')}: {words}"
             yield from map(_example, examples[words])
+    if clean.dropped["identical"] == clean.total > 0:
+        yield IDENTICAL
 
 
 def _boilerplate(repeated: Counter[int], total: int) -> Iterator[str]:

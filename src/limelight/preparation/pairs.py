@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store, store_matches
-from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages
+from limelight.config import Corpus, DataConfig, RunConfig, direction_of, has_tags, known_languages, sides_of
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.formats import names_languages, read_pairs
 from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores, find_similar
-from limelight.preparation.doubts import doubts
+from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import (
     DATA,
     Say,
@@ -76,7 +76,7 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
     checks: list[tuple[Corpus, SideCheck]] = []
     undivided = [corpus for place, corpus in enumerate(new) if not any(map(corpus.shares_file_with, new[:place]))]
     for corpus in (*undivided, *config.data.valid):
-        for line in doubts(corpus.files, *known_languages(corpus), languages=not translates, column=corpus.column):
+        for line in doubts(corpus.files, *sides_of(corpus), languages=not translates, column=corpus.column):
             say(f"warning: {line}")
         if translates:
             check = _checked(config, corpus)
@@ -93,7 +93,7 @@ def _checked(config: RunConfig, corpus: Corpus) -> SideCheck:
     """Problems of the sides of a corpus. Raises `UserError` if most of it is wrong, unless `data.on_doubt` is
     `warn`."""
     languages = known_languages(corpus)
-    pairs = read_pairs(corpus.files, *languages, states=config.data.states, on_bad_line=silently)
+    pairs = read_pairs(corpus.files, *sides_of(corpus), states=config.data.states, on_bad_line=silently)
     check = check_sides(draw_sample(pairs), " + ".join(corpus.files), *languages)
     if check.wrong > MAX_WRONG and config.data.on_doubt == "stop":
         amount = f"{100 * check.wrong:.0f} % of the pairs" if check.wrong < 1 else "all of it"
@@ -310,7 +310,8 @@ def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]
     """The error for a corpus without pairs: what was left out and why, and what could not be read."""
     files = ", ".join(name for corpus in data.train for name in corpus.files)
     skipped = [f"\n  skipped {count:,}: {kind}" for kind, count in unreadable.most_common()]
-    return UserError(f"{files}: there is nothing to train on: {report.summary()}{''.join(skipped)}")
+    copies = f"\n{IDENTICAL}" if report.dropped["identical"] else ""
+    return UserError(f"{files}: there is nothing to train on: {report.summary()}{''.join(skipped)}{copies}")
 
 
 def silently(_line: BadLine) -> None:
@@ -418,8 +419,8 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
 
 
 def _languages(corpus: Corpus) -> tuple[str, ...]:
-    """The languages of a corpus, if they select what is read from its file."""
-    return (corpus.source, corpus.target) if names_languages(corpus.files) else ()
+    """The languages or columns of a corpus, if they select what is read from its file."""
+    return (*((corpus.source, corpus.target) if names_languages(corpus.files) else ()), *corpus.columns)
 
 
 def _stats(files: Iterable[str]) -> list[tuple[str, int, int]]:
@@ -448,7 +449,7 @@ def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bo
     """The pairs of a corpus. Unused segments are always reported."""
     pairs = read_pairs(
         corpus.files,
-        *known_languages(corpus),
+        *sides_of(corpus),
         marks=marks,
         states=data.states,
         column=corpus.column,

@@ -23,8 +23,8 @@ from limelight.config import (
     direction_of,
     directions_of,
     has_tags,
-    known_languages,
     load_config,
+    sides_of,
     trained_directions,
 )
 from limelight.errors import RunError, UserError
@@ -217,7 +217,7 @@ def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) ->
                 f"--general {' '.join(corpus.files)}: text for {direction}, which is not a direction of "
                 f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
             )
-        pairs = read_pairs(corpus.files, *known_languages(corpus), on_bad_line=silently)
+        pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
         some = heapq.nsmallest(wanted + 4 * MEASURED, _usable(pairs), key=_hash)
         _add(found, some, direction, both=direction.reversed in directions)
     return found

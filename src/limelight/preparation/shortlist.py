@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from limelight.batching.store import TokenStore, open_store
-from limelight.config import Corpus, RunConfig, directions_of, known_languages, load_config
+from limelight.config import Corpus, RunConfig, directions_of, load_config, sides_of
 from limelight.errors import UserError
 from limelight.files import fill_file, sha256, writing
 from limelight.formats import read_pairs
@@ -194,7 +194,7 @@ def _cleaned(corpora: Sequence[Corpus], config: RunConfig) -> Iterator[Pair]:
         yield from clean(
             read_pairs(
                 corpus.files,
-                *known_languages(corpus),
+                *sides_of(corpus),
                 states=data.states,
                 on_bad_line=None if data.on_bad_line == "stop" else _passed_over,
             ),

@@ -22,7 +22,7 @@ from limelight.config import (
     TokensConfig,
     TrainingConfig,
     check_directions,
-    known_languages,
+    sides_of,
 )
 from limelight.errors import UserError
 from limelight.evaluation.metrics import METRICS
@@ -215,7 +215,7 @@ def _check_files(config: RunConfig, folder: Path) -> None:
 
 def _read_first(corpus: Corpus, *, skip: bool) -> None:
     require_lasting(corpus.files)
-    next(read_pairs(corpus.files, *known_languages(corpus), on_bad_line=(lambda _: None) if skip else None), None)
+    next(read_pairs(corpus.files, *sides_of(corpus), on_bad_line=(lambda _: None) if skip else None), None)
 
 
 def _open_all(files: Sequence[str]) -> None:
