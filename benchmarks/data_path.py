@@ -115,7 +115,7 @@ def main(
     )
     report(
         "data-path",
-        "python -m benchmarks.data_path",
+        "data_path",
         f"{shown}\n\n{PROCESSES} processes: {ratio:.2f} times one",
         **found,
     )

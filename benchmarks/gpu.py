@@ -3,14 +3,14 @@
     python -m benchmarks.gpu
     python -m benchmarks.gpu --device cpu --size tiny --seconds 2
 
-The models are the recipes'; the text is made up, with lengths as those of news: source tokens log-normal around 22,
-targets near them, the same in every run. Every part runs in a process of its own and for a bounded time. A part for
-which no time is left, or which fails, leaves a reason in place of its figures; the whole takes less than 8 minutes.
+The models are the recipes'; the text is that of `benchmarks.data_path`. Every part runs in a process of its own and for
+a bounded time. A part for which no time is left, or which fails, leaves a reason in place of its figures; the whole
+takes less than 8 minutes.
 
-Training counts target tokens per second, and floating-point operations as 6 (N_enc + N_dec + N_out) for each target
-token and its share of source tokens, plus those of attention; what is left out (embeddings, norms, the optimizer) is
-small. The share is that of a large bf16 product on the same device, measured first. `compiled` is `training.compile`;
-`graphs` replays CUDA graphs of the forward pass, on batches of one shape.
+`eager` trains on batches that are on the device already, `fed` on those of the data path, from the store to the
+device, and `compiled` is `eager` with `training.compile`. Floating-point operations are counted as 6 (N_enc + N_dec +
+N_out) for each target token and its share of source tokens; what is left out (attention, embeddings, norms, the
+optimizer) is small for sentences. The share is that of a large bf16 product on the same device, measured first.
 """
 
 import json
@@ -19,32 +19,36 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import torch
 import typer
 
-from benchmarks.common import RESULTS, describe_machine, product_rate, table, write_result
-from limelight.batching.batch import Batch, cut_batches
+from benchmarks.common import RESULTS, product_rate, report, table
+from benchmarks.data_path import made_up_stream
+from limelight.batching.batch import Batch
+from limelight.batching.stream import Position
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.models.families import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
+from limelight.training.distributed import ALONE
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
 from limelight.training.optimization.update import Compiled, sample_batch, update
+from limelight.training.shares import shares
 
 SIZES = ("tiny", "base", "big")
 WHOLE_SECONDS = 460.0
 """All parts together, so that the whole ends within 8 minutes."""
-STARTING = {"eager": 25.0, "decoding": 25.0, "compiled": 150.0, "graphs": 75.0}
+STARTING = {"eager": 25.0, "fed": 25.0, "decoding": 25.0, "compiled": 150.0}
 """Seconds a part may take beside those it measures: importing torch, waking the device, compiling. What comes last is
 left out where the time is up."""
 WARM_UP, DIFFERENT = 3, 8
@@ -76,7 +80,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="How long each part measures.")] = 10.0,
     way: Annotated[
         list[str] | None,
-        typer.Option(help=f"Any of {', '.join(STARTING)}; on a CPU the first two unless named."),
+        typer.Option(help=f"Any of {', '.join(STARTING)}; on a CPU the first three unless named."),
     ] = None,
     tokens: Annotated[int, typer.Option(help="Budget of a training batch; the recipe's when 0.")] = 0,
     results: Annotated[Path, typer.Option(help="Folder for gpu.json.")] = RESULTS,
@@ -84,7 +88,7 @@ def main(
 ) -> None:
     """Measure in processes of their own; `--alone` is one of them."""
     where = choose_device(device)
-    sizes, ways = size or list(SIZES), way or list(STARTING)[: None if where.type == "cuda" else 2]
+    sizes, ways = size or list(SIZES), way or list(STARTING)[: None if where.type == "cuda" else 3]
     if alone:
         torch.manual_seed(1)
         measure = decoding(sizes[0], where, seconds) if ways[0] == "decoding" else None
@@ -98,16 +102,8 @@ def main(
         for name in sizes
     }
     printed = "\n\n".join(filter(None, [_training_table(found), _decoding_table(found)]))
-    result = {
-        "benchmark": "gpu",
-        "command": "python -m benchmarks.gpu",
-        "machine": describe_machine(),
-        "device": where.type,
-        "parts": [{"size": name, "way": how, **figures} for (name, how), figures in found.items()],
-        "table": printed,
-    }
-    write_result("gpu" if where.type == "cuda" else "gpu-on-cpu", result, folder=results)
-    print(printed)
+    parts = [{"size": name, "way": how, **figures} for (name, how), figures in found.items()]
+    report("gpu" if where.type == "cuda" else "gpu-on-cpu", "gpu", printed, folder=results, parts=parts)
     for (name, how), figures in found.items():
         if "failed" in figures:
             print(f"{name}, {how}: {figures['failed']}")
@@ -132,37 +128,37 @@ def _part(words: list[str], seconds: float, over: float) -> dict[str, Any]:
 
 
 def training(size: str, device: torch.device, seconds: float, *, way: str, tokens: int = 0) -> dict[str, Any]:
-    """Updates as `limelight train` makes them, on batches that are on the device already."""
+    """Updates as `limelight train` makes them."""
     recipe = find_recipe(size)
     model, config = _model(size, device)
     ceiling = device_rate(device)
-    batches = [batch.to(device) for batch in made_up_batches(model, tokens or recipe.batching.tokens)]
-    if way == "graphs":
-        batches = batches[:1]
+    stream = made_up_stream(tokens or recipe.batching.tokens, model.output_size + 1, 20_000)
     precision = choose_precision("auto", device)
     half = HalfCopy(model, HALVES[precision]) if precision in HALVES else None
     compiled = Compiled(model if half is None else half.refreshed()) if way == "compiled" else None
     began = time.perf_counter()
     if compiled is not None:
         compiled.compile(sample_batch(model).to(device))
-    elif way == "graphs":
-        (model if half is None else half.refreshed()).compile(mode="reduce-overhead", dynamic=False)
     compiling = time.perf_counter() - began
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
 
-    def step(batch: Batch) -> None:
+    def step(batch: Batch) -> Batch:
         computing = model if half is None else half.refreshed()
         update(
             compiled or computing, [batch], optimizer, loss=partial(batch_loss, label_smoothing=0.1), clip_norm=1.0,
             interruptible=nullcontext(),
         )  # fmt: skip
+        return batch
 
-    for number in range(max(WARM_UP, len(batches) if way != "eager" else 0)):
-        step(batches[number % len(batches)])
-    waits = synchronizations(lambda: step(batches[0]), device)
-    done, took = _repeat(lambda number: step(batches[number % len(batches)]), seconds, device)
-    work = [batches[number % len(batches)] for number in range(done)]
+    with closing(stream.plans(Position())) as plans, closing(shares(plans, 1, ALONE, device)) as updates:
+        fed = (batch for share, _ in updates for batch in share.batches(device, seed=1, step=0))
+        batches = fed if way == "fed" else cycle(list(islice(fed, DIFFERENT)))
+        for _ in range(DIFFERENT if way == "compiled" else WARM_UP):
+            last = step(next(batches))
+        waits = synchronizations(lambda: step(last), device)
+        work: list[Batch] = []
+        done, took = _repeat(lambda _: work.append(step(next(batches))), seconds, device)
     operations = sum(training_operations(config, model.output_size, batch) for batch in work)
     return {
         "parameters": count_parameters(model),
@@ -179,16 +175,13 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
     }
 
 
-def training_operations(config: TransformerConfig, vocabulary: int, batch: Batch) -> float:
-    """Floating-point operations of an update for its real tokens: 6 for each weight that a token meets, and 12 for each
-    pair of positions, component and layer of attention (half of that where the future is not seen)."""
+def training_operations(config: TransformerConfig, vocabulary: int, batch: Batch) -> int:
+    """Floating-point operations of an update for its real tokens: 6 for each weight of a product that a token meets."""
     square, wide = config.d_model**2, config.d_model * config.d_ff
     memory = config.decoder_layers * 2 * square  # the decoder's keys and values of the source
     encoder = config.encoder_layers * (4 * square + 2 * wide) + memory
     decoder = config.decoder_layers * (6 * square + 2 * wide) + vocabulary * config.d_model
-    sources, targets = batch.source_valid.sum(1).double(), batch.target_valid.sum(1).double()
-    pairs = config.encoder_layers * sources * sources + config.decoder_layers * (targets / 2 + sources) * targets
-    return float((6 * (encoder * sources + decoder * targets) + 12 * config.d_model * pairs).sum())
+    return 6 * (encoder * int(batch.source_lengths.sum()) + decoder * batch.target_tokens)
 
 
 def synchronizations(work: Callable[[], object], device: torch.device) -> int | None:
@@ -221,7 +214,8 @@ def decoding(size: str, device: torch.device, seconds: float) -> dict[str, Any]:
         model.eval(), Tokenizers(words, words), settings, precision=precision  # type: ignore[arg-type]
     )  # fmt: skip
     rows = 256 if device.type == "cuda" else 8
-    texts = [words.decode(row) for row in _rows(lengths(rows)[0], model.output_size)]
+    store = made_up_stream(1, model.output_size + 1, rows).views[0].store
+    texts = [words.decode(store.sources[row].tolist()) for row in range(rows)]
     figures: dict[str, Any] = {"sentences_at_once": rows, "precision": precision}
     for name, beam in (("greedy", 1), ("beam 4", 4)):
         made = 0
@@ -239,26 +233,6 @@ def decoding(size: str, device: torch.device, seconds: float) -> dict[str, Any]:
 
 
 # --- what both need ---
-
-
-def lengths(pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces of made-up sentences and their translations, the same ones every time."""
-    generator = np.random.default_rng(1)
-    sources = np.clip(generator.lognormal(np.log(22), 0.55, pairs), 3, 180).round().astype(int)
-    targets = np.clip(sources * generator.lognormal(0.04, 0.18, pairs), 3, 200).round().astype(int)
-    return sources, targets
-
-
-def made_up_batches(model: Seq2Seq, tokens: int) -> list[Batch]:
-    """A few batches, cut as training cuts them."""
-    sides = lengths(20_000)
-    cut = cut_batches(*sides, tokens=tokens, generator=np.random.default_rng(1))
-    return [model.batch(*(_rows(side[rows] - 1, model.output_size) for side in sides)) for rows in cut[:DIFFERENT]]
-
-
-def _rows(sizes: np.ndarray, vocabulary: int) -> list[np.ndarray]:
-    generator = np.random.default_rng(2)
-    return [generator.integers(2, vocabulary, size) for size in sizes]
 
 
 def _model(size: str, device: torch.device) -> tuple[Seq2Seq, TransformerConfig]:

@@ -17,9 +17,10 @@ CPU = torch.device("cpu")
 SMALL = TransformerConfig(encoder_layers=2, decoder_layers=3, d_model=12, heads=2, d_ff=19, dropout=0.0)
 
 
-def test_training_counts_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["eager", "fed"])
+def test_training_counts_what_was_done(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "device_rate", lambda device: 1e12)
-    found = gpu.training("tiny", CPU, 0.0, way="eager", tokens=300)
+    found = gpu.training("tiny", CPU, 0.0, way=way, tokens=300)
     assert found["updates"] == 1
     assert found["parameters"] > 1_000_000
     assert found["waits_for_the_device"] is None
@@ -29,15 +30,15 @@ def test_training_counts_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["share_of_ceiling"] == pytest.approx(found["tflops"] / found["ceiling_tflops"], abs=1e-3)
 
 
-def test_decoding_counts_the_pieces_of_both_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "lengths", lambda pairs: (gpu.np.full(2, 3), gpu.np.full(2, 3)))
+def test_decoding_counts_the_pieces_of_both_searches() -> None:
     found = gpu.decoding("tiny", CPU, 0.0)
     assert found["greedy: tokens_per_second"] > 0
     assert found["beam 4: tokens_per_second"] > 0
 
 
 def test_operations_are_those_of_the_products(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against torch's own counter, which sees every product of a forward pass over rows without padding."""
+    """Against torch's own counter, which sees every product of a forward pass over rows without padding, those of
+    attention apart."""
     from torch.utils.flop_counter import FlopCounterMode
 
     model = make_model(SMALL)
@@ -46,17 +47,9 @@ def test_operations_are_those_of_the_products(seed: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(importlib.import_module("limelight.attention.attend"), "MAX_UNFUSED_QUERIES", 100)
     with FlopCounterMode(display=False) as counter, torch.inference_mode():
         model.project(model(batch))
-    causal = 3 * 2 * (7 * 7) * 12 * 2  # half of what the decoder's self-attention computes is of the future
-    assert gpu.training_operations(SMALL, model.output_size, batch) == 3 * (counter.get_total_flops() - causal)
-
-
-def test_lengths_are_the_same_every_time_and_those_of_sentences() -> None:
-    sources, targets = gpu.lengths(5_000)
-    assert (sources == gpu.lengths(5_000)[0]).all()
-    assert 20 < gpu.np.median(sources) < 24
-    assert sources.min() >= 3
-    assert targets.max() <= 200
-    assert 0.95 < targets.sum() / sources.sum() < 1.15
+    pairs = SMALL.encoder_layers * 11 * 11 + SMALL.decoder_layers * (7 + 11) * 7
+    attention = 2 * 4 * pairs * SMALL.d_model
+    assert gpu.training_operations(SMALL, model.output_size, batch) == 3 * (counter.get_total_flops() - attention)
 
 
 def test_a_part_that_fails_or_takes_too_long_leaves_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +70,9 @@ def test_the_command_prints_tables_and_writes_them_down(
         "decoding": {"failed": "out of memory"},
     }  # fmt: skip
     monkeypatch.setattr(gpu, "_part", lambda words, *_: figures[words[3]])
-    gpu.main(size=["tiny"], device="cpu", way=None, seconds=2.0, tokens=0, results=tmp_path, alone=False)
+    gpu.main(
+        size=["tiny"], device="cpu", way=["eager", "decoding"], seconds=2.0, tokens=0, results=tmp_path, alone=False
+    )
     printed = capsys.readouterr().out
     assert "| tiny | eager | 1,234 | 7 | 0.5 | 0.25 | - | - |" in printed
     assert printed.endswith("tiny, decoding: out of memory\n")

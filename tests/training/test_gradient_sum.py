@@ -14,6 +14,7 @@ from limelight.training.optimization.precision import HalfCopy
 from tests.forked import PROCESSES
 
 SIZE, STEPS = 3, 4
+CASES = [(bucket, half) for bucket in (1, 100, 2**20) for half in (False, True)]
 USING_SOME = (1, 3, 8)
 """Batches that use one more layer: two of the first update, none of the second, one of the third, none of the last."""
 
@@ -40,51 +41,57 @@ def batches_of(rank: int, step: int) -> list[int]:
     return [[[0, 1, 2], [3], []], [[4], [5, 6], []], [[7], [8], []], [[], [9], []]][step][rank]
 
 
-def _summed(rank: int, port: int, bucket: int, half: bool, told: Connection) -> None:
+def _summed(rank: int, port: int, told: Connection) -> None:
+    """In a process of its own: losses and gradients of each update, for each case."""
     os.environ |= {"WORLD_SIZE": str(SIZE), "RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
-    found = []
     with joined_group():
-        model = network()
-        sums = GradientSum(list(model.parameters()), bucket=bucket)
-        for parameter in model.parameters():
-            parameter.register_post_accumulate_grad_hook(sums.arrived)
-        copy = HalfCopy(model, torch.bfloat16, arrived=sums.arrived) if half else None
-        for step in range(STEPS):
-            computing = model if copy is None else copy.refreshed()
-            sums.begin(len(batches_of(rank, step)))
-            total = torch.zeros(())
-            for number in batches_of(rank, step):
-                loss = loss_of(computing, number)
-                loss.backward()
-                total += loss.detach()
-            total = sums.finish(total)
-            found.append([total.item()] + [_numbers(each.grad) for each in model.parameters()])
-    told.send(found)
+        told.send({case: _case(rank, *case) for case in CASES})
     told.close()
     os._exit(0)
+
+
+def _case(rank: int, bucket: int, half: bool) -> list[list[object]]:
+    found = []
+    model = network()
+    sums = GradientSum(list(model.parameters()), bucket=bucket)
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(sums.arrived)
+    copy = HalfCopy(model, torch.bfloat16, arrived=sums.arrived) if half else None
+    for step in range(STEPS):
+        computing = model if copy is None else copy.refreshed()
+        sums.begin(len(batches_of(rank, step)))
+        total = torch.zeros(())
+        for number in batches_of(rank, step):
+            loss = loss_of(computing, number)
+            loss.backward()
+            total += loss.detach()
+        total = sums.finish(total)
+        found.append([total.item()] + [_numbers(each.grad) for each in model.parameters()])
+    return found
 
 
 def _numbers(gradient: torch.Tensor | None) -> list[float] | None:
     return None if gradient is None else gradient.flatten().tolist()
 
 
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("bucket", [1, 100, 2**20])
-def test_sums_are_those_of_a_loop_over_all_batches(bucket: int, half: bool) -> None:
+@pytest.fixture(scope="module")
+def summed() -> list[dict[tuple[int, bool], list[list[object]]]]:
+    """What each process found."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     pipes = [PROCESSES.Pipe(duplex=False) for _ in range(SIZE)]
-    processes = []
     for rank, (_, sender) in enumerate(pipes):
-        processes.append(PROCESSES.Process(target=_summed, args=(rank, port, bucket, half, sender)))
-        processes[-1].start()
+        PROCESSES.Process(target=_summed, args=(rank, port, sender), daemon=True).start()
         sender.close()
-    assert all(receiver.poll(120) for receiver, _ in pipes)
-    found = [receiver.recv() for receiver, _ in pipes]
-    for process in processes:
-        process.join(600)
+    assert all(receiver.poll(600) for receiver, _ in pipes)
+    return [receiver.recv() for receiver, _ in pipes]
+
+
+@pytest.mark.parametrize(("bucket", "half"), CASES)
+def test_sums_are_those_of_a_loop_over_all_batches(bucket: int, half: bool, summed: list) -> None:
+    found = [each[bucket, half] for each in summed]
     assert found[0] == found[1] == found[2]
     model = network()
     copy = HalfCopy(model, torch.bfloat16) if half else None
