@@ -243,15 +243,23 @@ def file_faults(text: str) -> list[str]:
     return complaints
 
 
+def module_faults(text: str) -> list[str]:
+    """Programs of the repository (`python -m benchmarks.x`) that do not exist."""
+    names = sorted(set(re.findall(r"python -m\s+((?:benchmarks|tests)[\w.]*)", text)))
+    paths = {name: ROOT / name.replace(".", "/") for name in names}
+    return [name for name, path in paths.items() if not (path.with_suffix(".py").is_file() or path.is_dir())]
+
+
 def test_a_broken_reference_is_found():
     text = "[a](docs/no.md) [b](docs/shapes.md#no-such) [c](docs/shapes.md#a-batch) `text/no.py` `text/pair.py:9999`"
     assert len(link_faults("README.md", text)) == 2
     assert len(file_faults(text)) == 2
+    assert module_faults("`python -m benchmarks.memory`, `python -m\nbenchmarks.remember`") == ["benchmarks.remember"]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_and_files_on_the_pages_exist(page):
-    assert link_faults(page, read(page)) + file_faults(read(page)) == []
+    assert link_faults(page, read(page)) + file_faults(read(page)) + module_faults(read(page)) == []
 
 
 # ---- the site
