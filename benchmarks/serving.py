@@ -2,36 +2,40 @@
 
     make bench-serve MODEL=folder
     python -m benchmarks.serving --model folder --target de --seconds 10 --clients 1 8 32 128
-    python -m benchmarks.serving --model folder --beside
+    python -m benchmarks.serving --model folder --beside         # sentences beside pages, in CPU time of the engine
+    python -m benchmarks.serving --model folder --worst 4        # what a client feels of another one's worst request
 
 Services, each in processes of its own: `limelight` (`limelight serve`); `one at a time` (the same model, a text after
 another); `ctranslate2` (the exported model behind the smallest application, with its own choice of `compute_type`). A
 service that cannot be had is reported. Requests have three sizes: a sentence, a paragraph of four, a page of sixteen.
 Answers are compared with what the model says alone, and CTranslate2's, whose numbers are its own, with what it said
-first. `--beside` measures how much longer sentences take beside pages.
+first.
 """
 
 import argparse
 import asyncio
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
-from queue import SimpleQueue
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 from benchmarks.common import report, table
+from limelight.serving.limits import Limits
+from limelight.serving.pool import WIDTH
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("limelight", "one at a time", "ctranslate2")
@@ -127,27 +131,29 @@ def beside_pages(model: str, target: str) -> str:
     of the machine changes nothing."""
     import torch
 
+    from limelight.child import Inbox
     from limelight.pipelines.load import load_translator
-    from limelight.serving.engine import TranslationEngine
     from limelight.serving.links import Report, Task
+    from limelight.serving.translation import TranslationEngine
 
     torch.set_num_threads(1)
     translator, now = load_translator(model), time.thread_time
 
     def p99_of(clients: int, pages: int, count: int = 300) -> float:
-        inbox, begun, spent = SimpleQueue[Task | None](), dict[int, float](), list[float]()
+        inbox, begun, spent = Inbox(), dict[int, float](), list[float]()
 
         def submit(number: int) -> None:
             is_page = number % (clients + pages) >= clients
             begun[number] = now()
             text = LONG if is_page else SHORT[number % len(SHORT)]
-            inbox.put(Task(number, "translate", [text], {"source_lang": "en", "target_lang": target}))
+            task = Task(number, "translate", [text], {"source_lang": "en", "target_lang": target})
+            inbox.put(({"task": task}, b""))
 
         def heard(report: Report) -> None:
             if report.id % (clients + pages) < clients:
                 spent.append(now() - begun[report.id])
             if len(spent) == count:
-                inbox.put(None)
+                inbox.put(({"task": None}, b""))
             submit(report.id + clients + pages)
 
         for number in range(clients + pages):
@@ -257,6 +263,101 @@ def with_ctranslate2(model: str, target: str, workers: int) -> Any:
     return translate
 
 
+# ---- the worst request
+
+LIMITS = Limits()
+WORDS = ["the", "old", "house", "by", "a", "river", "was", "sold", "to", "people", "who", "never", "came"]
+ALPHABETS = {
+    "letters": "abcdefghijklmnopqrstuvwxyz ", "one-letter": "a", "emoji": "\U0001f600\U0001f680\U0001f9ea\U0001f40d ",
+    "no-spaces": "abcdefghijklmnopqrstuvwxyz0123456789", "digits": "0123456789., ", "chinese": "犬猫水火山川，",
+}  # fmt: skip
+CHOICES: dict[str, Sequence[Any]] = {
+    "kind": ("words", "sentences", "lines", "addresses", *ALPHABETS), "texts": (1, 8, LIMITS.texts),
+    "beam": (LIMITS.beam, 1, WIDTH), "split": (True, False), "prefix": (0, 500, 5000), "terms": (0, 1000),
+    "tags": (False, True), "stream": (False, True),
+}  # fmt: skip
+"""What the search varies; the first value of each is where it begins."""
+
+
+def text_of(kind: str, size: int, draw: random.Random) -> str:
+    """A text of so many characters."""
+    parts = {
+        "words": lambda number: draw.choice(WORDS) + " ",
+        "sentences": lambda number: f"Go {draw.choice(WORDS)} on! ",
+        "lines": lambda number: "a.\n",
+        "addresses": lambda number: f"{{x{number}}} a@b.org ",
+    }
+    part = parts.get(kind, lambda number: draw.choice(ALPHABETS[kind]))
+    return "".join(part(number) for number in range(size))[:size]
+
+
+def request_of(recipe: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """The largest request of this kind that the limits accept."""
+    body: dict[str, Any] = {"source_lang": "en", "target_lang": "de", "beam_size": recipe["beam"]}
+    plain, count = not (recipe["tags"] or recipe["terms"]), recipe["texts"]
+    prefix = recipe["prefix"] if plain and count == 1 else 0
+    size = min(LIMITS.characters * WIDTH // max(WIDTH, recipe["beam"]) - prefix, LIMITS.body // 3) // count
+    texts = [text_of(recipe["kind"], size, draw) for _ in range(count)]
+    if recipe["tags"]:
+        texts = [f"<p>{text.replace(' ', ' <b>x</b> ')}"[: size - 4] + "</p>" for text in texts]
+        body["tag_handling"] = "html"
+    terms = [{"source": f"{draw.choice(WORDS)} {number}", "target": "x"} for number in range(recipe["terms"])]
+    body |= {"text": texts, "split_sentences": recipe["split"], "terms": terms}
+    body |= {"n_best": recipe["beam"], "stream": recipe["stream"]} if plain else {}
+    return body | ({"prefix": text_of("words", prefix, draw)} if prefix else {})
+
+
+def ask(url: str, body: dict[str, Any]) -> int:
+    """Status of the answer."""
+    content = json.dumps(body).encode()
+    request = urllib.request.Request(f"{url}/api/v1/translate", content, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=600) as answer:
+            answer.read()
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def sentences_until(ended: threading.Event, url: str, seconds: list[float]) -> None:
+    """Send a short sentence again and again."""
+    while not ended.wait(0.1):
+        began = time.monotonic()
+        ask(url, {"text": "A dog runs.", "source_lang": "en", "target_lang": "de"})
+        seconds.append(time.monotonic() - began)
+
+
+def beside(url: str, work: Callable[[], Any]) -> tuple[Any, float]:
+    """The result of some work, and the p99 of another client's sentences meanwhile."""
+    ended, seconds = threading.Event(), [0.0]
+    other = threading.Thread(target=sentences_until, args=(ended, url.replace("127.0.0.1", "127.0.0.2"), seconds))
+    other.start()
+    found = work()
+    ended.set()
+    other.join()
+    return found, sorted(seconds)[len(seconds) * 99 // 100]
+
+
+def worst_request(model: str, port: int, minutes: float, seed: int = 1) -> None:
+    """Send the largest requests of each kind, and then variations of the worst one, for so long."""
+    draw, end = random.Random(seed), time.monotonic() + 60 * minutes
+    first = {name: values[0] for name, values in CHOICES.items()}
+    waiting = [{**first, name: value} for name, values in CHOICES.items() for value in values[name != "kind" :]]
+    worst, url = (0.0, first), f"http://127.0.0.1:{port}"
+    command = [*command_of(NAMES[0], model, "de", port, 1), "--host", "0.0.0.0", "--no-keys", "--deadline", "3600"]
+    with started(command, port):
+        while time.monotonic() < end:
+            name = draw.choice(list(CHOICES))
+            recipe = waiting.pop(0) if waiting else {**worst[1], name: draw.choice(CHOICES[name])}
+            _, alone = beside(url, lambda: time.sleep(5.0))
+            body = request_of(recipe, draw)
+            status, slowest = beside(url, partial(ask, url, body))
+            worst = max(worst, (slowest / alone, recipe), key=lambda each: each[0])
+            told = {name: value for name, value in recipe.items() if value != first[name]} or "the first"
+            print(f"{told}: status {status}, p99 of another client {slowest:.3f} s, alone {alone:.3f} s", flush=True)
+    print(f"another client's sentence, p99 relative to alone: at most {worst[0]:.1f}, beside {worst[1]}")
+
+
 # ---- the whole
 
 
@@ -319,11 +420,15 @@ def main() -> None:
     parser.add_argument("--loads", nargs="+", default=list(LOADS), choices=list(LOADS))
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--beside", action="store_true", help="only sentences beside pages")
+    parser.add_argument("--worst", type=float, default=0.0, help="only the worst request, for so many minutes")
     parser.add_argument("--port", type=int, default=8470)
     parser.add_argument("--app", choices=NAMES[1:3], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.beside:
         print(beside_pages(options.model, options.target))
+        return
+    if options.worst:
+        worst_request(options.model, options.port, options.worst)
         return
     if options.app:
         import uvicorn

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["limelight.cli.app", "limelight.training.run", "limelight.evaluation.evaluate", "limelight.serving.engine",
+    ["limelight.cli.app", "limelight.training.run", "limelight.evaluation.evaluate", "limelight.serving.worker",
      "limelight.serving.run", "limelight.inference.prepare", "torch._dynamo", "torch.utils.tensorboard", "pytest"]
 )  # fmt: skip
 

@@ -15,7 +15,8 @@ import limelight
 from limelight.decoding.every_loop import run_every_loop
 from limelight.inference import cpu
 from limelight.models.transformer.build import build_transformer
-from limelight.serving.engine import FORMS, TranslationEngine, warm_up
+from limelight.serving.translation import TranslationEngine
+from limelight.serving.worker import FORMS, warm_up
 from limelight.serving.links import Task
 
 def signatures():

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
-from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import pytest
 import torch
 import uvicorn
 
+from limelight.child import Inbox
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.config.directions import Direction
 from limelight.errors import RunError, UserError
@@ -26,7 +26,7 @@ from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Catalog, Model
-from limelight.serving.engine import Engine, TranslationEngine, description, load_engine
+from limelight.serving.engine import Engine
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.links import SILENT, Loading, Report, ReportCallback, Task
@@ -35,6 +35,8 @@ from limelight.serving.pool import NewLink, Pool
 from limelight.serving.routes import APIS
 from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service
+from limelight.serving.translation import TranslationEngine
+from limelight.serving.worker import description, load_engine
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import Characters, TableModel, characters
 
@@ -127,21 +129,21 @@ class ThreadLink:
     pid = None
 
     def __init__(self, make: Callable[[ReportCallback], Engine], heard: ReportCallback) -> None:
-        self._inbox: SimpleQueue[Task | None] = SimpleQueue()
+        self._inbox = Inbox()
         self._heard, self._left = heard, False
         self._thread = threading.Thread(target=self._run, args=(make,), daemon=True)
         self._thread.start()
 
     def send(self, task: Task) -> None:
-        self._inbox.put(Task(*json.loads(json.dumps(task))))
+        self._inbox.put(({"task": json.loads(json.dumps(task))}, b""))
 
     def close(self) -> None:
-        self._inbox.put(None)
+        self._inbox.put(({"task": None}, b""))
 
     def kill(self) -> None:
         self._report(Report(0, "closed", SILENT))
         self._left = True
-        self._inbox.put(None)
+        self._inbox.put(({"task": None}, b""))
 
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)

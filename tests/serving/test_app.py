@@ -104,108 +104,12 @@ def leave_after(service: Running, holds) -> None:
         wait_until(holds)
 
 
-def test_a_short_request_does_not_wait_for_a_long_one() -> None:
-    model = table(6, endless=True)
-    with running({"one": translator(model)}) as service:
-        model.pause = 0.002
-        body = {"text": ". ".join(["eggbeef" * 40] * 3)}
-        long = threading.Thread(target=service.send, args=("POST", "/api/v1/translate", body, None, 120))
-        long.start()
-        wait_until(lambda: model.steps > 3)
-        service.post("/api/v1/translate", {"text": "a"})
-        assert long.is_alive(), "the long one is still on its way"
-        long.join()
-
-
-def test_a_modest_client_is_served_beside_a_greedy_one() -> None:
-    """With keys for names: the modest one's sentence is begun before the greedy one's queue is empty."""
-    keys = Keys([Key("greedy", digest("g"), ""), Key("modest", digest("m"), "")])
-    model = table(7)
-    with running({"one": translator(model)}, keys=keys) as service:
-        model.gate.clear()
-        pool = service.service.catalog.models[0].pool
-        by_greedy = {"Authorization": "Bearer g"}
-        page = {"text": " ".join(TEXTS * 24), "split_sentences": False}
-        greedy = [
-            threading.Thread(target=service.post, args=("/api/v1/translate", page), kwargs=by_greedy) for _ in range(6)
-        ]
-        for thread in greedy:
-            thread.start()
-        wait_until(lambda: pool.waiting == 4)
-        model.pause = 0.001
-        model.gate.set()
-        answer = service.post("/api/v1/translate", {"text": "dab"}, Authorization="Bearer m")
-        assert answer.status == 200
-        assert any(thread.is_alive() for thread in greedy), "the greedy one has not all of its answers"
-        for thread in greedy:
-            thread.join()
-        wait_until(lambda: service.counts()["accepted"] == 7)
-
-
-def test_too_much_is_refused_in_the_words_of_each_dialect() -> None:
-    limits = Limits(characters=20, texts=3, beam=4, n_best=2, body=4000)
-    with running({"one": translator(table(1))}, limits=limits) as service:
-        long = "dab " * 6
-        asked = {
-            "/v2/translate": {"text": [long], "target_lang": "DE"},
-            "/translate": {"q": long, "source": "en", "target": "de"},
-            "/api/v1/translate": {"text": long, "target_lang": "de"},
-        }
-        for path, body in asked.items():
-            answer = service.post(path, body)
-            assert answer.status == 413
-            assert "24 characters, and at most 20 are accepted" in message_of(answer.value)
-            fitting = {key: value if value not in (long, [long]) else "dab " * 5 for key, value in body.items()}
-            assert service.post(path, fitting).status == 200
-        for wrong in (
-            {"beam_size": 5},
-            {"n_best": 3},
-            {"beam_size": 0},
-            {"beam_size": 2, "n_best": -1},
-            {"nonsense": 1},
-        ):
-            assert service.post("/api/v1/translate", {"text": "a", **wrong}).status == 400
-        assert service.post("/api/v1/translate", {"text": ["a"] * 4}).status == 413
-        assert service.post("/api/v1/translate", {"text": "a" * 5000}).status == 413
-        assert service.counts()["failed"] == 0
-
-
 def message_of(value: dict) -> str:
     """Where each dialect says what is wrong; always a string."""
     error = value.get("message") or value.get("error")
     found = error["message"] if isinstance(error, dict) else error
     assert isinstance(found, str)
     return found
-
-
-def test_a_full_queue_says_when_to_come_back() -> None:
-    model = table(8)
-    with running({"one": translator(model)}, limits=Limits(queue=10)) as service:
-        pool = service.service.catalog.models[0].pool
-        model.gate.clear()
-        page = {"q": "a " * 600, "source": "en", "target": "de"}
-        threads = [threading.Thread(target=service.post, args=("/translate", page)) for _ in range(7)]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: pool.waiting == 5)
-        answer = service.post("/v2/translate", {"text": ["a"], "target_lang": "DE"})
-        assert answer.status == 429
-        assert int(answer.headers["retry-after"]) >= 1
-        model.gate.set()
-        for thread in threads:
-            thread.join()
-        wait_until(lambda: service.counts()["accepted"] == 7)
-        assert sum(service.counts().values()) == service.received()
-
-
-def test_the_deadline_is_kept() -> None:
-    model = table(9, endless=True)
-    with running({"one": translator(model)}, limits=Limits(deadline=0.2)) as service:
-        model.gate.clear()
-        answer = service.post("/api/v1/translate", {"text": "dab"})
-        assert (answer.status, answer.value["error"]["code"]) == (504, "deadline")
-        model.gate.set()
-        wait_until(lambda: service.service.catalog.models[0].pool.decoding == 0)
 
 
 # ---- keys
@@ -299,7 +203,7 @@ def test_a_key_has_a_limit_of_its_own(guarded_service: Running) -> None:
     assert guarded_service.post("/api/v1/translate", {"text": "a" * 60}, **slow).status == 200
     answer = guarded_service.post("/api/v1/translate", {"text": "a" * 30}, **slow)
     assert answer.status == 429
-    assert 1 <= int(answer.headers["retry-after"]) <= 61
+    assert 1 <= int(answer.headers["retry-after"]) <= 30
     assert (
         guarded_service.post("/api/v1/translate", {"text": "a" * 30}, Authorization="Bearer secret-of-alice").status
         == 200
@@ -395,16 +299,6 @@ def test_headers_have_to_come_in_time() -> None:
             connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
             assert b" 408 " in connection.recv(100)
         assert service.get("/health").status == 200
-
-
-def test_other_pages_may_not_call_it_unless_they_are_named(plain_service: Running) -> None:
-    asked = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
-    assert "access-control-allow-origin" not in plain_service.send("OPTIONS", "/translate", None, asked).headers
-    with running({"one": translator(table(1))}, cors=["https://a.example"]) as service:
-        answer = service.send("OPTIONS", "/translate", None, asked)
-        assert answer.headers["access-control-allow-origin"] == "https://a.example"
-        asked["Origin"] = "https://b.example"
-        assert "access-control-allow-origin" not in service.send("OPTIONS", "/translate", None, asked).headers
 
 
 def test_readiness_is_no_while_a_model_loads_and_when_it_ends(plain_service: Running) -> None:

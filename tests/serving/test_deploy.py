@@ -13,7 +13,6 @@ import yaml
 from limelight.cli.app import parser_of
 from limelight.serving.limits import Limits
 from limelight.serving.routes import APIS
-from limelight.serving.run import OTHER_FILES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SERVE = parser_of("serve")
@@ -95,7 +94,7 @@ def test_the_unit_has_files_for_all_connections_and_is_valid(tmp_path: Path) -> 
     unit = read("limelight.service")
     files = re.search(r"^LimitNOFILE=(\d+)$", unit, re.MULTILINE)
     assert files is not None
-    assert int(files[1]) > Limits().connections + OTHER_FILES
+    assert int(files[1]) > Limits().connections
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not there")
     path = tmp_path / "limelight.service"

@@ -2,18 +2,20 @@
 
 import random
 from collections.abc import Sequence
-from itertools import pairwise, product
-from queue import SimpleQueue
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 
+from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
-from limelight.serving import engine
-from limelight.serving.engine import TranslationEngine, finite, warm_up, whole_words
+from limelight.serving import translation
+from limelight.serving.engine import finite
 from limelight.serving.links import Report, ReportCallback, Task
+from limelight.serving.translation import TranslationEngine
+from limelight.serving.worker import FORMS, warm_up
 from limelight.text.detection import learn_detector
 from tests.serving.helpers import TEXTS, carrying, spell, table, translator
 
@@ -38,15 +40,15 @@ def alone(one: Translator, text: str, options: dict[str, Any]) -> dict[str, Any]
 def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:
     """The reports of an engine that has these tasks."""
     reports: list[Report] = []
-    inbox: SimpleQueue[Task | None] = SimpleQueue()
+    inbox = Inbox()
     expected = sum(task.kind != "cancel" for task in tasks) - sum(task.kind == "cancel" for task in tasks)
     for task in tasks:
-        inbox.put(task)
+        inbox.put(({"task": task}, b""))
 
     def send(report: Report) -> None:
         reports.append(report)
         if sum(each.kind != "partial" for each in reports) == expected:
-            inbox.put(None)
+            inbox.put(({"task": None}, b""))
 
     TranslationEngine(one, send, **more).run(inbox)
     return reports
@@ -149,55 +151,24 @@ def test_a_canceled_task_is_worked_on_no_more() -> None:
 
 
 def test_text_is_shown_as_it_comes_and_certain_text_stays(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certain are whole sentences; the last stage is the answer."""
     spell(monkeypatch)
-    monkeypatch.setattr(engine, "REST", 0)
+    monkeypatch.setattr(translation, "REST", 0)
     early = stages = 0
-    for other, guards in product(range(6), (True, False)):  # few tokens are certain early in a single model
+    for other in range(6):  # sentences of a single model may end together
         one = translator(table(seed + other))
-        *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {"guards": guards}, stream=True)])
+        *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {}, stream=True)])
         assert {report.kind for report in shown} == {"partial"}
         for number, answer in enumerate(last.value):
             mine = [report.value[1:] for report in shown if report.value[0] == number]
-            assert mine
+            assert mine[-1] == [answer["text"]] * 2
             stages = max(stages, len(mine))
-            assert mine[-1] == [answer["text"]] * 3 or mine[-1][:2] == [answer["text"]] * 2
-            for (_, before, settled), (_, after, later) in pairwise(mine):
+            for (_, before), (text, after) in pairwise(mine):
                 assert after.startswith(before)
-                assert later.startswith(settled) or not settled
-                early += 0 < len(settled) < len(answer["text"])
+                assert text.startswith(after)
+                early += 0 < len(after) < len(answer["text"])
     assert early
     assert stages > 2
-
-
-def test_control_the_best_hypothesis_of_a_beam_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    spell(monkeypatch)
-    monkeypatch.setattr(engine, "REST", 0)
-    shown = [
-        [
-            report.value[1]
-            for report in worked(translator(table(number)), [Task(1, "translate", ["dab"], {}, True)])[:-1]
-        ]
-        for number in range(20)
-    ]
-    assert any(not after.startswith(before) for texts in shown for before, after in pairwise(texts))
-
-
-def test_words_that_may_grow_are_held_back() -> None:
-    assert [whole_words(text) for text in ("", "a", "a b", "a b ", "你好", "a 你b")] == [
-        "",
-        "",
-        "a",
-        "a b",
-        "你好",
-        "a 你",
-    ]
-
-
-def test_what_guards_search_again_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "REST", 0)
-    spell(monkeypatch)
-    shown = worked(translator(table(1)), [Task(1, "translate", ["DAB CABBAGE"], {}, stream=True)])
-    assert {report.value[3] for report in shown[:-2]} <= {""}
 
 
 def test_languages_are_detected() -> None:
@@ -210,7 +181,7 @@ def test_languages_are_detected() -> None:
 
 @pytest.mark.parametrize("one", [carrying(), translator(table(1))], ids=["with placeholders", "without"])
 def test_an_engine_is_warmed_up_with_every_form_whatever_the_model_can_do(one: Translator) -> None:
-    tasks = [Task(number, "translate", [text], more) for number, (text, more) in enumerate(engine.FORMS, 1)]
+    tasks = [Task(number, "translate", [text], more) for number, (text, more) in enumerate(FORMS, 1)]
     reports: list[Report] = []
 
     def make(heard: ReportCallback) -> TranslationEngine:

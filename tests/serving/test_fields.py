@@ -75,7 +75,7 @@ def test_a_compressed_body_is_refused() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"{", b"[1]", b'"a"', b'{"a": NaN}', b'{"a": {"b": 1, "b": 2}}', b'{"a": -Infinity}',
+        b"{", b"[1]", b'"a"', b'{"a": NaN}', b'{"a": -Infinity}',
         b'{"a": "\\ud800"}', b'{"\\udc00": "a"}',
         b'{"a": "\xff"}', b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", b'{"a":' * 9999 + b"1" + b"}" * 9999,
         b'{"a": ' + b"9" * 100_000 + b"}",

@@ -211,20 +211,16 @@ def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             await store.add("alice", name, [dictionary()])
         with pytest.raises(Refusal, match="at most 2"):
             await store.add("alice", "c", [dictionary()])
-        monkeypatch.setattr(stored, "MAX_GLOSSARIES", 3)
         bobs = await store.add("bob", "c", [dictionary()])
-        with pytest.raises(Refusal, match="delete one"):
-            await store.add("bob", "d", [dictionary()])
         with pytest.raises(Refusal, match="at most 40"):
             await store.change(
                 "bob", bobs.id, lambda each: each.with_dictionary(dictionary("a\tb\n" * 1 + "cc\t" + "d" * 99))
             )
         with pytest.raises(Refusal, match="two from"):
             await store.add("eve", "c", [dictionary(), dictionary()])
-        monkeypatch.setattr(stored, "MAX_GLOSSARIES", 9)
         other = read_entries("de", "en", "a\tb", "\t")
         with monkeypatch.context() as bounded:
-            bounded.setattr(stored, "MAX_ALL_CHARACTERS", 3 * bobs.size)
+            bounded.setattr(stored, "MAX_OWN_CHARACTERS", bobs.size)
             with pytest.raises(Refusal, match="characters, of at most"):
                 await store.add("bob", "d", [other])
 

@@ -157,10 +157,9 @@ def test_the_limit_of_a_key() -> None:
 def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "MAX_OWN", 0)
     monkeypatch.setattr(uploads, "MAX_BYTES", 5)
-    with pytest.raises(Refusal, match="more than 5 bytes together: try again later"):
+    with pytest.raises(Refusal, match="more than 5 bytes of documents, or 2 of yours: fetch their translations"):
         Uploads().require_room("a", 6)
+    with pytest.raises(Refusal, match="more than 0 documents at a time"):
+        Uploads(0).require_room("a", 1)
     with pytest.raises(Refusal, match="0 glossaries of yours already, of at most 0: delete one"):
         asyncio.run(stored.Glossaries().add("a", "b", []))
-    monkeypatch.setattr(uploads, "MAX_DOCUMENTS", 0)
-    with pytest.raises(Refusal, match="there are 0 of your documents already, of at most 0: fetch"):
-        Uploads().require_room("a", 1)

@@ -10,10 +10,11 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import Engine, TranslationEngine
+from limelight.serving.engine import Engine
 from limelight.serving.limits import Limits
 from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.pool import NewLink
+from limelight.serving.translation import TranslationEngine
 from tests.serving.helpers import Answered, ThreadLink, engine_of, loader, running, table, translator, wait_until
 
 LISTS = ["/languages", "/frontend/settings", "/v2/languages?type=target", "/v3/languages", "/v1/models",

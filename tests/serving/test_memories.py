@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from limelight.errors import UserError
+from limelight.serving import stored
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
@@ -219,10 +222,16 @@ def test_what_is_refused_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_clients_together_have_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.serving.stored.ALL_MEMORIES", 2)
-    memories = Memories(Limits(memory_segments=2), tmp_path)
-    for owner in ("a", "b"):
-        asyncio.run(memories.add(new(owner, "x"), Sent(pairs=[("a", "b"), ("c", "d")])))
-    with pytest.raises(Refusal, match="of all"):
-        asyncio.run(memories.add(new("c", "x"), Sent(pairs=[("a", "b")])))
+def test_the_newest_is_the_newest_also_where_the_clock_was_set_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        memories = Memories(Limits(), tmp_path)
+        for number, hours in enumerate((0, -1, 1, -1)):
+            now = datetime.now(UTC) + timedelta(hours=hours)
+            clock = SimpleNamespace(now=lambda _, now=now: now, fromisoformat=datetime.fromisoformat)
+            monkeypatch.setattr(stored, "datetime", clock)
+            await memories.add(new("", str(number)), Sent(pairs=[("a", "b")]))
+
+    asyncio.run(main())
+    assert [name for name, *_ in Memories(Limits(), tmp_path).of("", "en", "de")] == ["3", "2", "1", "0"]

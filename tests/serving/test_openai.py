@@ -10,7 +10,7 @@ import pytest
 from limelight.pipelines.translator import Translator
 from limelight.serving.dialects.prompts import SEPARATOR
 from limelight.text.glossary import find_used
-from tests.serving.helpers import Running, carrying, running, spell, table, translator, wait_until
+from tests.serving.helpers import Running, carrying, running, table, translator, wait_until
 
 FOUND = {"type": "object", "properties": {"found": {"type": "array", "items": {"type": "string"}}}}
 LIST_OF_STRINGS = {"type": "json_schema", "json_schema": {"name": "found", "schema": FOUND}}
@@ -65,12 +65,6 @@ def test_the_model_says_the_direction(service: Running) -> None:
         answer = completion(service, model=name)
         assert answer.status == status
         assert isinstance(answer.value["error"]["message"], str)
-
-
-def test_several_choices(service: Running) -> None:
-    found = ONE.translate("dab", n_best=3)
-    choices = completion(service, n=3).value["choices"]
-    assert [each["message"]["content"] for each in choices] == [found.text, *(each.text for each in found.alternatives)]
 
 
 def test_the_tokens_of_all_choices_are_counted(service: Running) -> None:
@@ -130,8 +124,7 @@ def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
     *chunks, usage = chunks
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     assert deltas[0] == {"role": "assistant", "content": ""}
-    text = "".join(delta.get("content", "") for delta in deltas)
-    assert text == " ".join(parts(ONE, "Dab.", "Face!", "Cab?"))
+    assert "".join(delta.get("content", "") for delta in deltas) == " ".join(parts(ONE, "Dab.", "Face!", "Cab?"))
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert usage["choices"] == []
     assert usage["usage"]["completion_tokens"] > 0
@@ -161,18 +154,6 @@ def test_errors_are_those_that_the_client_reads(service: Running, changed: dict,
     assert answer.value["error"]["type"] == "invalid_request_error"
 
 
-def test_a_stream_comes_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    spell(monkeypatch)
-    monkeypatch.setattr("limelight.serving.engine.REST", 0)
-    one = translator(table(11, endless=True))
-    body = {"model": "one", "messages": [{"role": "user", "content": "dab"}], "stream": True}
-    with running({"one": one}) as service:
-        found = list(events(service, "/v1/chat/completions", body))
-    deltas = [json.loads(data)["choices"][0]["delta"].get("content", "") for _, data in found[:-1]]
-    assert "".join(deltas) == one.translate("dab", guards=False).text
-    assert sum(map(bool, deltas)) > 2
-
-
 def test_earlier_messages_may_have_anything_and_empty_fields_be_null(service: Running) -> None:
     """Chat front ends send images of earlier messages again; clients of typed languages send every field."""
     image = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
@@ -189,7 +170,7 @@ def test_earlier_messages_may_have_anything_and_empty_fields_be_null(service: Ru
 
 
 def test_own_stream_shows_words_as_they_appear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.serving.engine.REST", 0)
+    monkeypatch.setattr("limelight.serving.translation.REST", 0)
     one = translator(table(11, endless=True), beam_size=1)
     with running({"one": one}) as service:
         body = {"text": ["Dab. Face!", "fee"], "guards": False, "stream": True}

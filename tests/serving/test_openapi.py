@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from limelight.serving.openapi import openapi_document, openapi_page
+from limelight.serving.openapi import openapi_document
 from limelight.serving.routes import APIS
 from tests.serving.described import require_described
 from tests.serving.helpers import Answered, running, table, translator
@@ -24,7 +24,7 @@ def test_every_route_is_described_with_its_request_its_answer_and_its_errors() -
         operation = document["paths"][route.path][route.method.lower()]
         assert operation["summary"]
         assert str(route.status) in operation["responses"]
-        assert {"400", "500"} <= operation["responses"].keys()
+        assert "default" in operation["responses"]
         assert ("security" in operation) is not route.public
     for schema in document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -60,15 +60,9 @@ def test_the_copy_in_the_documentation_is_the_same() -> None:
     assert (FILE.parent / "page-1.json").read_text(encoding="utf-8") == page
 
 
-def test_the_page_has_no_scripts() -> None:
-    shown = openapi_page(openapi_document(APIS))
-    assert "<script" not in shown
-    assert "/v2/translate" in shown
+def test_a_service_hands_it_out() -> None:
     with running({"one": translator(table(1))}) as service:
         assert service.get("/openapi.json").value["openapi"] == "3.1.0"
-        answer = service.get("/docs")
-        assert "default-src 'none'" in answer.headers["content-security-policy"]
-        assert answer.value.decode() == shown
 
 
 if __name__ == "__main__":

@@ -78,11 +78,6 @@ def test_control_without_protection_some_are_lost(bundled: Running) -> None:
     assert not lost(own(bundled, text, guards=False), tokens)
 
 
-def test_text_without_tokens_is_translated_as_without_protection(bundled: Running) -> None:
-    text = "A dog runs across the yard. Two children play in the snow."
-    assert own(bundled, text) == own(bundled, text, protect=False)
-
-
 def test_what_a_stream_shows_has_spans_and_no_marks() -> None:
     one = carrying()
     one.knows_placeholders = True
@@ -90,5 +85,5 @@ def test_what_a_stream_shows_has_spans_and_no_marks() -> None:
     *shown, last = worked(one, [Task(1, "translate", ["the lamp {x} hums %s"], asked, stream=True)])
     assert {"{x}", "%s"} <= set(re.findall(r"\{x\}|%s", last.value[0]["text"]))
     assert shown, "words are shown before the end"
-    assert {each.value[3] for each in shown[:-1]} == {""}
+    assert {each.value[2] for each in shown[:-1]} == {""}
     assert not any("\U000f0000" <= sign <= "\U000f001f" for each in shown for sign in each.value[1])

@@ -4,7 +4,6 @@ import asyncio
 import http.client
 import json
 import os
-import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import pytest
 from limelight.errors import UserError
 from limelight.serving.keys import add_key, read_keys, write_keys
 from limelight.serving.logs import Log
-from limelight.serving.run import Plan, require_files, run_service
+from limelight.serving.run import Plan, run_service
 from tests.serving.test_keys import raising
 
 
@@ -90,7 +89,7 @@ def test_a_reload_that_finds_no_keys_keeps_the_former_ones(tmp_path: Path) -> No
         path.rmdir()
         path.write_text(good)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Path, "read_text", raising(PermissionError(13, "Permission denied")))
+            patch.setattr(Path, "read_bytes", raising(PermissionError(13, "Permission denied")))
             await service.reload()
         assert await service.status() == 200, "without permission"
         reasons = [each["reason"] for each in service.events("reload_failed")]
@@ -129,15 +128,3 @@ def test_systemd_is_told_when_requests_are_answered(tmp_path: Path, monkeypatch:
             assert await service.status() == 200
 
         service.run(work)
-
-
-def test_there_are_files_for_all_connections_or_it_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = list[tuple[int, int]]()
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
-    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: given.append(pair))
-    require_files(500, 1)
-    assert given == [], "there are enough"
-    require_files(2000, 2)
-    assert [2000 < soft <= hard == 4096 for soft, hard in given] == [True]
-    with pytest.raises(UserError, match=r"--max-connections 4000 .*LimitNOFILE"):
-        require_files(4000, 1)

@@ -16,7 +16,7 @@ from limelight.errors import UserError
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.snapshots import MAX_LOADED, Snapshots, validation_curve
 from limelight.serving.links import Loading
-from limelight.serving.page import Explained
+from limelight.serving.page import Shown
 from limelight.storage.layout import find_snapshots
 from tests.serving.helpers import Running, running
 from tests.training.helpers import go, log_of, tiny_run
@@ -123,7 +123,7 @@ def test_a_text_is_written_on_as_it_comes(service: Running, runs: Path) -> None:
     assert name == "done"
     one = limelight.load(runs / "writer")
     (expected,) = one.generate("the sun", max_tokens=7)
-    document = Explained.model_validate(done, strict=True).document
+    document = Shown.model_validate(done, strict=True).document
     jsonschema.validate(document, SCHEMA)
     assert document["written"]["text"] == expected.text
     texts = [each["text"] for kind, each in partial if kind == "partial"]
@@ -168,7 +168,7 @@ def test_models_that_do_not_translate_are_asked_for_no_translation(service: Runn
 
 
 def test_a_classifier_is_not_served(tmp_path: Path) -> None:
-    from limelight.serving.engine import load_engine
+    from limelight.serving.worker import load_engine
 
     go(label_run(tmp_path / "labels", max_steps=1), tmp_path / "run")
     with pytest.raises(UserError, match="a classifier is not served"):

@@ -6,8 +6,8 @@ import pytest
 
 from limelight.config import Direction
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import description
 from limelight.serving.links import Task
+from limelight.serving.worker import description
 from tests.serving.helpers import Running, carrying, running
 from tests.serving.test_engine import worked
 
@@ -59,12 +59,12 @@ def test_what_shows_one_direction_names_both(service: Running) -> None:
     for path in ("/api/v1/attention", "/api/v1/page/explain"):
         answer = service.post(path, {"text": TEXT, "source_lang": "pt", "target_lang": "de"})
         assert answer.status == 400
-        assert "pt-de is translated through en" in answer.value["error"]["message"]
-        assert "ask for pt-en or en-de" in answer.value["error"]["message"]
+        assert "pt-de is translated through another language" in answer.value["error"]["message"]
+        assert "ask for one of: pt-en, en-de" in answer.value["error"]["message"]
 
 
 def test_a_stream_shows_only_the_second_direction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.serving.engine.REST", 0)
+    monkeypatch.setattr("limelight.serving.translation.REST", 0)
     one = connecting()
     options = {"source_lang": "pt", "target_lang": "de", "guards": False}
     *shown, last = worked(one, [Task(1, "translate", [TEXT], options, stream=True)])

@@ -30,7 +30,7 @@ EXAMPLES = """
   limelight serve --model runs/en-de --cors https://example.org
 """
 GREETING = (
-    "limelight: http://{host}:{port}/ has a page to try, /docs the documentation; the models are ready when the log "
+    "limelight: http://{host}:{port}/ has a page to try, /openapi.json the paths; the models are ready when the log "
     "says engine_ready (a minute or two at the first start on a machine); Ctrl-C ends it"
 )
 ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")

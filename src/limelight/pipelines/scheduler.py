@@ -344,16 +344,13 @@ class Scheduler:
             del self._of[each]
             self._requests.cancel(each)
 
-    def progress(self, number: int) -> dict[Sentence, tuple[Sequence[int], Sequence[int]]]:
-        """The tokens of the best hypothesis of each sentence of a task that is followed, and those that will stay in
-        its first search."""
+    def progress(self, number: int) -> dict[Sentence, Sequence[int]]:
+        """The tokens of the best hypothesis of each sentence of a task that is followed, in its first search."""
         running = self._running[number]
-        found: dict[Sentence, tuple[Sequence[int], Sequence[int]]] = {}
-        for sentence, hypothesis in running.searched.items():
-            found[sentence] = hypothesis.ids, ()
+        found: dict[Sentence, Sequence[int]] = {key: each.ids for key, each in running.searched.items()}
         for sentence, request in running.first.items():
             if request not in running.drafts and (best := self._engine.partial(request)) is not None:
-                found[sentence] = best.ids, self._engine.certain(request)
+                found[sentence] = best.ids
         return found
 
     def step(self) -> list[Ended]:

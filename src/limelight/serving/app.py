@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import secrets
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route as Path
 from starlette.types import Receive, Scope, Send
 
-from limelight.serving.call import Api, Call, Events, Route, Upload, plain
+from limelight.serving.call import Api, Call, Route, Upload, plain
 from limelight.serving.fields import read_body, read_fields, read_form, read_query
 from limelight.serving.logs import outcome_of
 from limelight.serving.refusal import Refusal
@@ -29,13 +29,6 @@ LEFT = 499
 SCHEMES = ("bearer", "deepl-auth-key")
 """Schemes of the header `Authorization`."""
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-HEADER_BYTES = 16 * 1024
-"""Maximum bytes of the address and the headers of a request."""
-BODY_UNREAD = (408, 413, 415)
-"""Statuses of refusals before the end of a body."""
-MAX_UNREAD = 16 << 20
-"""Announced bytes of a refused body that are read and discarded, so that its sender gets to the answer; after a larger
-one, and one that announces nothing, the connection ends."""
 
 Value = TypeVar("Value")
 
@@ -57,15 +50,12 @@ def build_app(service: Service, apis: Sequence[Api], cors: Sequence[str] = ()) -
     routes = [route for api in apis for route in api.routes]
     routes.sort(key=lambda route: "{" in route.path)  # a fixed path is tried first
     paths = [Path(route.path, _Endpoint(service, route), methods=[route.method]) for route in routes]
-
-    async def unknown(request: Request, error: Exception) -> Response:
-        api = next((each for each in apis if request.url.path.startswith(PREFIXES.get(each.name, ()))), apis[-1])
-        return await _Endpoint(service, Route(request.method, "", api, _nothing)).refused(request, error)
-
-    app = Starlette(
-        routes=paths, middleware=middleware if cors else [], exception_handlers={404: unknown, 405: unknown}
-    )
-    app.router.redirect_slashes = False
+    for api in apis:
+        for prefix in PREFIXES.get(api.name, ("/",)):
+            missing = _Endpoint(service, Route("", prefix, api, _missing(api, prefix, tuple(paths))))
+            paths.append(Path(prefix + "{rest:path}", missing))
+    app = Starlette(routes=paths, middleware=middleware if cors else [])
+    app.router.redirect_slashes, app.router.default = False, missing  # for `*`, which is not a path
     return app
 
 
@@ -73,8 +63,18 @@ PREFIXES = {"limelight": ("/api/",), "deepl": ("/v2/", "/v3/"), "openai": ("/v1/
 """Of the paths of APIs; another path looks like one of the last API."""
 
 
-async def _nothing(call: Call) -> None:
-    raise AssertionError
+def _missing(api: Api, prefix: str, paths: Sequence[Path]) -> Callable[[Call], Awaitable[Response]]:
+    """The handler for paths and methods that an API does not have."""
+
+    async def missing(call: Call) -> Response:
+        found = [path for path in paths if path.path_regex.match(prefix + call.path.get("rest", ""))]
+        allowed = ", ".join(sorted(method for path in found for method in path.methods or ()))
+        refusal = Refusal(404, "not_found", "there is nothing at this path")
+        if allowed:
+            refusal = Refusal(405, "method_not_allowed", f"this path takes {allowed}")
+        return JSONResponse(plain(api.failure(refusal)), refusal.status, {"Allow": allowed} if allowed else None)
+
+    return missing
 
 
 class _Endpoint:
@@ -91,12 +91,8 @@ class _Endpoint:
         started, trace, status, outcome = time.perf_counter(), secrets.token_hex(8), LEFT, "canceled"
         try:
             answer = await self._answer(request, trace)
-            if isinstance(answer, Events):
-                await _streamed(answer, trace, receive, send)
-                status = 200
-            else:
-                await answer(scope, receive, send)
-                status = answer.status_code
+            await answer(scope, receive, send)
+            status = answer.status_code
             outcome = outcome_of(status)
         except (ClientDisconnect, OSError):
             pass
@@ -111,19 +107,15 @@ class _Endpoint:
                 service.log("request", request=trace, api=route.api.name, path=route.path, method=route.method,
                             status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
 
-    async def _answer(self, request: Request, trace: str) -> Response | Events:
+    async def _answer(self, request: Request, trace: str) -> Response:
         """Raises `ClientDisconnect` when the client has left."""
         try:
             answer = await self._handled(request)
-            if isinstance(answer, Events):
-                return answer
             if not isinstance(answer, Response):
                 empty = self._route.status == 204
                 answer = Response(None, 204) if empty else JSONResponse(plain(answer), self._route.status)
         except Refusal as refusal:
-            announced = request.headers.get("content-length", "")
-            unread = not announced.isdecimal() or int(announced) > MAX_UNREAD
-            answer = self._failure(refusal, close=unread and refusal.status in BODY_UNREAD)
+            answer = self._failure(refusal)
         except ClientDisconnect:
             raise
         except Exception as error:
@@ -138,7 +130,7 @@ class _Endpoint:
         client = self._admitted(request)
         fields = read_query(request.scope["query_string"])
         uploads: dict[str, Upload] = {}
-        if not route.public:
+        if route.method and not route.public:
             body = await read_body(request, service.limits, upload=route.upload)
             sent, uploads = await read_fields(request, body)
             fields |= sent
@@ -154,40 +146,17 @@ class _Endpoint:
     def _admitted(self, request: Request) -> Client | None:
         """The client; None if its key may be in the body. Raises `Refusal`."""
         service, route = self._service, self._route
-        size = sum(len(name) + len(value) for name, value in request.headers.raw)
-        if size + len(request.scope["path"]) + len(request.scope["query_string"]) > HEADER_BYTES:
-            raise Refusal(431, "headers", f"the headers have more than {HEADER_BYTES:,} bytes: send fewer")
         if service.keys is None:
             service.origins.require(request.method, request.headers)
         if route.counted:
             service.require_connection()
         return Client("") if route.public else identify(service, request, route.api)
 
-    def _failure(self, refusal: Refusal, *, close: bool = False) -> Response:
+    def _failure(self, refusal: Refusal) -> Response:
         headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
-        if close or refusal.code == "too_many_connections":
+        if refusal.code == "too_many_connections":
             headers["Connection"] = "close"
         return JSONResponse(plain(self._route.api.failure(refusal)), refusal.status, headers)
-
-    async def refused(self, request: Request, error: Exception) -> Response:
-        """404 or 405 for a request that has no route; without a key, where one is needed, it is not told what there
-        is."""
-        refusal = Refusal(404, "not_found", "there is nothing at this path")
-        allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
-        if getattr(error, "status_code", 404) == 405:
-            message = f"this path takes {allowed or 'other methods'}, and not {request.method}"
-            refusal = Refusal(405, "method_not_allowed", message)
-        try:
-            if self._admitted(request) is None:
-                raise Refusal(self._route.api.denied, "no_key", "a key is needed")
-        except Refusal as denied:
-            refusal = denied
-        answer = self._failure(refusal)
-        self._service.metrics.begin()
-        self._service.metrics.end("rejected", api=self._route.api.name, status=refusal.status, seconds=0.0)
-        more = {"Allow": allowed} if refusal.status == 405 else {}
-        answer.headers.update({**HEADERS, "X-Trace-ID": secrets.token_hex(8), **more})
-        return answer
 
 
 def identify(service: Service, request: Request, api: Api) -> Client | None:
@@ -226,24 +195,6 @@ def of_key(service: Service, secret: object, api: Api) -> Client:
     if key is None:
         raise Refusal(api.denied, "invalid_key", "this key is not known, or no longer")
     return Client(f"key {key.name}", key.name)
-
-
-async def _streamed(events: Events, trace: str, receive: Receive, send: Send) -> None:
-    """Send events as they come, until there are no more or the client leaves."""
-    headers = {**HEADERS, "X-Trace-ID": trace, "Content-Type": "text/event-stream; charset=utf-8",
-               "X-Accel-Buffering": "no"}  # fmt: skip
-    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-
-    async def all_of_them() -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": raw})
-        async for event in events.items:
-            await send({"type": "http.response.body", "body": event.encode(), "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    try:
-        await _while_there(all_of_them(), receive)
-    finally:
-        events.close()
 
 
 async def _while_there(work: Awaitable[Value], receive: Receive) -> Value:

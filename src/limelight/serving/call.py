@@ -14,7 +14,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
-from starlette.responses import JSONResponse
+from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect as ClientDisconnect
+from starlette.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response as Response
 
 from limelight.serving.refusal import Refusal
@@ -46,27 +48,19 @@ class Call:
 class Asked(BaseModel):
     """The fields of a request; fields that are not known change nothing."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
 
 class Strict(BaseModel):
     """The fields of a request; a field that is not known is refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class Result(BaseModel):
     """A JSON object of an answer, with these fields and no others. Fields that are not set are not in it."""
 
-    model_config = ConfigDict(extra="forbid")
-
-
-class Events(NamedTuple):
-    """Server-sent events as they come."""
-
-    items: AsyncIterator[str]
-    close: Callable[[], None]
-    """Called when the events have ended, or the client has left."""
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True)
@@ -167,3 +161,9 @@ def content(data: bytes, media_type: str, **headers: str) -> Response:
 def json_content(value: Any, status: int) -> Response:
     """An answer with another status than that of its route."""
     return JSONResponse(plain(value), status)
+
+
+def event_stream(events: AsyncIterator[str], end: Callable[[], Awaitable[None]]) -> Response:
+    """Server-sent events as they come; `end` is called after the last one, or when the client has left."""
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers, background=BackgroundTask(end))

@@ -122,23 +122,19 @@ class Catalog:
         models = [self.find(name)] if name else list(self.translators)
         if any(model.use != "translate" for model in models):
             raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
+        known = [model for model in models if model.pool.info]  # what others translate is not known
+        there = [Way(model, each) for model in known for each in model.directions or (Direction("", ""),)]
+        if pivot and target:
+            there += [Way(model, each) for model in known for each in model.pivots]
+        there = [way for way in there if _fits(source, way.direction.source) and _fits(target, way.direction.target)]
         found: dict[str, Way] = {}
-        targets: set[str] = set()
-        for model in [model for model in models if model.pool.info]:  # what others translate is not known
-            for direction in model.directions or (Direction("", ""),):
-                if _fits(source, direction.source) and _fits(target, direction.target):
-                    targets.add(direction.target)
-                    present = found.get(direction.source)
-                    if present is None or (not present.model.pool.usable and model.pool.usable):
-                        found[direction.source] = Way(model, direction)
-        for model in models if pivot and target else ():
-            for direction in model.pivots:
-                if _fits(source, direction.source) and _fits(target, direction.target):
-                    found.setdefault(direction.source, Way(model, direction))
+        for way in sorted(there, key=lambda way: (way.direction in way.model.pivots, not way.model.pool.usable)):
+            found.setdefault(way.direction.source, way)
+        targets = {way.direction.target for way in there}
         if not found and pivot and source and same_language(source, target):
             for model in models:
-                if known := [code for pair in model.directions for code in pair if same_language(code, target)]:
-                    return [Way(model, Direction(known[0], known[0]))]
+                if own := [code for pair in model.directions for code in pair if same_language(code, target)]:
+                    return [Way(model, Direction(own[0], own[0]))]
         if not found:
             raise self._no_way(models, source, target)
         if not target and len(targets) > 1:
@@ -154,13 +150,11 @@ class Catalog:
                 languages = ", ".join(sorted(known)) or "one whose languages have no names"
                 return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
         pairs = ", ".join(map(str, there))
-        for pair, between in {pair: between for model in models for pair, between in model.pivots.items()}.items():
-            if _fits(source, pair.source) and _fits(target, pair.target):
-                return bad_request(
-                    f"{pair} is translated through {between}, and this shows one direction: ask for "
-                    f"{pair.source}-{between} or {between}-{pair.target}",
-                    "language",
-                )
+        if any(_fits(source, each.source) and _fits(target, each.target) for model in models for each in model.pivots):
+            message = (
+                f"{source[:20]}-{target[:20]} is translated through another language, and this shows one direction"
+            )
+            return bad_request(f"{message}: ask for one of: {pairs}", "language")
         return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
 
 

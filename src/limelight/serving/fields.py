@@ -11,16 +11,15 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ValidationError
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from limelight.serving.call import Upload
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal, bad_request, beyond, of_validation
 
 MAX_FIELDS = 1000
-MAX_KEYS = 10_000
-"""Of all objects of a JSON body."""
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -87,24 +86,13 @@ async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], di
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """A JSON object. The parser bounds depth and digits; a repeated key, which another reader takes otherwise, NaN and
-    half of a surrogate pair are refused."""
-    keys = 0
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal keys
-        keys += len(pairs)
-        if keys > MAX_KEYS:
-            raise ValueError(f"it has more than {MAX_KEYS:,} keys; send less at a time")
-        if len(found := dict(pairs)) < len(pairs):
-            raise ValueError("an object has the same key twice")
-        return found
+    """A JSON object. The parser bounds depth and digits; NaN and half of a surrogate pair are refused."""
 
     def refused(name: str) -> Any:
         raise ValueError(f"{name} is not a number")
 
     try:
-        value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=once, parse_constant=refused)
+        value = json.loads(body.decode("utf-8-sig"), parse_constant=refused)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         said = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)[:200]
@@ -124,19 +112,14 @@ async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dic
 
     pairs, uploads = list[tuple[str, str]](), dict[str, Upload]()
     try:
-        async with Request(request.scope, receive).form(
-            max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body)
-        ) as form:
-            for key, value in form.multi_items():
-                if isinstance(value, UploadFile):
-                    uploads[key] = Upload(value.filename or "", await value.read())
-                else:
-                    pairs.append((key, value))
-    except (MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
-        raise bad_request("invalid multipart body, or more than one file") from None
-    except Exception as error:  # starlette's own form of a `MultiPartException` within an application
-        if isinstance(error, ClientDisconnect) or getattr(error, "status_code", None) != 400:
-            raise
+        form = await Request(request.scope, receive).form(max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body))
+        for key, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                uploads[key] = Upload(value.filename or "", await value.read())
+            else:
+                pairs.append((key, value))
+        await form.close()
+    except (HTTPException, MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
         raise bad_request("invalid multipart body, or more than one file") from None
     return _collected(pairs), uploads
 

@@ -35,8 +35,8 @@ class Report(NamedTuple):
     id: int
     kind: Literal["loaded", "partial", "done", "refused", "tags", "failed", "pong", "closed"]
     value: Any = None
-    """The result; of `partial` the number of the text, its beginning, and how much of that is certain and settled; a
-    message for the others."""
+    """The result; of `partial` the number of the text, its beginning, and how much of that is certain; a message for
+    the others."""
 
 
 ReportCallback = Callable[[Report], None]
@@ -65,7 +65,7 @@ class Link:
     """An engine. It begins to load when the link is made, and reports `loaded`."""
 
     def __init__(self, loading: Loading, heard: ReportCallback) -> None:
-        self._channel = Channel(f"{__package__}.engine:work", asdict(loading))
+        self._channel = Channel(f"{__package__}.worker:work", asdict(loading))
         self.pid = self._channel.pid
         self._heard, self._reason = heard, ""
         self._outbox: SimpleQueue[Task | None] = SimpleQueue()

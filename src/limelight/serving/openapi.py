@@ -1,9 +1,8 @@
-"""The OpenAPI document of the service, made of the types of its handlers, and a page that lists its paths."""
+"""The OpenAPI document of the service, made of the types of its handlers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -16,22 +15,6 @@ from limelight.serving.refusal import Refusal
 _ANY = Refusal(500, "internal", "")
 REF = "#/components/schemas/{model}"
 EVENTS = "text/event-stream"
-POLICY = "default-src 'none'"
-"""Content security policy of the page: no script, and no style."""
-ERRORS = {
-    400: "The request is invalid, or asks for what is not supported.",
-    401: "The key is missing or unknown.",
-    403: "The key is missing or unknown; without keys: the request is from a page of another origin.",
-    404: "Nothing has this name.",
-    408: "The body arrived too slowly.",
-    413: "The request is too large; the message names the limit.",
-    415: "The format of the body, or of the document, is unknown.",
-    429: "Too many requests of one client; Retry-After gives the time of the next attempt.",
-    431: "The headers are too large.",
-    500: "A fault of the service; X-Trace-ID is in its log.",
-    503: "Too many requests, or no model at the moment; Retry-After gives the time of the next attempt.",
-    504: "The request took longer than the deadline.",
-}
 
 
 def openapi_document(apis: Sequence[Api]) -> dict[str, Any]:
@@ -48,8 +31,7 @@ def openapi_document(apis: Sequence[Api]) -> dict[str, Any]:
         asked, given = known[route, "validation"], known[route, "serialization"]
         operation = _operation(route, asked, given, schemas["$defs"])
         failure = {JSON: {"schema": known[route.api, "serialization"]}}
-        for status in (each for each in ERRORS if str(each) not in operation["responses"]):
-            operation["responses"][str(status)] = {"description": ERRORS[status], "content": failure}
+        operation["responses"]["default"] = {"description": "Why there is no answer.", "content": failure}
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -106,16 +88,3 @@ def _operation(route: Route, asked: Any, given: Any, schemas: dict[str, Any]) ->
     answer = {"description": "The answer.", **({} if route.status == 204 else {"content": content})}
     operation["responses"] = {str(status): answer for status in (route.status, *route.statuses)}
     return operation
-
-
-def openapi_page(document: dict[str, Any]) -> str:
-    """The paths, for people."""
-    rows = [
-        f"<dt><code>{method.upper()} {escape(path)}</code> ({operation['tags'][0]})<dd>{escape(operation['summary'])}"
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    ]
-    head = "<!doctype html><html lang=en><meta charset=utf-8><title>Limelight</title><h1>The APIs of this service</h1>"
-    return (
-        f"{head}<p>Their requests and answers are in <a href=/openapi.json>/openapi.json</a>.<dl>{''.join(rows)}</dl>"
-    )

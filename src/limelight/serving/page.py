@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from limelight.errors import UserError
 from limelight.serving.asks import Ask
-from limelight.serving.call import Call, Events, Strict, content, plain
-from limelight.serving.dialects.events import Following, Progress, event, following
-from limelight.serving.dialects.own import API, CHARACTERS, FORMAT, Directed, Formatted, Sampling, failure
+from limelight.serving.call import Call, Strict, content, plain
+from limelight.serving.dialects.events import Following, Progress, event, following, streamed
+from limelight.serving.dialects.own import API, CHARACTERS, Directed, Formatted, Sampling, failure
 from limelight.serving.refusal import Refusal, bad_request
 
 MAX_IDS = 1000
@@ -38,13 +38,20 @@ Document = Annotated[dict[str, Any], Field(description="A part of `docs/schema/p
 class Explain(Directed):
     """A sentence, and what is to be shown of it."""
 
-    text: str = Field(description="One sentence.")
-    prefix: Ids = Field([], description="Target tokens with which the translation begins.")
-    forced: str = Field("", max_length=MAX_FORCED, description="Text with which it goes on after `prefix`.")
-    target: Ids | None = Field(None, description="Target tokens to inspect instead of those of a search.")
-    off: dict[str, list[int]] = Field({}, description="Heads that are switched off: `decoder.0.cross: [1]`.")
-    temperature: dict[str, dict[int, float]] = Field({}, description="Of single heads: `decoder.0.cross: {1: 0.5}`.")
-    snapshot: int | None = Field(None, ge=0, description="The model after so many updates, instead of the best one.")
+    text: str
+    """One sentence."""
+    prefix: Ids = Field([])
+    """Target tokens with which the translation begins."""
+    forced: str = Field("", max_length=MAX_FORCED)
+    """Text with which it goes on after `prefix`."""
+    target: Ids | None = None
+    """Target tokens to inspect instead of those of a search."""
+    off: dict[str, list[int]] = Field({})
+    """Heads that are switched off: `decoder.0.cross: [1]`."""
+    temperature: dict[str, dict[int, float]] = Field({})
+    """Of single heads: `decoder.0.cross: {1: 0.5}`."""
+    snapshot: int | None = Field(None, ge=0)
+    """The model after so many updates, instead of the best one."""
 
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
@@ -70,17 +77,22 @@ class LookUp(Head):
 class Patch(Explain):
     """Patching between two sentences."""
 
-    other: str = Field(max_length=CHARACTERS, description="Another sentence, with as many tokens.")
+    other: str = Field(max_length=CHARACTERS)
+    """Another sentence, with as many tokens."""
 
 
 class File(Explain):
     """A file for download."""
 
     theme: str = "dark"
-    state: str = Field("", max_length=MAX_STATE, description="The fragment of the page's address: what is open.")
-    beside: list[str] = Field([], max_length=MAX_BESIDE, description="Models whose maps stand beside this one.")
-    patched: tuple[str, str] | None = Field(None, description="Two sentences for the view Patching.")
-    training: bool = Field(False, description="Whether to include the snapshots of the model's run.")
+    state: str = Field("", max_length=MAX_STATE)
+    """The fragment of the page's address: what is open."""
+    beside: list[str] = Field([], max_length=MAX_BESIDE)
+    """Models whose maps stand beside this one."""
+    patched: tuple[str, str] | None = None
+    """Two sentences for the view Patching."""
+    training: bool = False
+    """Whether to include the snapshots of the model's run."""
 
     def plain(self, **changed: Any) -> Explain:
         """The same sentence without anything forced or switched off."""
@@ -99,14 +111,18 @@ class Text(Named):
 
     text: str = Field(max_length=CHARACTERS)
 
+    async def answer(self, call: Call, what: str) -> Any:
+        """The answer of an engine. Raises `Refusal`."""
+        options = self.model_dump(exclude={"model", "text"})
+        return await call.service.of_model(call.client, self.model, what, self.text, options)
+
 
 class Write(Text):
     """A text to write on."""
 
     max_tokens: int = Field(40, ge=1, le=MAX_WRITTEN)
-    sampling: Sampling | None = Field(
-        None, description="How to draw; if omitted, the most probable tokens are searched for."
-    )
+    sampling: Sampling | None = None
+    """How to draw; if omitted, the most probable tokens are searched for."""
 
 
 class TextHead(Text):
@@ -117,47 +133,60 @@ class TextHead(Text):
     head: int = Field(ge=0)
 
 
-class Explained(Formatted):
-    """The document of the page."""
+class Shown(Formatted):
+    """What a view of the page shows: the one of these fields that `VIEWS` names."""
 
-    document: Document
-
-
-class Matrix(Formatted):
+    document: Document = Field({})
+    matrix: Any = None
     """The weights of one head."""
-
-    matrix: Any
-
-
-class LookUps(Formatted):
+    look_up: Document = Field({})
     """The numbers of one computation of attention."""
-
-    look_up: Document
-
-
-class Measures(Formatted):
-    """What weights do not say: erasure, contributions, and shares of source and prefix."""
-
-    measures: Document
-
-
-class Layers(Formatted):
+    measures: Document = Field({})
+    """Erasure, contributions, and shares of source and prefix."""
+    layers: Any = None
     """What can be read from each layer."""
-
-    layers: Any
-
-
-class Patching(Formatted):
+    patching: Document = Field({})
     """What returns of one sentence when its vectors are put into another."""
 
-    patching: Document
+
+VIEWS: dict[str, tuple[type[Explain] | type[Text], str, str, str]] = {
+    "explain": (Explain, "explain", "document", "The document of a translation: docs/schema/page-1.json."),
+    "head": (Head, "head_weights", "matrix", "The weights of one head."),
+    "look_up": (LookUp, "look_up", "look_up", "The numbers of one computation of attention."),
+    "measures": (Explain, "measures", "measures", "Erasure, contributions, and shares of source and prefix."),
+    "patch": (Patch, "patch", "patching", "The effects of patching between two sentences."),
+    "layers": (
+        Explain,
+        "layers",
+        "layers",
+        "The translation from each encoder layer, and predictions of each decoder layer.",
+    ),
+    "fill": (Text, "fill", "document", "The document of a text whose masks are filled in."),
+    "text_head": (TextHead, "text_head", "matrix", "The weights of one head of a text."),
+}
+"""Fields of the request, what the engine is asked, field of the answer, and a description."""
+
+
+def _add_view(path: str, form: type[Explain] | type[Text], what: str, field: str, description: str) -> None:
+    async def view(call: Call, asked: Any) -> Shown:
+        return Shown(**{field: await asked.answer(call, what)})
+
+    view.__doc__ = description
+    view.__annotations__["asked"] = form
+    API.post(f"/api/v1/page/{path}")(view)
+
+
+for path, given in VIEWS.items():
+    _add_view(path, *given)
 
 
 class Snapshots(Formatted):
     """The snapshots of a run."""
 
-    updates: list[int] = Field(description="After how many updates they were taken.")
-    curve: list[dict[str, float]] = Field(description="The validations of the run, by `update`.")
+    updates: list[int]
+    """After how many updates they were taken."""
+    curve: list[dict[str, float]]
+    """The validations of the run, by `update`."""
 
 
 @API.get("/", public=True, counted=False, media_type=FRAME)
@@ -178,42 +207,6 @@ async def static(call: Call) -> Response:
 
 def _static(name: str, media_type: str) -> Response:
     return content((files("limelight.page") / name).read_bytes(), media_type, Content_Security_Policy=POLICY)
-
-
-@API.post("/api/v1/page/explain")
-async def explain(call: Call, asked: Explain) -> Explained:
-    """The document of a translation: docs/schema/page-1.json."""
-    return Explained(format=FORMAT, document=await asked.answer(call, "explain"))
-
-
-@API.post("/api/v1/page/head")
-async def head(call: Call, asked: Head) -> Matrix:
-    """The weights of one head."""
-    return Matrix(format=FORMAT, matrix=await asked.answer(call, "head_weights"))
-
-
-@API.post("/api/v1/page/look_up")
-async def look_up(call: Call, asked: LookUp) -> LookUps:
-    """The numbers of one computation of attention."""
-    return LookUps(format=FORMAT, look_up=await asked.answer(call, "look_up"))
-
-
-@API.post("/api/v1/page/measures")
-async def measures(call: Call, asked: Explain) -> Measures:
-    """Erasure, contributions, and shares of source and prefix."""
-    return Measures(format=FORMAT, measures=await asked.answer(call, "measures"))
-
-
-@API.post("/api/v1/page/patch")
-async def patch(call: Call, asked: Patch) -> Patching:
-    """The effects of patching between two sentences."""
-    return Patching(format=FORMAT, patching=await asked.answer(call, "patch"))
-
-
-@API.post("/api/v1/page/layers")
-async def layers(call: Call, asked: Explain) -> Layers:
-    """The translation from each encoder layer, and the predictions of each decoder layer."""
-    return Layers(format=FORMAT, layers=await asked.answer(call, "layers"))
 
 
 @API.post("/api/v1/page/file", media_type=FRAME)
@@ -261,17 +254,17 @@ async def _training(call: Call, asked: File) -> dict[str, Any]:
 @API.post("/api/v1/page/snapshots")
 async def snapshots(call: Call, asked: Named) -> Snapshots:
     """The snapshots of a model's run, and the curve of its validations."""
-    return Snapshots(format=FORMAT, **await call.service.of_model(call.client, asked.model, "snapshots"))
+    return Snapshots(**await call.service.of_model(call.client, asked.model, "snapshots"))
 
 
 @API.post("/api/v1/page/write", media_type="text/event-stream")
-async def write(call: Call, asked: Write) -> Events:
+async def write(call: Call, asked: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
     options = {"max_tokens": asked.max_tokens, "sampling": asked.sampling and asked.sampling.model_dump()}
     begun = await following(
         call.service, lambda shown: call.service.of_model(call.client, asked.model, "write", asked.text, options, shown)
     )
-    return Events(_events(begun), begun.close)
+    return streamed(begun, _events(begun))
 
 
 async def _events(items: Following) -> AsyncIterator[str]:
@@ -282,20 +275,4 @@ async def _events(items: Following) -> AsyncIterator[str]:
         elif isinstance(item, Refusal):
             yield event(plain(failure(item)), "error")
         else:
-            yield event({"format": FORMAT, "document": item["document"]}, "done")
-
-
-@API.post("/api/v1/page/fill")
-async def fill(call: Call, asked: Text) -> Explained:
-    """The document of a text whose masks are filled in."""
-    document = await call.service.of_model(call.client, asked.model, "fill", asked.text)
-    return Explained(format=FORMAT, document=document)
-
-
-@API.post("/api/v1/page/text_head")
-async def text_head(call: Call, asked: TextHead) -> Matrix:
-    """The weights of one head of a text."""
-    options = asked.model_dump(include={"kind", "layer", "head"})
-    return Matrix(
-        format=FORMAT, matrix=await call.service.of_model(call.client, asked.model, "text_head", asked.text, options)
-    )
+            yield event({"format": 1, "document": item["document"]}, "done")

@@ -36,8 +36,8 @@ SILENT_SECONDS = 10.0
 RETRY_SECONDS = 5
 """`Retry-After` of a service with too much to do."""
 
-Partial = Callable[[int, str, str, str], None]
-"""Called with the number of a text, its beginning, and how much of that is certain and settled."""
+Partial = Callable[[int, str, str], None]
+"""Called with the number of a text, its beginning, and how much of that is certain."""
 
 
 class Link(Protocol):
@@ -67,8 +67,6 @@ class Request:
     turn: float
     """Requests are given to engines in the order of these numbers."""
     done: asyncio.Future[Any]
-    until: float
-    """The time (`time.monotonic`) at which it is overdue."""
     partial: Partial | None = None
     lost: int = 0
     """How many engines have ended that had it."""
@@ -194,8 +192,8 @@ class Pool:
         options: dict[str, Any] | None = None,
         partial: Partial | None = None,
     ) -> Any:
-        """The result of a task, see `engine.py`. Canceled, or when its time is over, it is taken back. While there is
-        no engine it waits for one.
+        """The result of a task, see `translation.py`. Canceled, or when its time is over, it is taken back. While
+        there is no engine it waits for one.
 
         Raises `Refusal`: 400 for what the model refuses, 429 for too many requests of one client, 503 for too many of
         all, for a model that cannot be loaded, for engines that ended, for a wait that was too long, 504 after the
@@ -210,8 +208,7 @@ class Pool:
             lane = "long"
         turn = self._turns[client] = max(self._turn, self._turns.get(client, 0.0)) + weight + OVERHEAD
         task = Task(next(self._numbers), kind, texts, options, partial is not None)
-        until = time.monotonic() + self._limits.deadline
-        request = Request(task, client, lane, turn, loop.create_future(), until, partial)
+        request = Request(task, client, lane, turn, loop.create_future(), partial)
         timers = (
             loop.call_later(self._limits.queue_seconds, self._waited, request),
             loop.call_later(self._limits.deadline, request.refuse, overdue(self._limits.deadline)),
@@ -250,7 +247,7 @@ class Pool:
             request.refuse(Refusal(503, "queue_timeout", message, retry_after=RETRY_SECONDS))
 
     def _dispatch(self) -> None:
-        """Give waiting requests to the engines that have room, the emptiest first; a silent one is the last choice."""
+        """Give waiting requests to the engines that have room, the emptiest first."""
         for lane, waiting in self._waiting.items():
             while waiting:
                 able = [each for each in self._engines if each.ready and each.room(lane) > 0]
@@ -259,9 +256,7 @@ class Pool:
                 request = heapq.heappop(waiting)
                 if request.done.done():
                     continue
-                engine = min(
-                    able, key=lambda each: (each.silent() >= SILENT_SECONDS, -each.room(lane), len(each.requests))
-                )
+                engine = min(able, key=lambda each: (-each.room(lane), len(each.requests)))
                 self._turn, request.begun = max(self._turn, request.turn), True
                 engine.requests[request.task.id] = request
                 assert engine.link is not None
@@ -363,6 +358,5 @@ class Pool:
             return
         message = "the engines that translated this have ended: try again later"
         if reason == KILLED:  # other reasons may have paths in them
-            remedy = "try again later, or ask the operator for more memory or fewer --engines"
-            message = f"the engines that translated this were {KILLED}: {remedy}"
+            message = f"the engines that translated this were {KILLED}: try again later, with fewer --engines"
         request.refuse(Refusal(503, "engine_ended", message, retry_after=RETRY_SECONDS))

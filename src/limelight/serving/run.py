@@ -25,9 +25,6 @@ from limelight.serving.server import end_engines, listen, serve
 from limelight.serving.service import Service
 from limelight.serving.stored import Glossaries, Memories
 
-OTHER_FILES = 200
-"""Files beside connections and engines: documents that are read, glossaries, libraries."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -65,28 +62,10 @@ def _listens(log: Log, **fields: Any) -> None:
         systemd.sendall(b"READY=1")
 
 
-def require_files(connections: int, engines: int) -> None:
-    """Let this process open as many files as it may. Raises `UserError` for more connections than files."""
-    try:
-        import resource
-    except ImportError:  # a system without such a bound
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = connections + OTHER_FILES + 4 * engines
-    if hard != resource.RLIM_INFINITY and needed > hard:
-        raise UserError(
-            f"--max-connections {connections} needs {needed} open files, and this process may have {hard}: give fewer, "
-            "or raise the limit (ulimit -n; LimitNOFILE in systemd)"
-        )
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
-
-
 async def run_service(plan: Plan, log: Log | None = None) -> None:
     """Serve until a signal comes. Raises `UserError` for a file of keys that is missing or none, `RunError` for an
     address that is taken."""
     log = log or Log(quiet=plan.quiet)
-    require_files(plan.limits.connections, plan.engines * len(plan.models))
     keys = None if plan.keys is None else Keys(read_keys(plan.keys, required=True))
     glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
     listening = listen(plan.host, plan.port)

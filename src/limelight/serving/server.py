@@ -19,20 +19,16 @@ from limelight.serving.logs import ForeignLog
 from limelight.serving.service import Service
 
 MAX_HEAD = 20 * 1000
-"""Maximum bytes of a connection before the headers of a request are complete."""
+"""Maximum bytes of the address and the headers of a request, complete or not."""
 KEEP_ALIVE_SECONDS = 15
-BACKLOG = 1024
-"""Connections that wait to be accepted."""
-ACCEPTED_AT_A_TIME = 16
-"""Connections that are accepted before other work has its turn: many that come at once would keep answers from clients,
-and requests from engines."""
 CLOSING_SECONDS = 2.0
 """Time of the connections to end when all is answered."""
 
 
 class TimedProtocol(HttpToolsProtocol):
     """HTTP whose headers have to arrive within `header_seconds`, also byte by byte, and so has the rest of a body that
-    was refused. A client that reads nothing for `write_seconds` is disconnected."""
+    was refused: it is discarded meanwhile, so that its sender gets to read the answer. A client that reads nothing for
+    `write_seconds` is disconnected."""
 
     header_seconds = 8.0
     write_seconds = 30.0
@@ -57,7 +53,9 @@ class TimedProtocol(HttpToolsProtocol):
             self.send_400_response("The headers are too large.")
 
     def on_headers_complete(self) -> None:
-        """The application reads the body, within a time of its own."""
+        """The application reads the body, within a time of its own. Headers that are too large are invalid."""
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD:
+            raise ValueError("the headers are too large")
         self._stop(self._timer)
         self._timer, self._head = None, None
         super().on_headers_complete()
@@ -118,12 +116,6 @@ class QuietServer(uvicorn.Server):
         """Nothing is captured."""
         yield
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen. `backlog` is also the number of connections accepted at a time, and only that should be small."""
-        await super().startup(sockets)
-        for each in sockets or ():
-            each.listen(BACKLOG)
-
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens, before anything is loaded. Raises `RunError` if the address is taken or not ours."""
@@ -159,7 +151,6 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
-        backlog=ACCEPTED_AT_A_TIME,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(CLOSING_SECONDS),
     )

@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     detected: Mapping[str, float] = {}
     """How likely each source language is, the likeliest first; empty if the caller has named it."""
     found: Mapping[str, Any] = {}
-    """What the engine says of it: `engine._answer`."""
+    """What the engine says of it: `translation._answer`."""
 
     @property
     def language(self) -> str:
@@ -108,7 +108,7 @@ class Service:
         """The answers, in the order of the texts. Raises `Refusal`."""
         async with self._in_time():
             ways = await self.ways(ask.source, ask.target, ask.model)
-            with self._paid(client, self._check(client, ask, ways)):
+            with self._paid(client, self._check(ask)):
                 if ways[0].changes_nothing:
                     answers = [Answer(text, ways[0].model.name, ways[0].direction) for text in ask.texts]
                 else:
@@ -216,7 +216,7 @@ class Service:
         """How likely each source language of the models is, the likeliest first."""
         async with self._in_time():
             self.catalog.require_known()
-            with self._paid(client, self._check(client, Ask([text], ""))):
+            with self._paid(client, self._check(Ask([text], ""))):
                 ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
                 return (await self._detected(client, ways, [text]))[0]
 
@@ -224,7 +224,7 @@ class Service:
         """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
         async with self._in_time():
             ways = await self.ways(ask.source, ask.target, ask.model, pivot=False)
-            with self._paid(client, self._check(client, ask)):
+            with self._paid(client, self._check(ask)):
                 way = _way(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
                 languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
                 answer = await way.model.pool.run(client.id, what, ask.texts, {**options, **languages})
@@ -245,26 +245,15 @@ class Service:
         async with self._in_time():
             if pool.loading:
                 await self._loaded([pool])
-            with self._paid(client, self._check(client, Ask([text], ""))):
+            with self._paid(client, self._check(Ask([text], ""))):
                 answer = await pool.run(client.id, what, [text], options, shown)
         self._count(client, len(text), 1)
         return answer
 
-    def _check(self, client: Client, ask: Ask, ways: Sequence[Way] = ()) -> int:
-        """The characters of a request. Raises `Refusal` for what is beyond a limit, before any work, and if no model
-        has room."""
+    def _check(self, ask: Ask) -> int:
+        """The characters of a request. Raises `Refusal` for what is beyond a limit, before any work."""
         self.require_open()
-        characters = require_bounds(ask, self.limits)
-        refusals = []
-        for way in ways if any(text.strip() for text in ask.texts) else ():
-            try:
-                way.model.pool.require_room(client.id)
-                return characters
-            except Refusal as refusal:
-                refusals.append(refusal)
-        if refusals:
-            raise refusals[0]
-        return characters
+        return require_bounds(ask, self.limits)
 
     @contextmanager
     def _paid(self, client: Client, characters: int) -> Iterator[None]:
@@ -273,12 +262,12 @@ class Service:
         if self.keys is None:
             yield
             return
-        entry = self.keys.spend(client.key, characters)
+        self.keys.spend(client.key, characters)
         try:
             yield
         except Refusal as refusal:
             if refusal.status in (429, 503, 504):
-                self.keys.give_back(client.key, entry)
+                self.keys.give_back(client.key, characters)
             raise
 
     async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:

@@ -31,18 +31,14 @@ from limelight.serving.refusal import Refusal, bad_request, beyond
 from limelight.text.glossary import Glossary, Term
 from limelight.text.pair import BadLine
 
-MAX_GLOSSARIES = 5000
-"""Maximum number of glossaries of all clients."""
 MAX_OWN = 1000
 """Maximum number of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
-MAX_ALL_CHARACTERS = 250_000_000
-"""Maximum characters of all entries of all glossaries; one client has at most a fifth of them."""
+MAX_OWN_CHARACTERS = 50_000_000
+"""Maximum characters of all entries of all glossaries of one client."""
 MAX_CHARACTERS = 500_000
 """Maximum characters of all entries of a glossary."""
 MAX_SEGMENT = 5000
 """Maximum characters of one side of a segment of a memory."""
-ALL_MEMORIES = 20
-"""The memories of all clients together may have so many times the segments of one."""
 
 
 class Item(BaseModel):
@@ -223,10 +219,8 @@ class Glossaries(Store[StoredGlossary]):
                 raise bad_request(f"dictionaries: there are two from {each.source} to {each.target}")
             new = new.with_dictionary(each)
         async with self._writing:
-            mine = len(self.list(owner))
-            if mine >= MAX_OWN or len(self._all) >= MAX_GLOSSARIES:
-                count, bound = (f"{mine} glossaries of yours", MAX_OWN) if mine >= MAX_OWN else ("all", MAX_GLOSSARIES)
-                message = f"there are {count} already, of at most {bound}: delete one"
+            if (mine := len(self.list(owner))) >= MAX_OWN:
+                message = f"there are {mine} glossaries of yours already, of at most {MAX_OWN}: delete one"
                 raise bad_request(message, "too_many_glossaries")  # which clients do not repeat
             return await self._put(new)
 
@@ -241,13 +235,12 @@ class Glossaries(Store[StoredGlossary]):
         if glossary.size > MAX_CHARACTERS:
             message = f"a glossary of {glossary.size} characters: at most {MAX_CHARACTERS} are kept; divide it"
             raise Refusal(413, "too_long", message)
-        others = [each for each in self._all.values() if each.id != glossary.id]
-        mine = [each for each in others if each.owner == glossary.owner]
-        for some, bound in ((mine, MAX_ALL_CHARACTERS // 5), (others, MAX_ALL_CHARACTERS)):
-            whole = glossary.size + sum(each.size for each in some)
-            if whole > bound:
-                message = f"with this one the glossaries have {whole} characters, of at most {bound}: delete one"
-                raise Refusal(413, "too_long", message)
+        whole = glossary.size + sum(each.size for each in self.list(glossary.owner) if each.id != glossary.id)
+        if whole > MAX_OWN_CHARACTERS:
+            message = (
+                f"with this one your glossaries have {whole} characters, of at most {MAX_OWN_CHARACTERS}: delete one"
+            )
+            raise Refusal(413, "too_long", message)
         return await self.write(glossary)
 
     def files(self, owner: str, identities: Sequence[str], source: str, target: str) -> list[tuple[str, int]]:
@@ -300,7 +293,6 @@ class Memories(Store[StoredMemory]):
                 )
                 raise bad_request(message, "too_many_memories")  # which clients do not repeat
             room = limits.memory_segments - sum(each.segments for each in mine)
-            room = min(room, ALL_MEMORIES * limits.memory_segments - sum(each.segments for each in self._all.values()))
             left_out = list[str]()
             try:
                 count = await asyncio.to_thread(self._fill, memory, sent, room, left_out)
@@ -343,7 +335,7 @@ class Memories(Store[StoredMemory]):
     def _require_fit(self, source: str, target: str, count: int, room: int) -> None:
         most = self._limits.memory_segments
         if count > room:
-            what = f"with this memory there are more than {most} segments of yours, or {ALL_MEMORIES * most} of all"
+            what = "with this memory there are more segments of yours"
             message = beyond(what, most, "--max-memory-segments", "delete a memory, or send less")
             raise Refusal(413, "too_many_segments", message)
         if max(len(source), len(target)) > MAX_SEGMENT:

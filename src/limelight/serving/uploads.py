@@ -15,10 +15,10 @@ KEPT_SECONDS = 3600.0
 """A document that is not asked for is deleted after so long."""
 TAKEN_SECONDS = 60.0
 """One that was downloaded is deleted after so long."""
-MAX_DOCUMENTS = 100
-"""Maximum number for all clients; one client has at most half of them."""
 MAX_BYTES = 256 << 20
-"""Maximum bytes of all of them."""
+"""Maximum bytes of the documents of all clients that are not fetched; one client has at most half of them."""
+OVERHEAD = 1 << 20
+"""What a document counts for beside its bytes."""
 
 
 @dataclass(slots=True)
@@ -73,22 +73,21 @@ class Uploads:
 
     def require_room(self, client: str, size: int) -> None:
         """Raises `Refusal` where there are too many documents for another one of this size."""
-        bytes_kept = sum(each.size for each in self._documents.values()) + sum(each[1] for each in self._opening)
         kept = [(each.client, each.size, each.work.done()) for each in self._documents.values() if not each.taken]
         kept += [(*each, False) for each in self._opening]
-        opened = [each for each in kept if not each[2]]
-        for some, most in ((opened, self._most_open), (kept, MAX_DOCUMENTS)):
-            mine = sum(each[0] == client for each in some)
-            if len(some) >= most or mine >= most // 2:
-                count, bound = (f"{mine} of your", most // 2) if mine >= most // 2 else (str(len(some)), most)
+        opened = [(owner, 1) for owner, _, done in kept if not done]
+        sizes = [(owner, size + OVERHEAD) for owner, size, _ in kept]
+        for some, more, most, what in (
+            (opened, 1, self._most_open, "documents at a time"),
+            (sizes, size + OVERHEAD, MAX_BYTES, "bytes of documents"),
+        ):
+            mine = sum(each for owner, each in some if owner == client)
+            if mine + more > most // 2 or sum(each for _, each in some) + more > most:
                 message = (
-                    f"there are {count} documents already, of at most {bound}: fetch their translations first, or try "
-                    "again later"
+                    f"with this one there would be more than {most:,} {what}, or {most // 2:,} of yours: fetch their "
+                    "translations first, or try again later"
                 )
                 raise Refusal(429, "too_many_documents", message, retry_after=10)
-        if bytes_kept + size > MAX_BYTES:
-            message = f"the documents that are kept would have more than {MAX_BYTES} bytes together: try again later"
-            raise Refusal(503, "overloaded", message, retry_after=30)
 
     @contextmanager
     def opening(self, client: str, size: int) -> Iterator[None]:

@@ -115,14 +115,17 @@ class Translation(Result):
 
     detected_source_language: str
     text: str
-    billed_characters: int = Field(0, description="Present if requested.")
-    model_type_used: str = Field("", description="If the request has `model_type`: the same.")
+    billed_characters: int = 0
+    """Present if requested."""
+    model_type_used: str = ""
+    """If the request has `model_type`: the same."""
 
 
 class Translated(Result):
     """The answer."""
 
-    translations: list[Translation] = Field(description="One for each text, in their order.")
+    translations: list[Translation]
+    """One for each text, in their order."""
 
 
 @API.post("/v2/translate")
@@ -172,7 +175,8 @@ class NamedLanguage(Result):
 
     language: str
     name: str
-    supports_formality: bool = Field(False, description="Of targets alone.")
+    supports_formality: bool = False
+    """Of targets alone."""
 
 
 @API.get("/v2/languages")

@@ -52,9 +52,12 @@ class Status(Result):
 
     document_id: str
     status: Literal["translating", "done", "error"]
-    billed_characters: int = Field(0, description="Present when the translation is finished.")
-    error_message: str = Field("", description="The reason why there is no translation.")
-    seconds_remaining: int = Field(0, description="Present during the translation.")
+    billed_characters: int = 0
+    """Present when the translation is finished."""
+    error_message: str = ""
+    """The reason why there is no translation."""
+    seconds_remaining: int = 0
+    """Present during the translation."""
 
 
 class Finished(Result):

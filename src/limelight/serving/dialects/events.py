@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 from limelight.serving.asks import Ask
-from limelight.serving.call import Call
+from limelight.serving.call import Call, ClientDisconnect, Response, event_stream
 from limelight.serving.pool import Partial
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Service
@@ -24,9 +24,7 @@ class Progress(NamedTuple):
     number: int
     text: str
     certain: str
-    """Its beginning that will not change."""
-    settled: str
-    """How much of it the search has settled: guards may still change that."""
+    """Its beginning that will not change: whole sentences."""
 
 
 class Following:
@@ -66,9 +64,11 @@ class Following:
         answer, self._answer = self._answer, None
         return answer
 
-    def close(self) -> None:
-        """The client has left: the work is canceled."""
-        self._working.cancel()
+    async def end(self) -> None:
+        """The events have ended. Raises `ClientDisconnect` if the client has left before; then the work is canceled."""
+        if not self._working.done():
+            self._working.cancel()
+            raise ClientDisconnect
 
     def _shown(self, *progress: Any) -> None:
         self._newest[progress[0]] = Progress(*progress)
@@ -111,6 +111,11 @@ async def following(service: Service, begin: Callable[[Partial], Awaitable[Any]]
     found = Following(service, begin)
     await found.begun()
     return found
+
+
+def streamed(following: Following, events: AsyncIterator[str]) -> Response:
+    """The answer. The work is canceled when the client leaves."""
+    return event_stream(events, following.end)
 
 
 def event(value: Any, name: str = "") -> str:

@@ -30,7 +30,8 @@ class Pair(Asked):
 class Entries(Pair):
     """The terms of one direction."""
 
-    entries: str = Field(description="A term a line: its source, a tab or a comma, and its target.")
+    entries: str
+    """A term a line: its source, a tab or a comma, and its target."""
     entries_format: Literal["tsv", "csv"] = "tsv"
 
     def read(self, service: Service, before: Dictionary | None = None) -> Dictionary:

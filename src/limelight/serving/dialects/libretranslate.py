@@ -53,7 +53,8 @@ class Translate(Asked):
 class Detected(Result):
     """A language, and how likely it is."""
 
-    confidence: float = Field(ge=0, le=100, description="In percent.")
+    confidence: float = Field(ge=0, le=100)
+    """In percent."""
     language: str
 
 
@@ -61,8 +62,10 @@ class Translated(Result):
     """The answer; its fields are lists if `q` is one."""
 
     translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
-    detectedLanguage: Detected | list[Detected] = Field([], description="With the source `auto`.")  # noqa: N815
-    alternatives: list[str] | list[list[str]] = Field([], description="Present if requested.")
+    detectedLanguage: Detected | list[Detected] = Field([])  # noqa: N815
+    """With the source `auto`."""
+    alternatives: list[str] | list[list[str]] = Field([])
+    """Present if requested."""
 
 
 @API.post("/translate")

@@ -18,9 +18,9 @@ from pydantic import Field
 
 from limelight.config.directions import same_language
 from limelight.serving.asks import Ask, require_within
-from limelight.serving.call import Api, Asked, Call, Events, Result, plain
+from limelight.serving.call import Api, Asked, Call, Result, plain
 from limelight.serving.dialects.deepl import translated
-from limelight.serving.dialects.events import Following, Progress, event, follow
+from limelight.serving.dialects.events import Following, Progress, event, follow, streamed
 from limelight.serving.dialects.prompts import Prompt, read_prompt
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Service
@@ -71,9 +71,8 @@ class Message(Asked):
     """A message of the conversation."""
 
     role: str = Field(max_length=20)
-    content: str | list[Part | dict[str, Any]] | None = Field(
-        None, description="Only the last message of the user is used; it has text alone."
-    )
+    content: str | list[Part | dict[str, Any]] | None = None
+    """Only the last message of the user is used; it has text alone."""
 
     @property
     def parts(self) -> list[Part | dict[str, Any]]:
@@ -107,9 +106,8 @@ class Completion(Asked):
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: int = 1
-    response_format: dict[str, Any] | None = Field(
-        None, description="`json_object`, or a `json_schema` with one string: the answer is JSON."
-    )
+    response_format: dict[str, Any] | None = None
+    """`json_object`, or a `json_schema` with one string: the answer is JSON."""
 
 
 class Said(Result):
@@ -141,7 +139,8 @@ class Completed(Result):
 
     id: str
     object: Literal["chat.completion"]
-    created: int = Field(description="Seconds since 1970.")
+    created: int
+    """Seconds since 1970."""
     model: str
     choices: list[Choice]
     usage: Usage
@@ -164,7 +163,7 @@ async def completions(call: Call, asked: Completion) -> Completed:
         usage = asked.stream_options is not None and asked.stream_options.include_usage
         following = await follow(call, ask)
         events = _chunks(following, head, ask, None if write is _text else write, usage=usage)
-        return Events(events, following.close)  # type: ignore[return-value]
+        return streamed(following, events)  # type: ignore[return-value]
     answers = await translated(service, call.client, ask)
     choices = []
     for index in range(asked.n):
@@ -241,7 +240,7 @@ def _is_text(field: Any) -> bool:
 async def _chunks(
     items: Following, head: dict[str, Any], ask: Ask, write: Written | None, *, usage: bool
 ) -> AsyncIterator[str]:
-    """Text word by word, as soon as the search has settled it; with `write`, what that makes of the whole answer."""
+    """Sentence by sentence, each when it is done; with `write`, what that makes of the whole answer."""
     head = {**head, "object": "chat.completion.chunk"}
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
@@ -255,7 +254,7 @@ async def _chunks(
             yield event(plain(failure(item)))
             return
         if isinstance(item, Progress):
-            text = "" if write else item.settled
+            text = "" if write else item.certain
         else:
             text = (write or _text)([answer.text for answer in item])
         if text.startswith(sent) and text != sent:

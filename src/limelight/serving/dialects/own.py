@@ -9,9 +9,9 @@ from pydantic import Field
 
 from limelight.pipelines.translation import Translation as Hypothesis
 from limelight.serving.asks import Ask
-from limelight.serving.call import Api, Call, Events, Response, Result, Strict, content, json_content, plain
+from limelight.serving.call import Api, Call, Response, Result, Strict, content, json_content, plain
 from limelight.serving.dialects.deepl import OneOrMore
-from limelight.serving.dialects.events import Following, Growth, Progress, event, follow
+from limelight.serving.dialects.events import Following, Growth, Progress, event, follow, streamed
 from limelight.serving.dialects.tags import Tagging
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
@@ -26,14 +26,20 @@ CHARACTERS = 2000
 class Formatted(Result):
     """An answer."""
 
-    format: Literal[1]
+    format: Literal[1] = 1
+
+    def model_post_init(self, context: Any, /) -> None:
+        """The format is in every answer."""
+        self.model_fields_set.add("format")
 
 
 class Problem(Result):
     """Why there is no answer."""
 
-    code: str = Field(description="For programs.")
-    message: str = Field(description="For people: the value, the bound and what to change.")
+    code: str
+    """For programs."""
+    message: str
+    """For people: the value, the bound and what to change."""
 
 
 class Failure(Formatted):
@@ -44,7 +50,7 @@ class Failure(Formatted):
 
 def failure(refusal: Refusal) -> Failure:
     """A refusal."""
-    return Failure(format=FORMAT, error=Problem(code=refusal.code, message=refusal.message))
+    return Failure(error=Problem(code=refusal.code, message=refusal.message))
 
 
 API = Api("limelight", failure, own=True)
@@ -58,12 +64,14 @@ Language = Annotated[str, Field(max_length=20)]
 class Directed(Strict):
     """The direction and the model of a request."""
 
-    source_lang: Language = Field("", description="Source language; detected if omitted.")
-    target_lang: Language = Field("", description="Target language; may be omitted if the models have only one.")
-    model: str = Field(
-        "", max_length=200, description="Name of a model; if omitted, the first model for the direction."
-    )
-    beam_size: int | None = Field(None, description="Beam size; 1 is greedy search.")
+    source_lang: Language = ""
+    """Source language; detected if omitted."""
+    target_lang: Language = ""
+    """Target language; may be omitted if the models have only one."""
+    model: str = Field("", max_length=200)
+    """Name of a model; if omitted, the first model for the direction."""
+    beam_size: int | None = None
+    """Beam size; 1 is greedy search."""
 
 
 class Sampling(Strict):
@@ -85,28 +93,30 @@ class OwnTerm(Strict):
 class Translate(Tagging, Directed):
     """A request of `/api/v1/translate`. What is not given is the model's own."""
 
-    text: Annotated[list[str], OneOrMore] = Field(description="A text, or a list of texts.")
-    n_best: int | None = Field(None, description="Number of translations of each sentence.")
-    length_penalty: float | None = Field(
-        None, description="Exponent of the length penalty; larger values prefer longer translations."
-    )
-    sampling: Sampling | None = Field(
-        None, description="Sample translations instead of searching for the most probable one."
-    )
-    prefix: str = Field("", max_length=10_000, description="Beginning of the translation; for a single sentence only.")
-    guards: bool = Field(
-        True, description="Whether translations are checked for errors, and searched for again if that helps."
-    )
-    protect: bool = Field(
-        True, description="Whether tags, variables, addresses and the like are kept unchanged, if the model can do so."
-    )
-    formality: Literal["formal", "informal", "prefer_formal", "prefer_informal"] | None = Field(
-        None, description="Form of address; `prefer_...` changes nothing if the model was not trained with it."
-    )
-    domain: str = Field("", max_length=40, description="Domain of the text, if the model was trained with its tag.")
-    split_sentences: bool = Field(True, description="Whether texts are split into sentences.")
-    terms: list[OwnTerm] = Field([], max_length=1000, description="Source terms and their required translations.")
-    stream: bool = Field(False, description="Whether the answer is sent as server-sent events while the text grows.")
+    text: Annotated[list[str], OneOrMore]
+    """A text, or a list of texts."""
+    n_best: int | None = None
+    """Number of translations of each sentence."""
+    length_penalty: float | None = None
+    """Exponent of the length penalty; larger values prefer longer translations."""
+    sampling: Sampling | None = None
+    """Sample translations instead of searching for the most probable one."""
+    prefix: str = Field("", max_length=10_000)
+    """Beginning of the translation; for a single sentence only."""
+    guards: bool = True
+    """Whether translations are checked for errors, and searched for again if that helps."""
+    protect: bool = True
+    """Whether tags, variables, addresses and the like are kept unchanged, if the model can do so."""
+    formality: Literal["formal", "informal", "prefer_formal", "prefer_informal"] | None = None
+    """Form of address; `prefer_...` changes nothing if the model was not trained with it."""
+    domain: str = Field("", max_length=40)
+    """Domain of the text, if the model was trained with its tag."""
+    split_sentences: bool = True
+    """Whether texts are split into sentences."""
+    terms: list[OwnTerm] = Field([], max_length=1000)
+    """Source terms and their required translations."""
+    stream: bool = False
+    """Whether the answer is sent as server-sent events while the text grows."""
 
     def ask(self) -> Ask:
         """The requested task. Raises `Refusal` for what texts with tags or terms cannot have."""
@@ -146,19 +156,23 @@ class Translation(Result):
     model: str
     source_lang: str
     target_lang: str
-    path: list[str] = Field(description="The languages of a translation through another one; empty if direct.")
-    confidence: float | None = Field(description="The mean of the sentences, weighted by their tokens.")
-    warnings: list[str] = Field(description="Those of the sentences, each once.")
-    detected: list[Detected] = Field(description="The likeliest first; empty if the request names the language.")
-    sentences: list[Hypothesis] = Field(
-        description="The best translation of each sentence, or of each segment between tags."
-    )
+    path: list[str]
+    """The languages of a translation through another one; empty if direct."""
+    confidence: float | None
+    """The mean of the sentences, weighted by their tokens."""
+    warnings: list[str]
+    """Those of the sentences, each once."""
+    detected: list[Detected]
+    """The likeliest first; empty if the request names the language."""
+    sentences: list[Hypothesis]
+    """The best translation of each sentence, or of each segment between tags."""
 
 
 class Translated(Formatted):
     """The answer; with `stream` the data of the event `done`."""
 
-    translations: list[Translation] = Field(description="One for each text, in their order.")
+    translations: list[Translation]
+    """One for each text, in their order."""
 
 
 @API.post("/api/v1/translate")
@@ -166,7 +180,7 @@ async def translate(call: Call, asked: Translate) -> Translated:
     """Translate texts, with n-best lists, scores and the translation of each sentence."""
     if asked.stream:
         following = await follow(call, asked.ask())
-        return Events(_events(following), following.close)  # type: ignore[return-value]
+        return streamed(following, _events(following))  # type: ignore[return-value]
     return _answered(await call.service.translate(call.client, asked.ask()))  # type: ignore[return-value]
 
 
@@ -211,20 +225,22 @@ class Way(Result):
 
     source: str
     target: str
-    through: str = Field(description="The language through which texts are translated; empty for a direct one.")
+    through: str
+    """The language through which texts are translated; empty for a direct one."""
 
 
 class Served(Result):
     """A model."""
 
     name: str
-    ready: bool = Field(description="Whether all its engines are ready.")
+    ready: bool
+    """Whether all its engines are ready."""
     use: Literal["translate", "generate", "fill"]
-    snapshots: int = Field(description="Number of snapshots of its run.")
+    snapshots: int
+    """Number of snapshots of its run."""
     directions: list[Way]
-    decoding: dict[str, Any] = Field(
-        description="Search settings of a request that names none; empty while the model loads."
-    )
+    decoding: dict[str, Any]
+    """Search settings of a request that names none; empty while the model loads."""
 
 
 class Bounds(Result):
@@ -259,7 +275,7 @@ async def models(call: Call) -> Models:
         )
         found.append(served)
     bounds = Bounds(characters=limits.characters, texts=limits.texts, beam=limits.beam, n_best=limits.n_best)
-    return Models(format=FORMAT, models=found, limits=bounds)
+    return Models(models=found, limits=bounds)
 
 
 class Live(Formatted):
@@ -272,20 +288,21 @@ class Ready(Formatted):
     """Whether requests can be answered."""
 
     ready: bool
-    models: dict[str, bool] = Field(description="Readiness of each model, by name.")
+    models: dict[str, bool]
+    """Readiness of each model, by name."""
 
 
 @API.get("/api/v1/health/live", public=True, counted=False)
 async def live(call: Call) -> Live:
     """Succeeds while the process answers."""
-    return Live(format=FORMAT, live=True)
+    return Live(live=True)
 
 
 @API.get("/api/v1/health/ready", public=True, counted=False, statuses=(503,))
 async def ready(call: Call) -> Ready:
     """Whether every model can translate: 503 while one loads or has no engine, and while the service ends."""
     models = {model.name: model.pool.ready for model in call.service.catalog.models}
-    state = Ready(format=FORMAT, ready=call.service.ready, models=models)
+    state = Ready(ready=call.service.ready, models=models)
     return state if state.ready else json_content(state, 503)  # type: ignore[return-value]
 
 
@@ -306,18 +323,21 @@ async def metrics(call: Call) -> Response:
 class Explain(Directed):
     """A request of `/api/v1/attention`, `/api/v1/steps` and `/api/v1/beam`."""
 
-    text: str = Field(min_length=1, max_length=CHARACTERS, description="One sentence.")
-    prefix: str = Field("", max_length=CHARACTERS, description="Beginning of the translation.")
-    target: str | None = Field(
-        None, max_length=CHARACTERS, description="A translation to inspect instead of the model's own."
-    )
-    every_head: bool = Field(False, description="Whether to return the weights of each head, and not only their means.")
+    text: str = Field(min_length=1, max_length=CHARACTERS)
+    """One sentence."""
+    prefix: str = Field("", max_length=CHARACTERS)
+    """Beginning of the translation."""
+    target: str | None = Field(None, max_length=CHARACTERS)
+    """A translation to inspect instead of the model's own."""
+    every_head: bool = False
+    """Whether to return the weights of each head, and not only their means."""
 
 
 class Attention(Formatted):
     """The weights of a translation, and its tokens."""
 
-    attention: dict[str, Any] = Field(description="As in `docs/schema/page-1.json`, without `steps` and `beam`.")
+    attention: dict[str, Any]
+    """As in `docs/schema/page-1.json`, without `steps` and `beam`."""
 
 
 class Explained(Formatted):
@@ -336,7 +356,8 @@ class Steps(Explained):
 class Beam(Explained):
     """The search for a translation."""
 
-    beam: dict[str, Any] | None = Field(description="Null if the translation was given.")
+    beam: dict[str, Any] | None
+    """Null if the translation was given."""
 
 
 async def _document(call: Call, asked: Explain) -> dict[str, Any]:
@@ -353,21 +374,21 @@ async def attention(call: Call, asked: Explain) -> Attention:
     """The attention of a sentence and its translation."""
     document = await _document(call, asked)
     seen = {key: value for key, value in document.items() if key not in ("steps", "beam")}
-    return Attention(format=FORMAT, attention=seen)
+    return Attention(attention=seen)
 
 
 @API.post("/api/v1/steps")
 async def steps(call: Call, asked: Explain) -> Steps:
     """Every token of a translation with its probability, and what else could have stood there."""
     found = await _document(call, asked)
-    return Steps(format=FORMAT, **{name: found[name] for name in ("model", "translation", "steps")})
+    return Steps(**{name: found[name] for name in ("model", "translation", "steps")})
 
 
 @API.post("/api/v1/beam")
 async def beam(call: Call, asked: Explain) -> Beam:
     """The search for a translation, as a tree of hypotheses."""
     found = await _document(call, asked)
-    return Beam(format=FORMAT, beam=found.get("beam"), model=found["model"], translation=found["translation"])
+    return Beam(beam=found.get("beam"), model=found["model"], translation=found["translation"])
 
 
 # ---- translation memories
@@ -383,7 +404,8 @@ class Segment(Strict):
 class NewMemory(Strict):
     """A memory: its segments, or a file of them as the part `file` of a form (`multipart/form-data`)."""
 
-    name: str = Field(min_length=1, max_length=200, description="Shown in `origin` of matches.")
+    name: str = Field(min_length=1, max_length=200)
+    """Shown in `origin` of matches."""
     source_lang: str = Field(min_length=2, max_length=20)
     target_lang: str = Field(min_length=2, max_length=20)
     segments: list[Segment] = Field([])
@@ -396,16 +418,18 @@ class Memory(Result):
     name: str
     source_lang: str
     target_lang: str
-    segments: int = Field(description="Their number.")
+    segments: int
+    """Their number."""
     created: str
 
 
-class Added(Memory):
+class Added(Formatted, Memory):
     """A new memory."""
 
-    format: Literal[1]
-    left_out: int = Field(description="Segments of the file that cannot be used.")
-    reason: str = Field(description="That of the first of them; empty if there are none.")
+    left_out: int
+    """Segments of the file that cannot be used."""
+    reason: str
+    """That of the first of them; empty if there are none."""
 
 
 class ListedMemories(Formatted):
@@ -432,14 +456,14 @@ async def add_memory(call: Call, asked: NewMemory) -> Added:
     source, target = way.direction
     memory = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
     kept, left_out = await call.service.memories.add(memory, sent)
-    return Added(format=FORMAT, left_out=len(left_out), reason=left_out[0] if left_out else "", **_shown(kept))
+    return Added(left_out=len(left_out), reason=left_out[0] if left_out else "", **_shown(kept))
 
 
 @API.get("/api/v1/memory")
 async def list_memories(call: Call) -> ListedMemories:
     """List the translation memories of this key."""
     found = call.service.memories.list(call.client.key)
-    return ListedMemories(format=FORMAT, memories=[Memory(**_shown(each)) for each in found])
+    return ListedMemories(memories=[Memory(**_shown(each)) for each in found])
 
 
 @API.delete("/api/v1/memory/{id}")

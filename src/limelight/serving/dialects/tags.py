@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from limelight.serving.asks import TagHandling
+from limelight.serving.call import Asked
 from limelight.serving.refusal import bad_request
 
 
@@ -23,16 +24,19 @@ Names = Annotated[
 ]
 
 
-class Tagging(BaseModel):
+class Tagging(Asked):
     """The fields of a request."""
 
-    tag_handling: Literal["xml", "html", "markdown", ""] | None = Field(
-        None, description="The kind of markup in the texts; if omitted, tags are kept like variables."
-    )
-    ignore_tags: Names = Field([], description="Names of elements whose content is not translated.")
-    splitting_tags: Names = Field([], description="Names of tags that end a sentence.")
-    non_splitting_tags: Names = Field([], description="Names of tags that do not end a sentence.")
-    outline_detection: bool = Field(True, description="Whether XML tags without adjacent text also end a sentence.")
+    tag_handling: Literal["xml", "html", "markdown", ""] | None = None
+    """The kind of markup in the texts; if omitted, tags are kept like variables."""
+    ignore_tags: Names = Field([])
+    """Names of elements whose content is not translated."""
+    splitting_tags: Names = Field([])
+    """Names of tags that end a sentence."""
+    non_splitting_tags: Names = Field([])
+    """Names of tags that do not end a sentence."""
+    outline_detection: bool = True
+    """Whether XML tags without adjacent text also end a sentence."""
 
     def handling(self) -> TagHandling | None:
         """How tags are read; None for plain text. Raises `Refusal` for names of tags in such a text."""

@@ -1,0 +1,129 @@
+"""The process of an engine: it loads a model, warms it up, and works on tasks."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from limelight.child import Inbox, Send
+from limelight.config.directions import UNNAMED
+from limelight.decoding.ahead import compile_aside
+from limelight.errors import RunError, UserError
+from limelight.formats.translation_memory import WatchedMemory
+from limelight.memory import hold_memory_for_work, rare_collections
+from limelight.models.families import choose_device
+from limelight.pipelines.generator import TextGenerator
+from limelight.pipelines.load import load
+from limelight.pipelines.mask_filler import MaskFiller
+from limelight.pipelines.snapshots import Snapshots
+from limelight.pipelines.translator import Translator
+from limelight.serving.engine import Engine
+from limelight.serving.links import Loading, Report, ReportCallback, Task
+from limelight.serving.logs import Log, log_warnings
+from limelight.serving.translation import TranslationEngine
+from limelight.serving.writing import TextEngine
+from limelight.storage.layout import DETECTOR, find_model
+from limelight.storage.tables import read_detector
+
+SWITCH = 1e-5
+"""Python's switch interval in seconds: the engine shares the interpreter lock with the thread that reads tasks."""
+SENTENCE = "A dog runs to the house."
+LONG_SENTENCE = " ".join([SENTENCE[:-1]] * 20)
+"""More tokens than the kernels for short sentences take."""
+FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (SENTENCE, {}),
+    (SENTENCE, {"beam_size": 1}),
+    (SENTENCE, {"beam_size": 4, "n_best": 2}),
+    (SENTENCE, {"sampling": {"top_k": 5, "seed": 1}}),
+    (SENTENCE, {"terms": [("house", "house")], "codes": [[["alone", "x"]]]}),
+    (LONG_SENTENCE, {"beam_size": 4, "n_best": 2}),
+)
+"""Every kind of search, a sentence with a term, and a long one."""
+
+
+def warm_up(make: Callable[[ReportCallback], Engine], tasks: Sequence[Task]) -> None:
+    """Do some tasks before an engine reports that it is ready: kernels are compiled at their first call (up to a minute
+    on a slow CPU without a cache of them), and weights are read from disk at their first use. Results are discarded."""
+    inbox, left = Inbox(), len(tasks)
+
+    def heard(report: Report) -> None:
+        nonlocal left
+        left -= report.kind != "partial"
+        if not left:
+            inbox.put(({"task": None}, b""))
+
+    for task in tasks:
+        inbox.put(({"task": task}, b""))
+    make(heard).run(inbox)
+
+
+def load_engine(loading: Loading, send: ReportCallback) -> Engine:
+    """The engine, which has reported that it is loaded, once it is warm. The calling thread computes with so many
+    threads from now on.
+
+    Raises `UserError` for a folder that holds no model, for a classifier, and as `load` does.
+    """
+    torch.set_num_threads(loading.threads)
+    device = choose_device(loading.device or "auto", setting="--device ")
+    found = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
+    if isinstance(found, Translator):
+        return _translating(found, loading, device, send)
+    if not isinstance(found, TextGenerator | MaskFiller):
+        raise UserError(f"{loading.folder}: a classifier is not served; use it with `limelight classify`")
+    use, options = ("generate", {"max_tokens": 4}) if isinstance(found, TextGenerator) else ("fill", {})
+    kind = "write" if use == "generate" else use
+    warm_up(lambda heard: TextEngine(found, heard), [Task(1, kind, [SENTENCE], options)])
+    send(Report(0, "loaded", {"use": use}))
+    return TextEngine(found, send, loading.name)
+
+
+def _translating(found: Translator, loading: Loading, device: torch.device, send: ReportCallback) -> Engine:
+    found.name = loading.name
+    detector = read_detector(find_model(loading.folder) / DETECTOR)
+    snapshots = Snapshots(loading.folder, loading.name, device)
+    memory = WatchedMemory(loading.memory, found.directions, warnings.warn) if loading.memory else None
+    source, target = found.directions[0] if found.directions else ("", "")
+    languages = {"source_lang": source, "target_lang": target}
+    tasks = [Task(number, "translate", [text], {**languages, **more}) for number, (text, more) in enumerate(FORMS, 1)]
+    for some in (tasks[:1], tasks[1:]):  # the first one alone, as on a service that has little to do
+        warm_up(lambda heard: TranslationEngine(found, heard), some)
+    send(Report(0, "loaded", description(found, pivot=loading.pivot, snapshots=len(snapshots.updates))))
+    return TranslationEngine(found, send, detector, snapshots, memory)
+
+
+def description(found: Translator, *, pivot: bool = True, snapshots: int = 0) -> dict[str, Any]:
+    """What the service needs to know of a model."""
+    return {
+        "use": "translate",
+        "directions": [list(each) for each in found.directions if each.source != UNNAMED["source"]],
+        "pivots": [[pair.source, between, pair.target] for pair, between in (found.pivots.items() if pivot else ())],
+        "decoding": found.config.model_dump(mode="json"),
+        "snapshots": snapshots,
+        "formality": [each.target for each in found.directions if found.has_formality(each.target)],
+    }
+
+
+def work(inbox: Inbox, send: Send, loading: dict[str, Any]) -> None:
+    """In the process of an engine: serve one model until the service says that it is to end."""
+
+    def report(report: Report) -> None:
+        send({"report": report})
+
+    hold_memory_for_work()
+    sys.setswitchinterval(SWITCH)
+    log, given = Log(), Loading(**loading)
+    log_warnings(log)
+    if given.device in (None, "auto", "cpu"):
+        compile_aside(lambda message: log("compiling", message=message))
+    try:
+        engine = load_engine(given, report)
+        with rare_collections():
+            engine.run(inbox)
+    except (UserError, RunError) as error:
+        report(Report(0, "closed", str(error)))
+    except Exception as error:
+        report(Report(0, "closed", f"{type(error).__name__}: {error}"))
