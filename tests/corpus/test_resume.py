@@ -1,7 +1,6 @@
 """Resuming a corpus: what has changed since is noticed, and several drivers may begin at once."""
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -58,15 +57,6 @@ def test_half_a_surrogate_pair_in_any_field_stays_as_it_was(tmp_path: Path) -> N
         {**json.loads(lines[0]), "translation": "Ä"}, {**json.loads(lines[1]), "translation": "B"}
     ]  # fmt: skip
     assert "😀" in (tmp_path / "out" / "b.jsonl").read_text()
-
-
-def test_a_file_whose_name_is_not_utf_8_is_translated(tmp_path: Path) -> None:
-    given = tmp_path / "in"
-    given.mkdir()
-    (Path(os.fsdecode(os.fsencode(given) + b"/a\xff.txt"))).write_text("ab\n")
-    report = run(job_of(given, tmp_path / "out"))
-    assert (report.files, report.faults) == (1, [])
-    assert run(job_of(given, tmp_path / "out")).former == 1
 
 
 def test_reasons_keep_digits_that_belong_to_a_name(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -63,36 +62,6 @@ def test_a_file_whose_server_says_that_it_changed_is_refused(folder: Path, tmp_p
     (folder / "a.txt").write_text("six\nten\n")  # as many bytes
     with pytest.raises(UserError, match=r"a\.txt: it has changed since it was translated"):
         run(job)
-
-
-@pytest.mark.parametrize(
-    ("info", "stamp"),
-    [
-        ({"size": 3, "ETag": '"a"'}, (3, 'ETag "a"')),
-        ({"size": 3, "mtime": 1.5, "LastModified": "now"}, (3, "LastModified now; mtime 1.5")),
-        ({"size": None}, (0, "")),
-    ],
-)
-def test_the_version_of_a_remote_file_is_what_its_server_says(info: dict, stamp: tuple[int, str]) -> None:
-    assert shards._state_of(info) == stamp
-
-
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("nope://a/b", r"nope://a/b: cannot be read: Protocol not known: nope"),
-        ("s3://bucket/a", r"s3://bucket/a: cannot be read: Install s3fs"),
-        ("file:///there/is/none.txt", r"file:///there/is/none.txt: not found"),
-        ("file:///*.there-is-none", r"file:///\*.there-is-none: there are no files"),
-    ],
-)
-def test_a_url_without_files_is_told(url: str, message: str) -> None:
-    if url.startswith("s3"):
-        pytest.importorskip("fsspec")
-        if "s3fs" in sys.modules:
-            pytest.skip("s3fs is installed")
-    with pytest.raises(UserError, match=message):
-        find_shards([url])
 
 
 def test_a_file_that_fails_while_it_is_read_stops_no_other(

@@ -40,6 +40,17 @@ def test_a_text_gives_a_translation_and_a_list_a_list(seed: int) -> None:
     assert one.translate([]) == []
 
 
+@pytest.mark.parametrize("other", [None, math.nan, 5, b"face", ["face"], {"en": "face"}])
+def test_what_is_no_text_is_refused_by_its_number(other: object, seed: int) -> None:
+    one = translator()
+    with pytest.raises(UserError, match=r"text 2 is .*, not a string"):
+        one.translate(["face", other])
+    if not isinstance(other, list):
+        with pytest.raises(UserError, match=r"texts is .*: give a string, or a list of strings"):
+            one.translate(other)
+    assert one.translate(iter(["face"])) == [one.translate("face")]
+
+
 def test_a_translation_is_made_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy with other fields takes as long as some checks of a sentence: six were made of each translation."""
     copies = []

@@ -56,18 +56,6 @@ def test_half_of_a_detector_is_replaced(run: Path) -> None:
     assert (run / "best" / DETECTOR).read_bytes() == whole
 
 
-def test_an_equal_one_is_left_as_it_is(run: Path) -> None:
-    share_detector(run, run / "best")
-    before = (run / "best" / DETECTOR).stat()
-    share_detector(run, run / "best")
-    assert (run / "best" / DETECTOR).stat() == before
-
-
-def test_a_run_without_a_detector_shares_none(tmp_path: Path) -> None:
-    share_detector(tmp_path, tmp_path / "best")
-    assert not (tmp_path / "best").exists()
-
-
 def test_a_run_takes_the_detector_of_the_model_it_begins_with(run: Path, tmp_path: Path) -> None:
     """Its own text is of one direction, and has too little of the other languages to learn one."""
     share_detector(run, run / "best")

@@ -41,10 +41,6 @@ def test_a_header_is_told(header: str, tmp_path: Path) -> None:
     assert line.endswith("), and is used as a pair; remove the line")
 
 
-def test_a_first_line_of_text_is_no_header(tmp_path: Path) -> None:
-    assert told(tmp_path, ["The date\tLa date", "No\tNon"]) == []
-
-
 def test_quotes_are_told(tmp_path: Path) -> None:
     (every,) = told(tmp_path, [f'"{EN}"\t"{FR}"'] * 9)
     assert every.startswith("memory.tsv: every text is enclosed in quotes, which are read as part of it; ")
@@ -78,10 +74,6 @@ def test_bad_lines_are_left_to_who_reads_all_of_it(tmp_path: Path) -> None:
     assert told(tmp_path, ["no tab", f"{EN}\t{FR}", "none here"]) == []
     with pytest.raises(UserError, match="there is no such file"):
         list(doubts([tmp_path / "nowhere.tsv"], "en", "fr"))
-
-
-def test_only_the_beginning_is_read(tmp_path: Path) -> None:
-    assert told(tmp_path, [f"{EN}\t{FR}"] * 1000 + ["12\t34\t56"] * 5000) == []
 
 
 @pytest.mark.parametrize("text", ["\u2581The \u2581cle ver \u2581dog", "The cle@@ ver dog"])

@@ -1,6 +1,5 @@
 """A run is resumed in another directory, and after its text was moved, to the same weights."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import sha256
-from limelight.preparation.hold_out import files_elsewhere, keep_pairs, keeps, kept_pairs
+from limelight.preparation.hold_out import keep_pairs, keeps, kept_pairs
 from limelight.preparation.pairs import read_valid
 from limelight.text.pair import Pair
 from limelight.training.run import train
@@ -125,15 +124,3 @@ def test_damaged_pairs_are_named(damage: str, tmp_path: Path) -> None:
         RunError, match=r"data/valid-0\.json: not validation pairs of a run .*; delete it; it is created"
     ):
         kept_pairs(tmp_path, "valid-0")
-
-
-def test_a_store_of_an_older_version_names_no_files(tmp_path: Path) -> None:
-    """It is used as before: where the files are there, they are taken for those it was made from."""
-    config = tiny_run(tmp_path / "text")
-    go(config, tmp_path / "run", max_steps=1)
-    place = tmp_path / "run" / "data" / "train-0" / "store.json"
-    description = json.loads(place.read_text())
-    assert description.pop("files") == list(config.data.train[0].files)
-    place.write_text(json.dumps(description))
-    go(config, tmp_path / "run", max_steps=2)
-    assert files_elsewhere(config.data.train[0].files, []) == ""

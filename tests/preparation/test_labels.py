@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from limelight.config import Corpus, RunConfig
 from limelight.errors import UserError
 from limelight.preparation.plain_text import PreparedLabels, prepare_labels
-from limelight.storage.layout import LABELS as LABELS_FILE
 from limelight.tokens import END
 from tests.training.helpers import go
 from tests.training.readers import LABELS, label_run, masked_run
@@ -56,16 +54,6 @@ def test_what_is_asked_of_translations_is_not_asked_of_labels(tmp_path: Path) ->
     prepared, _ = prepare(with_files(label_run(tmp_path / "text"), train=train, valid=train), tmp_path / "run")
     assert prepared.labels == ("x", "y")
     assert len(prepared.stores[0]) == 4
-
-
-def test_nothing_is_made_twice(tmp_path: Path) -> None:
-    config = label_run(tmp_path / "text")
-    first, _ = prepare(config, tmp_path / "run")
-    (tmp_path / "run" / "config.yaml").write_text("", encoding="utf-8")
-    again, said = prepare(config, tmp_path / "run")
-    assert said == []
-    assert again.labels == first.labels
-    assert np.array_equal(again.stores[0].sources.values, first.stores[0].sources.values)
 
 
 def test_labels_of_a_run_stay_and_a_new_one_is_refused(tmp_path: Path) -> None:
@@ -147,18 +135,3 @@ def test_a_translator_with_two_vocabularies_lends_none(tmp_path: Path) -> None:
     config = label_run(tmp_path / "text").model_copy(update={"begin_with": str(tmp_path / "translator")})
     with pytest.raises(UserError, match="translator: a classifier reads one language, and this model has a vocabulary"):
         prepare(config, tmp_path / "run")
-
-
-def test_labels_stand_beside_the_vocabulary(tmp_path: Path) -> None:
-    prepare(label_run(tmp_path / "text"), tmp_path / "run")
-    assert (tmp_path / "run" / "tokenizer" / LABELS_FILE).is_file()
-
-
-def test_texts_for_validation_that_are_in_the_training_text_are_warned_of(tmp_path: Path) -> None:
-    config = label_run(tmp_path / "text")
-    line = (tmp_path / "text" / "train.tsv").read_text().splitlines()[0]
-    leaked = with_files(config, valid=written(tmp_path / "leaked.tsv", f"{line}\n"))
-    leaked = leaked.model_copy(update={"data": leaked.data.model_copy(update={"train": config.data.train})})
-    assert any(
-        "1 of 1 validation pairs are in the training text too" in each for each in prepare(leaked, tmp_path / "run")[1]
-    )

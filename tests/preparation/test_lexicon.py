@@ -88,13 +88,6 @@ def test_the_diagonal_tells_words_apart_that_always_come_together() -> None:
     assert min(found[2, 5], found[3, 6]) > 0.9
 
 
-def test_what_each_piece_becomes_sums_to_one(seed: int) -> None:
-    random.seed(seed)
-    found = learn_lexicon(random_pairs(17), nothing=NOTHING, classes=CLASSES)
-    sums = np.bincount(found.sources, found.probabilities)
-    assert sums[np.unique(found.sources)] == pytest.approx(1)
-
-
 def test_it_finds_the_lexicon_of_a_language(seed: int) -> None:
     """Each word has a word of its own, sentences are in any order, and one word more comes from none."""
     random.seed(seed)
@@ -108,13 +101,6 @@ def test_it_finds_the_lexicon_of_a_language(seed: int) -> None:
     found = learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, iterations=20)
     assert most_likely(found, sources=8, count=1, fill=0)[:, 0].tolist() == own
     assert as_dictionary(found)[NOTHING, 2] > 0.9
-
-
-def test_no_pairs_teach_nothing() -> None:
-    for pairs in ([], [Pieces(np.array([3, 4]), np.zeros(0, dtype=np.int64))]):
-        found = learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES)
-        assert len(found.sources) == len(found.probabilities) == 0
-        assert most_likely(found, sources=3, count=2, fill=7).tolist() == [[7, 7]] * 3
 
 
 @pytest.mark.parametrize("highest", [1, 50, 2**40, 2**62])

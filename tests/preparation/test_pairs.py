@@ -1,7 +1,5 @@
 """From files to stores: dirty text, empty text, missing text, and what is not done twice."""
 
-import gzip
-import os
 from pathlib import Path
 from typing import Any
 
@@ -75,54 +73,6 @@ def test_bad_lines_are_reported_and_skipped_on_request(config: RunConfig, tmp_pa
     assert f"61 of 61 pairs kept\nskipped 4 lines that cannot be read; each of them in {listing}\n" in said
     assert "  skipped 2: there is no TAB in this line (first: " in said
     assert [line.split(":")[1] for line in listing.read_text().splitlines()] == ["1", "63", "64", "65"]
-
-
-def test_the_states_of_segments_are_a_setting(config: RunConfig, tmp_path: Path) -> None:
-    lines = [line.split("\t") for line in text_of(config).decode().splitlines()]
-    entries = [f'#, fuzzy\nmsgid "{source}"\nmsgstr "{target}"\n\n' for source, target in lines]
-    drafts = corpus(tmp_path / "drafts.po", "".join(entries).encode())
-    found, _ = prepared(with_data(config, train=drafts, states="all"), tmp_path / "all")
-    assert len(found.stores[0]) == 61
-    with pytest.raises(UserError, match="nothing to train on"):
-        prepared(with_data(config, train=drafts), tmp_path / "translated")
-
-
-def test_a_corpus_full_of_bad_lines_does_not_fill_the_screen(config: RunConfig, tmp_path: Path) -> None:
-    dirty = corpus(tmp_path / "dirty.tsv", BAD["TAB"] * 5_000 + text_of(config))
-    _, said = prepared(with_data(config, train=dirty, valid=dirty, on_bad_line="skip"), tmp_path / "run")
-    assert said.count("\n") < 30
-    for name in ("train-0", "valid-0"):
-        assert f"skipped 5,000 lines that cannot be read; each of them in {tmp_path / 'run' / 'data' / name}" in said
-        assert (tmp_path / "run" / "data" / f"{name}-skipped.txt").read_text().count("\n") == 5_000
-
-
-def test_a_corpus_of_nothing_but_bad_lines_says_so(config: RunConfig, tmp_path: Path) -> None:
-    wide = corpus(tmp_path / "wide.tsv", text_of(config).decode().encode("utf-16"))
-    with pytest.raises(UserError, match=r"wide\.tsv: there is nothing to train on: 0 of 0 pairs kept\n  skipped \d+: "):
-        prepared(with_data(config, train=wide, on_bad_line="skip"), tmp_path / "run")
-
-
-@pytest.mark.parametrize("role", ["train", "valid"])
-def test_a_pipe_is_refused_at_once(role: str, config: RunConfig, tmp_path: Path) -> None:
-    """Nobody writes into it, and reading would wait for ever."""
-    os.mkfifo(tmp_path / "pipe.tsv")
-    pipe = (Corpus(files=(str(tmp_path / "pipe.tsv"),)),)
-    with pytest.raises(
-        UserError, match=r"pipe\.tsv: is a pipe or a device, and this text is read several times; save it"
-    ):
-        prepared(with_data(config, **{role: pipe}), tmp_path / "run")
-
-
-def test_a_truncated_archive_names_file_and_line(config: RunConfig, tmp_path: Path) -> None:
-    whole = gzip.compress(text_of(config) * 50, compresslevel=1)
-    cut = corpus(tmp_path / "cut.tsv.gz", whole[: len(whole) // 2])
-    with pytest.raises(UserError, match=r"cut\.tsv\.gz:\d+: the file is damaged or cut off here"):
-        prepared(with_data(config, train=cut), tmp_path / "run")
-
-
-def test_an_empty_corpus(config: RunConfig, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no text|nothing"):
-        prepared(with_data(config, train=corpus(tmp_path / "empty.tsv", b"")), tmp_path / "run")
 
 
 def test_a_corpus_of_which_nothing_is_left_names_the_reasons_every_time(config: RunConfig, tmp_path: Path) -> None:
@@ -217,15 +167,6 @@ def test_killed_while_preparing_the_next_start_prepares(
         with pytest.raises(Killed):
             prepared(config, tmp_path / "run")
     assert len(prepared(config, tmp_path / "run")[0].stores[0]) == 61
-
-
-def test_separate_vocabularies(config: RunConfig, tmp_path: Path) -> None:
-    tokens = config.tokens.model_copy(update={"joint": False, "vocabulary_size": 70})
-    found, said = prepared(config.model_copy(update={"tokens": tokens}), tmp_path / "run")
-    source, target = found.tokenizers
-    assert source is not target
-    assert "learned a separate bpe vocabulary of 70" in said
-    assert source.pieces(source.encode("one")) != target.pieces(target.encode("one"))
 
 
 def back_translated(config: RunConfig) -> RunConfig:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from limelight.batching.store import NO_TEXT
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
-from limelight.errors import RunError, UserError
+from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.formats import lines, running_text
 from limelight.preparation import plain_text as module
@@ -143,12 +143,6 @@ def test_every_file_is_divided_by_itself(tmp_path: Path) -> None:
     assert said[-1] == "left out 1: documents of nothing but white space"
 
 
-def test_the_vocabulary_knows_nothing_of_what_is_held_out(tmp_path: Path) -> None:
-    text = (write(tmp_path / "text.txt", TEXT + "Z"),)
-    found, _ = prepared(configured(tmp_path, text=text), tmp_path / "run")
-    assert found.valid.unknown == 1
-
-
 def test_without_validation(tmp_path: Path) -> None:
     found, _ = prepared(configured(tmp_path, held_out=0.0), tmp_path / "run")
     assert text_of(found, "train") == [TEXT]
@@ -191,13 +185,6 @@ def test_what_has_changed_is_made_anew_and_said(change: str, tmp_path: Path) -> 
     after, said = prepared(configured(tmp_path, **data[change]), run)
     assert "text.txt: text, its division or vocabulary has changed; tokenizing it again" in said[0]
     assert after.train.ids.tolist() != before.train.ids.tolist()
-
-
-def test_a_vocabulary_of_a_start_that_was_not_settled_is_learned_again(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    prepared(configured(tmp_path, "bpe"), run)
-    found, _ = prepared(configured(tmp_path, "characters"), run)
-    assert text_of(found, "train") == [TEXT[: int(0.9 * len(TEXT))]]
 
 
 def test_a_missing_text_is_missed_only_before_there_are_pieces(tmp_path: Path) -> None:
@@ -262,22 +249,10 @@ def test_a_blank_text_is_named(content: str, documents: str, tmp_path: Path) -> 
         prepared(config, tmp_path / "run")
 
 
-def test_a_blank_text_for_validation_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"v\.txt: the text for validation is blank"):
-        prepared(configured(tmp_path, valid_text=(write(tmp_path / "v.txt", "\n"),)), tmp_path / "run")
-
-
 def test_a_share_that_holds_nothing_out_is_named(tmp_path: Path) -> None:
     config = configured(tmp_path, text=(write(tmp_path / "one.txt", "one line alone"),), documents="line")
     message = r"one\.txt: data\.held_out=0\.1 holds nothing out: .* or 0 to train without validation"
     with pytest.raises(UserError, match=message):
-        prepared(config, tmp_path / "run")
-
-
-def test_a_share_that_holds_everything_out_is_named(tmp_path: Path) -> None:
-    text = (write(tmp_path / "a.txt", "ab"),)
-    config = configured(tmp_path, text=text, held_out=0.9).model_copy(update={"begin_with": str(model(tmp_path))})
-    with pytest.raises(UserError, match=r"a\.txt: there is nothing to train on: data\.held_out=0\.9 holds all of it"):
         prepared(config, tmp_path / "run")
 
 
@@ -297,16 +272,6 @@ def test_a_bad_line_stops_with_its_place_or_is_told_once(tmp_path: Path) -> None
     assert sum(line.startswith(f"skipped {path}:212: ") for line in said) == 1
     assert said[-1].startswith("skipped 1 line that cannot be read")
     assert (tmp_path / "run" / "data" / "text-skipped.txt").read_text().startswith(f"{path}:212: ")
-
-
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("limelight.batching.store.write_whole", full)
-    with pytest.raises(RunError, match="text-train: cannot be written: No space left on device"):
-        prepared(configured(tmp_path), tmp_path / "run")
-    assert list((tmp_path / "run" / "data").iterdir()) == []
 
 
 def model(tmp_path: Path, *, reserved: tuple[str, ...] = ("[MASK]", "<line>")) -> Path:

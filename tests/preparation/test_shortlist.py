@@ -12,10 +12,9 @@ from limelight.config import Corpus, load_config
 from limelight.errors import UserError
 from limelight.preparation import shortlist as module
 from limelight.preparation.lexicon import Pieces
-from limelight.preparation.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist, thinned
+from limelight.preparation.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist
 from limelight.storage.layout import SHORTLIST
 from limelight.storage.tables import read_shortlist
-from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
 from limelight.training.run import train
 
@@ -101,20 +100,6 @@ def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path) -
     assert make_shortlist(alone, [], print) == alone / SHORTLIST
 
 
-def test_bad_lines_go_the_way_the_run_says(run: Path, tmp_path: Path) -> None:
-    file = write_text(tmp_path / "other.tsv")
-    with open(file, "a") as text:
-        text.write("no tab in here\n")
-    config = load_config(run / "config.yaml")
-    corpus = config.data.train[0].model_copy(update={"files": (str(file),)})
-    with pytest.raises(UserError, match=r"other.tsv:121"):
-        make_shortlist(run, [corpus], print)
-    settings = yaml.safe_load((run / "best" / "config.yaml").read_text())
-    settings["data"]["on_bad_line"] = "skip"
-    (run / "best" / "config.yaml").write_text(yaml.safe_dump(settings))
-    make_shortlist(run, [corpus], print)
-
-
 def test_what_is_not_to_be_had(made: Path, run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such model"):
         make_shortlist(tmp_path / "none", [], print)
@@ -168,18 +153,3 @@ def test_the_most_frequent_are_always_there(run: Path) -> None:
     assert list_length(shortlist, pairs, tokenizers.target.padding) == pytest.approx(
         (len({0, 1, 4, 5, copies(tokenizers)[3]}) + 4) / 2
     )
-
-
-def test_a_stream_is_thinned_evenly_and_never_held_whole() -> None:
-    def pairs(count: int) -> list[Pair]:
-        return [Pair(str(number), "", "", number) for number in range(count)]
-
-    assert [pair.line for pair in thinned(pairs(5), 7)] == [0, 1, 2, 3, 4]
-    assert [pair.line for pair in thinned(pairs(13), 7)] == [0, 2, 4, 6, 8, 10, 12]
-    for count in (14, 100, 1009):
-        lines = [pair.line for pair in thinned(pairs(count), 7)]
-        assert len(lines) == 7
-        assert lines[0] == 0
-        assert lines[-1] > 0.8 * count
-        assert max(np.diff(lines)) <= 2 * min(np.diff(lines))
-    assert thinned([], 7) == []

@@ -7,9 +7,7 @@ import pytest
 
 from limelight.preparation.sides import (
     BLOCK_PAIRS,
-    Stretch,
     draw_sample,
-    evidence_of,
     score_pairs,
     share,
     stretches,
@@ -67,15 +65,6 @@ def test_text_whose_words_do_not_recur_is_not_known() -> None:
     assert not score_pairs(words_in(draw_sample(numbered(pairs)))).known.any()
 
 
-def test_empty_sides_are_not_known() -> None:
-    pairs = invented_pairs(300, 1)
-    some = [(source if row % 3 else "", target if row % 5 else " ") for row, (source, target) in enumerate(pairs)]
-    found = score_pairs(words_in(draw_sample(numbered(some))))
-    empty = np.array([not (row % 3 and row % 5) for row in range(300)])
-    assert not found.known[empty].any()
-    assert found.good[found.known].mean() > 0.8
-
-
 def test_stretches_are_those_with_the_largest_sums(seed: int) -> None:
     """As by trying all of them."""
     evidence = np.random.default_rng(seed).normal(-0.3, 1, 60)
@@ -87,10 +76,3 @@ def test_stretches_are_those_with_the_largest_sums(seed: int) -> None:
     assert sum(b - a for a, b in found) == len({row for a, b in found for row in range(a, b)})
     assert list(stretches(evidence, 1e9)) == []
     assert list(stretches(np.zeros(5), 0.0)) == []
-
-
-def test_evidence_is_for_a_stretch_of_wrong_pairs() -> None:
-    good = np.array([True] * 50 + [False] * 40 + [True] * 50)
-    known = np.ones(140, dtype=bool)
-    known[60:64] = False
-    assert list(stretches(evidence_of(good, known), 20.0)) == [Stretch(50, 90)]

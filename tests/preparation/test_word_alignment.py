@@ -6,7 +6,6 @@ import pytest
 
 from limelight.preparation.word_alignment import (
     FormCounter,
-    WordAligner,
     Words,
     grow,
     grow_final,
@@ -84,12 +83,6 @@ def test_sure_links_are_in_both_directions_and_others_grow_beside_them() -> None
     assert links == [Link(0, 0), Link(1, 1), Link(1, 2, sure=False), Link(2, 1, sure=False)]
     assert grow([], []) == []
     assert grow([-1], [-1, -1]) == []
-
-
-def test_words_without_pairs_teach_nothing() -> None:
-    aligner = learn_aligner([Words([], [])])
-    assert isinstance(aligner, WordAligner)
-    assert list(aligner.align([Words(["a"], ["b"])])) == [[]]
 
 
 def test_common_words_are_a_small_share_of_all(seed: int) -> None:

@@ -5,7 +5,6 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.layers.embedding import quantize_rows
 from limelight.storage.weights import FORMS, compact, expand
 
 
@@ -30,19 +29,6 @@ def test_every_form_comes_back_under_the_same_names(seed: int, form: str) -> Non
     # bf16 has eight bits of a number's own size; a byte has 127 steps up to the largest of its row
     bound = {"fp32": 0 * largest, "bf16": given["layer.weight"].abs() / 256, "int8": largest / 254 * (1 + 1e-6)}[form]
     assert ((found["layer.weight"].float() - given["layer.weight"]).abs() <= bound).all()
-
-
-def test_sizes(seed: int) -> None:
-    large = {"weight": torch.randn(500, 512)}
-    assert size(compact(large, "fp32")) == size(large)
-    assert size(compact(large, "bf16")) * 2 == size(large)
-    assert size(compact(large, "int8")) * 3.9 < size(large)
-
-
-def test_rounding_twice_changes_no_byte(seed: int) -> None:
-    stored = compact(weights(), "int8")
-    again, _ = quantize_rows(expand(stored, "here")["layer.weight"])
-    assert torch.equal(again, stored["layer.weight"])
 
 
 def test_a_parameter_that_is_called_scale_is_none_of_ours() -> None:

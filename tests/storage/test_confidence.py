@@ -64,20 +64,6 @@ def test_what_is_none_is_refused(tmp_path: Path, text: str, fault: str) -> None:
     assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize("weight", [1e9, float("nan"), float("inf")])
-def test_weights_that_could_not_be_read_are_not_written(tmp_path: Path, weight: float) -> None:
-    with pytest.raises(ValueError, match="Logistic"):
-        save_confidence(tmp_path / "confidence.json", Confidence({"": Logistic((weight,), 0.0)}, {}), {})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_model_without_confidence_of_words(tmp_path: Path) -> None:
-    save_confidence(tmp_path / "confidence.json", Confidence(GIVEN.sentence, {}), {})
-    found = read_confidence(tmp_path / "confidence.json", sentence=2, word=3)
-    assert found is not None
-    assert found.of("en-zh") == (GIVEN.sentence[""], None)
-
-
 def test_features_are_clamped_to_the_range_that_was_seen() -> None:
     clamped = Logistic((2.0, 1.0), -1.0, (-1.0, 0.0), (1.0, 0.5))
     assert clamped.probabilities([[-50.0, 9.0]]) == Logistic((2.0, 1.0), -1.0).probabilities([[-1.0, 0.5]])

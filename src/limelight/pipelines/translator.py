@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -151,6 +151,8 @@ class Translator(Codec):
         if keep_heads:
             changed = self.with_heads(keep_heads)
             return changed.translate(texts, prefix=prefix, batch_tokens=batch_tokens, **options)
+        if not isinstance(texts, str):
+            texts = listed(texts)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: also give it as a string")
@@ -204,6 +206,7 @@ class Translator(Codec):
                 yield failed(error)
 
     def _job(self, text: Text, options: Options) -> TextJob:
+        require_text(text.text, f"text {text.number}")
         codes = (code_protector([Code("", *each) for each in text.codes]),) if text.codes else ()
         bare = without_spans(text.text, (*codes, *(DEFAULT if options.protectors is None else options.protectors)))
         direction, sure = self._chosen(bare, options.source_lang, options.target_lang, pivot=options.pivot)
@@ -411,6 +414,7 @@ class Translator(Codec):
         With `keep_heads` some heads contribute less or nothing, see `with_heads`; their weights are still returned.
         Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
+        require_text(text, "the text")
         if keep_heads:
             changed = self.with_heads(keep_heads)
             return changed.attention(text, target, beam_size, source_lang=source_lang, target_lang=target_lang)
@@ -506,6 +510,19 @@ class Translator(Codec):
 
 
 TextJob = Job[Found, Translation]
+
+
+def require_text(text: object, name: str) -> None:
+    """Raise `UserError` for anything but a string, such as an empty cell of a table."""
+    if not isinstance(text, str):
+        raise UserError(f"{name} is {text!r:.60}, not a string; leave it out, or give '' for no text")
+
+
+def listed(texts: object) -> list[str]:
+    """The texts of a call. Raises `UserError` for anything but strings in a list, an array or another iterable."""
+    if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
+        raise UserError(f"texts is {texts!r:.60}: give a string, or a list of strings")
+    return list(texts)
 
 
 def _one_for_each(prefix: Sequence[str] | str | None, texts: Sequence[str]) -> Sequence[str]:

@@ -4,23 +4,23 @@ A sentence's shortlist holds what Model 1 (`lexicon.py`) finds for its tokens, t
 vocabulary has them too (names, numbers, bytes, placeholders), and the most frequent target tokens."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from limelight.batching.store import TokenStore, open_store
-from limelight.config import Corpus, RunConfig, directions_of, load_config, sides_of
+from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
 from limelight.files import fill_file, sha256, writing
-from limelight.formats import read_pairs
 from limelight.preparation.hold_out import DATA
 from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
+from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import BEST, CONFIG, DETECTOR, SHORTLIST, TOKENIZER, find_model
 from limelight.storage.tables import Shortlist, read_detector, save_detector, save_shortlist
-from limelight.text.clean import CleanReport, clean
+from limelight.text.clean import CleanReport
 from limelight.text.detection import MAX_TEXTS, learn_detector
-from limelight.text.pair import BadLine, Pair
+from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
 
 
@@ -176,7 +176,8 @@ def _own_corpora(config: RunConfig) -> Sequence[Corpus]:
 
 def _read_pairs(corpora: Sequence[Corpus], config: RunConfig, tokenizers: Tokenizers) -> list[Pieces]:
     """Pairs of text as tokens, drawn evenly from those that training would take."""
-    chosen = thinned(_cleaned(corpora, config), MAX_PAIRS)
+    data = config.data.model_copy(update={"hold_out": 0})  # the held-out files of the run may be elsewhere
+    chosen = thinned(cleaned(data, corpora, CleanReport(), silently), MAX_PAIRS)
     if not chosen:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sources = tokenizers.source.encode_batch([pair.source for pair in chosen])
@@ -186,25 +187,3 @@ def _read_pairs(corpora: Sequence[Corpus], config: RunConfig, tokenizers: Tokeni
         for source, target in zip(sources, targets, strict=True)
         if max(len(source), len(target)) < config.batching.max_length
     ]
-
-
-def _cleaned(corpora: Sequence[Corpus], config: RunConfig) -> Iterator[Pair]:
-    data = config.data
-    for corpus in corpora:
-        yield from clean(
-            read_pairs(
-                corpus.files,
-                *sides_of(corpus),
-                states=data.states,
-                on_bad_line=None if data.on_bad_line == "stop" else _passed_over,
-            ),
-            CleanReport(),
-            max_characters=data.max_characters,
-            max_length_ratio=data.max_length_ratio,
-            drop_duplicates=data.drop_duplicates,
-            drop_identical=data.drop_identical,
-        )
-
-
-def _passed_over(_line: BadLine) -> None:
-    """The run's own policy; which lines they are was told when it was trained."""

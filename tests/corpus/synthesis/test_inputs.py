@@ -1,7 +1,6 @@
 """What is translated: in the order of the files, fit for a column, and surveyed before any work."""
 
 import gzip
-import os
 from pathlib import Path
 
 import pytest
@@ -57,12 +56,6 @@ def test_a_damaged_archive_is_never_skipped(side: str, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"one\teins\n" * 50)[:-4])
     with pytest.raises(UserError, match="damaged or cut off"):
         survey([Part((str(path),), side)], skip=True)
-
-
-def test_a_pipe_is_refused_as_text_is_read_several_times(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is a pipe or a device"):
-        survey([Part((str(tmp_path / "pipe"),))], skip=False)
 
 
 def test_a_part_chooses_languages_of_its_file(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A corpus is the same bytes however often its making was interrupted, and its report counts everything."""
 
-import gzip
 import json
 import os
 import random
@@ -16,7 +15,6 @@ from limelight.corpus.synthesis import REASONS, Job, Limits, Part, report_table,
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.files import remove, sha256
-from limelight.formats import read_pairs
 from limelight.parts import MANIFEST, parts_of
 from tests.corpus.synthesis.fakes import Parrot, die
 
@@ -57,14 +55,6 @@ def test_each_input_is_translated_once_and_in_its_order(text: Path, tmp_path: Pa
     assert report["tokens"] == sum(len(line.split()) for line in wanted)
 
 
-def test_the_model_writes_the_side_it_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("a b\n")
-    made(job_of(tmp_path / "a.txt", "source.tsv"))
-    made(job_of(tmp_path / "a.txt", "target.tsv", writes="target"))
-    assert (tmp_path / "source.tsv").read_text() == "b a\ta b\n"
-    assert (tmp_path / "target.tsv").read_text() == "a b\tb a\n"
-
-
 def test_every_reason_is_counted_and_every_input_has_one_or_a_pair(tmp_path: Path) -> None:
     lines = ["a b", "a b", "", "x" * 2001, "empty a", "unfinished b", "loop c", "long d", "copy e", "c d"]
     (tmp_path / "bad.txt").write_bytes("".join(f"{line}\n" for line in lines).encode() + b"\xff\n")
@@ -88,24 +78,6 @@ def test_the_report_stands_beside_the_corpus_and_says_where_it_comes_from(text: 
     assert stored["made_of"]["text"] == {str(text): sha256(text)}
     assert stored["made_of"]["search"]["beam_size"] == 4
     assert {"limelight", "torch", "python"} <= stored["versions"].keys()
-
-
-@pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz", ".tsv.xz", ".tsv.zst"])
-def test_every_compression_reads_as_the_same_pairs(suffix: str, text: Path, tmp_path: Path) -> None:
-    report = made(job_of(text, f"out{suffix}"))
-    made(job_of(text, "plain.tsv"))
-    there, plain = (
-        [(pair.source, pair.target) for pair in read_pairs([tmp_path / name])] for name in (f"out{suffix}", "plain.tsv")
-    )
-    assert there == plain
-    assert len(there) == report["pairs"]
-
-
-def test_a_corpus_without_a_pair_can_be_read(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("empty\n")
-    made(job_of(tmp_path / "a.txt", "out.tsv.gz"))
-    assert gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()) == b""
-    assert list(read_pairs([tmp_path / "out.tsv.gz"])) == []
 
 
 def test_the_most_similar_translation_is_chosen_for_each_reference(tmp_path: Path) -> None:
@@ -264,18 +236,3 @@ def test_text_that_changes_while_it_is_read_is_told(text: Path) -> None:
     job = job_of(text, "out.tsv")
     with pytest.raises(RunError, match="the text changed while it was read: it had 103 lines, and has more"):
         synthesize(job, survey_job(job), Parrot(), made_with=MADE_WITH, show=change)
-
-
-def test_memory_is_bounded_by_a_chunk(tmp_path: Path) -> None:
-    """No more inputs are held than one chunk has, however long the text is."""
-    (tmp_path / "a.txt").write_text("".join(f"{number} a\n" for number in range(5000)))
-    largest = 0
-
-    class Counting(Parrot):
-        def translate(self, texts: Any, **options: Any) -> Any:
-            nonlocal largest
-            largest = max(largest, len(texts))
-            return super().translate(texts, **options)
-
-    report = made(job_of(tmp_path / "a.txt", "out.tsv", chunk=100), Counting())
-    assert (largest, report["pairs"]) == (100, 5000)
