@@ -82,11 +82,6 @@ def cpu_capability(name: str) -> Capability:
     return Capability(name, True, f"the processor has {present[0]}")
 
 
-def int8_engines() -> tuple[str, ...]:
-    """Torch's libraries for int8 products on this CPU, the fastest for few rows first; empty in some builds."""
-    return tuple(name for name in ("fbgemm", "onednn") if name in torch.backends.quantized.supported_engines)
-
-
 def multiplies_bf16(device: torch.device) -> bool:
     """Whether a device multiplies bf16 faster than fp32. False for CPUs without bf16 instructions, and for some with
     them, see `bf16_products`."""
@@ -143,11 +138,9 @@ def gpus() -> list[Capability]:
 
 
 def capabilities() -> list[Capability]:
-    """All known capabilities: CPU, torch's int8 libraries, GPUs."""
-    engines = int8_engines()
-    reason = f"torch has {', '.join(engines)}" if engines else "this build of torch has neither fbgemm nor onednn"
+    """All known capabilities: CPU, GPUs."""
     of_cpu = [bf16_products() if name == "bf16" else cpu_capability(name) for name in _NEEDS]
-    return [*of_cpu, Capability("int8", bool(engines), reason), *gpus()]
+    return [*of_cpu, *gpus()]
 
 
 def describe() -> str:

@@ -14,21 +14,21 @@ from limelight.pipelines.load import load_translator
 from limelight.storage.layout import ROLES, find_model
 from tests.cli.conftest import Limelight
 
-FILES = ["curve.csv", "curve.pdf", "curve.svg", "curve.tex", "heads.csv", "heads.json"]
+FILES = ["curve.csv", "curve.pdf", "curve.svg", "heads.csv", "heads.json"]
 
 
 def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "heads"
-    ended = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out, "--bleu", "--greedy")
+    ended = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out, "--bleu")
     assert ended.code == 0, ended.err
     assert "encoder.0.self 1" in ended.out
-    assert "loss, by greedy" in ended.out
+    assert "loss, by gradient" in ended.out
     assert ended.err.endswith(f"wrote {out}\n")
     values = json.loads((out / "heads.json").read_text())
     assert values["format"] == "limelight.heads"
     assert values["provenance"]["model"] == str(trained)
     assert len((out / "heads.csv").read_text().splitlines()) == 1 + 6  # a layer of each side with two heads
-    assert len((out / "curve.csv").read_text().splitlines()) == 1 + 3 * 7
+    assert len((out / "curve.csv").read_text().splitlines()) == 1 + 2 * 7
     assert "heads removed" in (out / "curve.svg").read_text()
     assert sorted(path.name for path in out.iterdir()) == FILES
     again = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out)

@@ -182,7 +182,7 @@ def test_a_first_use_does_not_wait_for_compiling(
     assert linear.is_pending()
     released.set()
     assert ended[:2] == expected[:2]
-    assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops aside")
+    assert ended.err.startswith("limelight: compiling kernels for this machine in the background")
     assert ended.err.count("\n") == 1
 
 

@@ -20,7 +20,7 @@ from limelight.decoding import ahead
 from limelight.errors import RunError
 from limelight.inference import linear
 from limelight.inference.cpu.jit import complete_mark
-from limelight.inference.linear import TorchInt8Linear
+from limelight.inference.linear import Fp32Linear
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
@@ -64,14 +64,14 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[HeldC
 def test_until_loops_are_compiled_nothing_waits_for_them(held: type[HeldChild], compilations: Said) -> None:
     said: Said = []
     ahead.compile_aside(said.append)
-    assert "compiles the inner loops aside" in said[0]
+    assert "compiling kernels for this machine" in said[0]
     both = Tokenizers(tokenizer(), tokenizer())
     translator = Translator(build_model(transformer(norm="pre"), both), both, precision="int8")
     compilations.clear()
     for options in ({"beam_size": 1}, {"beam_size": 4}, {"beam_size": 4, "n_best": 2}):
         translator.translate("a cat sees the dog", **options)
     assert compilations == []
-    assert isinstance(translator.searched.output, TorchInt8Linear)
+    assert isinstance(translator.searched.output, Fp32Linear)
     assert not translator.refresh()
     held.may_end.set()
     wait_until(lambda: not linear.is_pending())
@@ -174,7 +174,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     said, found = ended.stdout.splitlines()
     pid, pending = found.split()
     assert (pending, ended.stderr) == ("True", "")
-    assert "compiles the inner loops aside" in said, "and nothing of a failure"
+    assert "compiling kernels for this machine" in said, "and nothing of a failure"
     wait_until(lambda: not _runs(int(pid)))
 
 

@@ -159,23 +159,6 @@ def test_bleu_is_that_of_a_translator_without_the_head(translator, monkeypatch):
     assert first.bleu == pytest.approx(corpus_bleu(texts, [pair.target for pair in PAIRS]).score)
 
 
-def test_greedy_takes_the_best_head_in_each_step(translator):
-    study = study_heads(translator, {None: PAIRS}, what=What(greedy=True))
-    greedy = study.curves["greedy"]
-    best = min(study.heads, key=lambda each: each.removal.mean)
-    assert greedy[1].removed == best.head
-    assert greedy[1].loss == pytest.approx(study.loss + best.removal.mean, abs=1e-6)
-    assert len({point.removed for point in greedy}) == len(study.heads) + 1
-    second = []
-    for each in study.heads:
-        if each.head != best.head:
-            keep = {best.head.attention: torch.ones(2)}
-            keep[best.head.attention][best.head.number] = 0
-            keep.setdefault(each.head.attention, torch.ones(2))[each.head.number] = 0
-            second.append(mean_loss(translator, keep))
-    assert greedy[2].loss == pytest.approx(min(second), abs=1e-4)
-
-
 def test_an_interrupted_study_continues_with_the_same_result(translator):
     kept = {}
 
@@ -185,13 +168,11 @@ def test_an_interrupted_study_continues_with_the_same_result(translator):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        study_heads(translator, {None: PAIRS}, what=What(greedy=True), on_step=stop)
+        study_heads(translator, {None: PAIRS}, on_step=stop)
     assert len(kept) == 8
     steps = []
-    again = study_heads(
-        translator, {None: PAIRS}, what=What(greedy=True), done=kept, on_step=lambda *each: steps.append(each[:2])
-    )
-    whole = study_heads(translator, {None: PAIRS}, what=What(greedy=True))
+    again = study_heads(translator, {None: PAIRS}, done=kept, on_step=lambda *each: steps.append(each[:2]))
+    whole = study_heads(translator, {None: PAIRS})
     assert again.to_dict() == whole.to_dict()
     assert steps[-1][0] == steps[-1][1] == len(steps)
     poisoned = study_heads(translator, {None: PAIRS}, done={**kept, "whole": {"loss": 77.0}})

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
 from limelight.inference import linear
 from limelight.inference.cpu.simd import steps
@@ -18,23 +17,20 @@ from limelight.inference.linear import (
     Bf16Linear,
     CompiledInt8Linear,
     Fp32Linear,
-    TorchInt8Linear,
     int8_kind,
     linear_of,
 )
 
 ROWS, INPUTS, OUTPUTS = 5, 67, 43
 SUMS = 1e-5
-INTEGER = [kind for kind in (CompiledInt8Linear, TorchInt8Linear) if kind is int8_kind() or int8_engines()]
-"""The int8 layers that this machine can make, what it takes first."""
+INTEGER = [CompiledInt8Linear] if int8_kind() else []
+"""The int8 layers that this machine can make."""
 HALF = 2.0**-9
 """bf16 has eight significant bits: rounding changes a number by at most this share of it."""
 
 
-def steps_of(kind: type) -> int:
+def steps_of() -> int:
     """How many steps activations have: fewer where products are summed in 16 bits."""
-    if kind is TorchInt8Linear:
-        return 255 if has("vnni") or has("neon") else 127
     return int(numba.njit(lambda: steps())())
 
 
@@ -98,30 +94,15 @@ def test_int8_is_as_near_as_its_steps(
     assert found.dtype == torch.float32
     # Steps from a row's smallest to its largest input; zero is one of them, so both ends count it in.
     ends = inputs.amax(1).clamp(min=0) - inputs.amin(1).clamp(max=0)
-    step = ends.double()[:, None] / steps_of(kind)
+    step = ends.double()[:, None] / steps_of()
     scales = weight.double().abs().amax(dim=1) / 127
-    if kind is CompiledInt8Linear:  # rows with a coarser scale are rounded twice
-        coarser = torch.from_numpy(layer.packed.scales[:OUTPUTS]).double()
-        scales = torch.where(coarser > 1.001 * scales, scales + coarser, scales)
+    coarser = torch.from_numpy(layer.packed.scales[:OUTPUTS]).double()  # such rows are rounded twice
+    scales = torch.where(coarser > 1.001 * scales, scales + coarser, scales)
     sums, row_sums = inputs.double().abs().sum(dim=-1, keepdim=True), weight.double().abs().sum(dim=1)
     bound = sums * scales / 2 + row_sums * step / 2 + INPUTS * step * scales / 4
     error = (found - exact(inputs, weight, given)).abs()
     assert (error <= bound + SUMS * sizes(inputs, weight)).all()
     assert 0 < (error / bound).mean() < 0.2  # errors fall to both sides: together they stay far below the bound
-
-
-@torch.inference_mode()
-def test_both_kinds_of_int8_give_the_same(seed: int, weight: Tensor, bias: Tensor) -> None:
-    """Compiled loops and torch's library, where both round to as many steps: sums are whole numbers in both."""
-    if len(INTEGER) < 2 or len({steps_of(kind) for kind in INTEGER}) > 1:
-        pytest.skip("one kind of int8 layers here, or two of other steps")
-    inputs = torch.randn(7, INPUTS) * torch.logspace(-3, 3, 7)[:, None]
-    weight[:, :16] = 0
-    weight[:, 0] = 4 * weight.abs().amax(dim=1)  # so that no row needs a coarser scale
-    one, other = (kind(weight, bias)(inputs) for kind in INTEGER)
-    off = (one - other).abs() / sizes(inputs, weight)
-    assert off.median() < 1e-6
-    assert off.max() < 0.02  # an activation halfway between two steps may become either
 
 
 @torch.inference_mode()
@@ -138,8 +119,8 @@ def test_a_position_of_int8_is_scaled_alone(seed: int, weight: Tensor, bias: Ten
 @pytest.mark.parametrize("kind", INTEGER)
 def test_int8_is_exact_where_the_numbers_are_steps(seed: int, kind: type) -> None:
     """Nothing overflows on the way, also where every product is as large as it can be."""
-    steps = steps_of(kind)
-    most = 18 if kind is CompiledInt8Linear and steps == 127 else 127  # 127 + 7 * 18 fits 16 bits
+    steps = steps_of()
+    most = 18 if steps == 127 else 127  # 127 + 7 * 18 fits 16 bits
     weight = torch.randint(-most, most + 1, (OUTPUTS, INPUTS)).float()
     inputs = torch.randint(-50, steps - 49, (6, INPUTS)).float()
     weight[0], weight[1], inputs[0] = most, -most, steps - 50
@@ -178,7 +159,9 @@ def test_fp32_shares_its_weights_and_the_others_leave_them_alone(weight: Tensor)
     assert trained.requires_grad
 
 
-@pytest.mark.parametrize(("precision", "kind"), [("fp32", Fp32Linear), ("bf16", Bf16Linear), ("int8", INTEGER[0])])
+@pytest.mark.parametrize(
+    ("precision", "kind"), [("fp32", Fp32Linear), ("bf16", Bf16Linear), ("int8", CompiledInt8Linear)]
+)
 def test_a_precision_has_its_layer(precision: str, kind: type) -> None:
     assert linear_of(precision) is kind
 
@@ -188,22 +171,12 @@ def test_an_unknown_precision_is_refused() -> None:
         linear_of("fp16")
 
 
-def test_the_machine_decides_how_int8_is_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled loops have to have numba, and instructions that are worth it."""
+def test_int8_needs_numba_and_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear, "has", lambda name: name == "neon")
-    monkeypatch.setattr(linear, "int8_engines", lambda: ("onednn",))
-    assert linear_of("int8") is TorchInt8Linear
+    with pytest.raises(UserError, match="precision int8 needs numba and a CPU with AVX2; use fp32 or bf16"):
+        linear_of("int8")
     monkeypatch.setattr(linear, "has", lambda name: name == "avx2")
-    assert linear_of("int8") is (CompiledInt8Linear or TorchInt8Linear)
     monkeypatch.setattr(linear, "CompiledInt8Linear", None)
-    assert linear_of("int8") is TorchInt8Linear
-
-
-def test_int8_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "CompiledInt8Linear", None)
-    monkeypatch.setattr(linear, "int8_engines", lambda: ())
-    with pytest.raises(
-        UserError, match=r"precision int8: this build of torch has no int8 products .* use fp32 or bf16"
-    ):
+    with pytest.raises(UserError, match="precision int8 needs numba"):
         linear_of("int8")
     assert linear_of("bf16") is Bf16Linear

@@ -4,31 +4,31 @@ import pytest
 import torch
 
 from limelight.inference import prepare
-from limelight.inference.linear import TorchInt8Linear
+from limelight.inference.linear import Fp32Linear
 from limelight.inference.prepare import search_precision, slow_precision
 
 
 @pytest.mark.parametrize(
-    ("stored", "device", "bf16", "engines", "chosen"),
+    ("stored", "device", "bf16", "has_int8", "chosen"),
     [
-        ("fp32", "cpu", True, ("onednn",), "fp32"),
-        ("bf16", "cpu", True, ("onednn",), "bf16"),
-        ("bf16", "cpu", False, ("onednn",), "fp32"),
-        ("int8", "cpu", False, ("onednn",), "int8"),
-        ("int8", "cpu", True, (), "fp32"),
-        ("fp32", "cuda", True, ("onednn",), "fp32"),
-        ("bf16", "cuda", True, ("onednn",), "bf16"),
-        ("bf16", "cuda", False, ("onednn",), "fp32"),
-        ("int8", "cuda", True, ("onednn",), "bf16"),
-        ("int8", "cuda:1", False, ("onednn",), "fp32"),
-        ("int8", "mps", True, (), "bf16"),
+        ("fp32", "cpu", True, True, "fp32"),
+        ("bf16", "cpu", True, True, "bf16"),
+        ("bf16", "cpu", False, True, "fp32"),
+        ("int8", "cpu", False, True, "int8"),
+        ("int8", "cpu", True, False, "fp32"),
+        ("fp32", "cuda", True, True, "fp32"),
+        ("bf16", "cuda", True, True, "bf16"),
+        ("bf16", "cuda", False, True, "fp32"),
+        ("int8", "cuda", True, True, "bf16"),
+        ("int8", "cuda:1", False, True, "fp32"),
+        ("int8", "mps", True, False, "bf16"),
     ],
 )
 def test_the_device_decides_what_is_computed_with_stored_weights(
-    stored: str, device: str, bf16: bool, engines: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
+    stored: str, device: str, bf16: bool, has_int8: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prepare, "multiplies_bf16", lambda _: bf16)
-    monkeypatch.setattr(prepare, "int8_kind", lambda: TorchInt8Linear if engines else None)
+    monkeypatch.setattr(prepare, "int8_kind", lambda: Fp32Linear if has_int8 else None)
     assert search_precision(stored, torch.device(device)) == chosen
 
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from limelight.inference.linear import Bf16Linear, CompiledInt8Linear, Fp32Linear, TorchInt8Linear, int8_kind
+from limelight.inference.linear import Bf16Linear, CompiledInt8Linear, Fp32Linear, int8_kind
 
 OUT, IN = 53, 13
-KINDS = [Fp32Linear, Bf16Linear, TorchInt8Linear, CompiledInt8Linear]
+KINDS = [Fp32Linear, Bf16Linear, CompiledInt8Linear]
 
 
 @torch.inference_mode()

@@ -10,7 +10,6 @@ from limelight.inspection.head_importance import (
     Head,
     change_of,
     gradient_scores,
-    greedy_step,
     heads_of,
     normalized,
     removal_order,
@@ -115,17 +114,6 @@ def test_scores_are_compared_within_their_attention():
     found = normalized(scores)
     assert found == pytest.approx({Head("a", 0): 0.6, Head("a", 1): 0.8, Head("b", 0): 1.0, Head("c", 0): 0.0})
     assert removal_order(scores) == [Head("c", 0), Head("b", 0), Head("a", 0), Head("a", 1)]
-
-
-def test_a_greedy_step_takes_the_removal_that_costs_least():
-    """Of two heads that do the same work, one can go, and then the other one cannot."""
-    one, other, third = heads = [Head("a", 0), Head("a", 1), Head("b", 0)]
-
-    def loss(removed):
-        return 2.0 * (one in removed and other in removed) + 0.5 * (third in removed) - 0.1 * (other in removed)
-
-    assert greedy_step(loss, [], heads) == (other, -0.1)
-    assert greedy_step(loss, [other], [one, third]) == (third, 0.4)
 
 
 def test_unknown_heads_and_models_are_refused():

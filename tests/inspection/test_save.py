@@ -12,13 +12,12 @@ STARTS = {
     ".json": b'{"format":"limelight.attention"',
     ".html": b"<!doctype html>",
     ".pdf": b"%PDF-1.4",
-    ".tex": rb"% \usepackage{pgfplots}",
     ".csv": b"panel,row,column,row_label,column_label,value\nencoder_self layer 0 head 0,0,0,",
 }
 
 
 @pytest.mark.parametrize(
-    "name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg", "map.html", "map.pdf", "map.tex", "map.csv"]
+    "name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg", "map.html", "map.pdf", "map.csv"]
 )
 def test_the_ending_says_what_is_written(seed, tmp_path, name):
     path = tmp_path / name
@@ -55,15 +54,15 @@ def test_an_existing_file_is_replaced(seed, tmp_path):
 
 @pytest.mark.parametrize("name", ["map", "map.gif", "map.jpeg", ".png", "map.png.gz"])
 def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.tex \.csv \.json \.html$"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.csv \.json \.html$"):
         save(random_map(seed), tmp_path / name)
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.tex$"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf$"):
         save_grid(random_map(seed), tmp_path / name)
     assert not os.listdir(tmp_path)
 
 
 def test_a_grid_is_a_picture_and_no_json(seed, tmp_path):
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.tex$"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf$"):
         save_grid(random_map(seed), tmp_path / "map.json")
 
 

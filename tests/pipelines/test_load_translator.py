@@ -10,7 +10,7 @@ from limelight import capabilities
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear
+from limelight.inference.linear import Bf16Linear, Fp32Linear
 from limelight.interop.folders import export_limelight
 from limelight.models.families import build_model
 from limelight.pipelines.load import load_translator
@@ -119,7 +119,7 @@ def test_a_bf16_folder_is_searched_in_what_the_cpu_multiplies(
 
     def kinds(**how: str) -> set[type]:
         searched = load_translator(half, torch.device("cpu"), **how).searched
-        return {type(part) for part in searched.modules()} & {Fp32Linear, Bf16Linear, TorchInt8Linear}
+        return {type(part) for part in searched.modules()} & {Fp32Linear, Bf16Linear}
 
     assert kinds() == {kind}
     assert kinds(precision="bf16") == {Bf16Linear}

@@ -35,7 +35,7 @@ Target = Annotated[str | None, option("--target", "Translation of TEXT. Default:
 OtherTarget = Annotated[str | None, option("--other-target", "Translation of OTHER.", "TEXT")]
 Picture = Annotated[
     Path | None,
-    option("--output -o", "Picture (.svg, .png, .pdf, .tex) or values (.json, .csv). Default: a table.", "FILE"),
+    option("--output -o", "Picture (.svg, .png, .pdf) or values (.json, .csv). Default: a table.", "FILE"),
 ]
 
 

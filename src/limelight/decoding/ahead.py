@@ -51,8 +51,8 @@ def compile_aside(say: Say) -> None:
         child = Child(f"{__name__}:in_child", silence=SILENCE)
         Thread(target=_await, args=(child, PENDING[0], say), daemon=True).start()
     say(
-        "the first use on this machine compiles the inner loops aside, once: half a minute, more if the machine is "
-        f"busy; until then translations are slower (kept in {mark.parent})"
+        "compiling kernels for this machine in the background (once, about 30 s, more if it is busy); translation "
+        f"is slower until then (kept in {mark.parent})"
     )
 
 
@@ -71,12 +71,11 @@ def compile_now() -> str:
 def _missing() -> Path | None:
     """The file that would say that all is compiled; None if it is there, or if nothing can be compiled aside."""
     try:
-        from limelight.capabilities import int8_engines
         from limelight.inference.cpu.jit import complete_mark
     except ImportError:  # numba is an extra
         return None
     mark = complete_mark()
-    return None if mark is None or mark.exists() or not int8_engines() else mark
+    return None if mark is None or mark.exists() else mark
 
 
 def _await(child: Child, pending: Pending, say: Say) -> None:
@@ -84,7 +83,7 @@ def _await(child: Child, pending: Pending, say: Say) -> None:
         child.call({"mark": str(pending.mark)})
     except RunError as error:
         if not child.abandoned:  # a brief command ends before all is compiled
-            say(f"the inner loops could not be compiled aside: {error}")
+            say(f"kernels could not be compiled in the background: {error}")
     finally:
         pending.ended.set()
         child.close()

@@ -303,8 +303,6 @@ class Engine:
         self._numbers = count()
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
-        self.worked: dict[int, int] = {}
-        """The requests that the last step was for, each with its hypotheses times the tokens that they were given."""
 
     def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
         """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
@@ -350,7 +348,6 @@ class Engine:
         Returns the outcomes of the requests that have just been decided. A failed request has an `error`: with NaN it
         fails alone; if the model itself raised an exception, with all requests of its lane.
         """
-        self.worked = {}
         outcomes = self._search_together()
         joining: dict[Kind, list[Entry]] = {}
         for entry in self._joining():
@@ -358,7 +355,6 @@ class Engine:
         for kind in dict.fromkeys([*self._lanes, *joining]):
             lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None, self._utf8)
             self._lanes[kind] = lane
-            self.worked |= {entry.id: kind.width for entry in (*lane.active, *joining.get(kind, ()))}
             outcomes += lane.step(joining.get(kind, ()))
             if not lane.active:
                 del self._lanes[kind]
@@ -437,7 +433,6 @@ class Engine:
             for entry, paths in zip(entries, found, strict=True)
             if paths is not None
         ]
-        self.worked = {id: entries[0].kind.width * (1 + len(hypotheses[0].ids)) for id, hypotheses, _ in outcomes}
         decided = {outcome.id for outcome in outcomes}
         self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in decided)
         return outcomes

@@ -70,7 +70,7 @@ class HeadStudy:
     chance: Mapping[str, Mapping[str, float]]
     """For each kind of attention the number of each role that a head with equal weights has."""
     curves: Mapping[str, tuple[Point, ...]]
-    """Heads removed by the order of `removal`, `gradient` or `greedy`."""
+    """Heads removed by the order of `removal` or `gradient`."""
     provenance: Mapping[str, Any]
 
     @property

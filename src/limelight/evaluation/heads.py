@@ -25,7 +25,6 @@ from limelight.inspection.head_importance import (
     Head,
     change_of,
     gradient_scores,
-    greedy_step,
     heads_of,
     normalized,
     removal_order,
@@ -64,13 +63,10 @@ class What:
 
     Attributes:
         bleu: BLEU without each head, and at each step of a curve: a translation of all sentences each time.
-        greedy: a curve in which each step removes the head whose removal costs least then: n (n + 1) / 2 passes over
-            the corpus for n heads, instead of n.
         gold: hand alignments of all pairs, for the alignment error rate of each head.
     """
 
     bleu: bool = False
-    greedy: bool = False
     gold: Sequence[GoldAlignment] = ()
 
 
@@ -156,7 +152,7 @@ class _Study:
         """Number of steps."""
         heads, curves = len(self.heads), 2
         roles = -(-len(self.sentences) // CHUNK)
-        return roles + 3 + heads + curves * heads + (heads if self.what.greedy else 0) + bool(self.what.gold)
+        return roles + 3 + heads + curves * heads + bool(self.what.gold)
 
     def step(self, name: str, work: Callable[[], Any]) -> Any:
         """The result of a step, from before or from now."""
@@ -182,8 +178,6 @@ class _Study:
             "gradient": removal_order(gradients),
         }
         curves = {name: self._curve(name, order, whole) for name, order in orders.items()}
-        if self.what.greedy:
-            curves["greedy"] = self._greedy(whole)
         return HeadStudy(
             loss=whole["loss"],
             bleu=whole.get("bleu"),
@@ -235,20 +229,6 @@ class _Study:
         for count, head in enumerate(order, start=1):
             each = self.step(f"{name} {count}", partial(self._measured, order[:count]))
             points.append(Point(head, each["loss"], each.get("bleu")))
-        return tuple(points)
-
-    def _greedy(self, whole: Mapping[str, Any]) -> tuple[Point, ...]:
-        points = [Point(None, whole["loss"], whole.get("bleu"))]
-        removed: list[Head] = []
-
-        def go_on() -> dict[str, Any]:
-            head, loss = greedy_step(self._loss, removed, [each for each in self.heads if each not in removed])
-            return {"head": list(head), "loss": loss, **self._bleu([*removed, head])}
-
-        for count in range(1, len(self.heads) + 1):
-            each = self.step(f"greedy {count}", go_on)
-            removed.append(Head(*each["head"]))
-            points.append(Point(removed[-1], each["loss"], each.get("bleu")))
         return tuple(points)
 
     def _error_rates(self) -> dict[str, dict[str, float]]:

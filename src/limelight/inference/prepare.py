@@ -10,7 +10,7 @@ import torch
 
 from limelight.capabilities import bf16_products, has, multiplies_bf16
 from limelight.errors import UserError
-from limelight.inference.linear import TorchInt8Linear, int8_kind, is_pending, linear_of
+from limelight.inference.linear import int8_kind, is_pending, linear_of
 from limelight.inference.pack import packed
 from limelight.models.interface import Seq2Seq
 from limelight.models.transformer import Transformer
@@ -68,8 +68,7 @@ def arithmetic_of(precision: str, device: torch.device) -> str:
     translations."""
     if precision != "int8" or device.type != "cpu":
         return precision
-    compiled = "compiled, VNNI" if has("vnni") else "compiled, AVX2"
-    return f"int8 ({'torch' if int8_kind() is TorchInt8Linear else compiled})"
+    return f"int8 ({'VNNI' if has('vnni') else 'AVX2'})"
 
 
 def slow_precision(precision: str, device: torch.device) -> str | None:

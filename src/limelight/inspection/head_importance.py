@@ -15,7 +15,7 @@ A positive number says that the head is needed for these translations, and a neg
 without it. Heads do the work of others that are removed, so that numbers of single heads do not add up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -137,14 +137,3 @@ def normalized(scores: Mapping[Head, float]) -> dict[Head, float]:
 def removal_order(scores: Mapping[Head, float]) -> list[Head]:
     """The heads from the smallest score to the largest."""
     return sorted(scores, key=lambda head: (scores[head], head))
-
-
-Loss = Callable[[Sequence[Head]], float]
-"""The mean loss per token without some heads."""
-
-
-def greedy_step(loss: Loss, removed: Sequence[Head], left: Sequence[Head]) -> tuple[Head, float]:
-    """The head whose removal after `removed` has the smallest loss, and that loss."""
-    found = {head: loss([*removed, head]) for head in left}
-    best = min(left, key=lambda head: (found[head], head))
-    return best, found[best]

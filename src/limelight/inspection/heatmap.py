@@ -72,17 +72,7 @@ def draw_weights(
     `may_attend` (rows, columns) is False for masked cells. Raises `UserError` for empty sides, an unknown theme, and
     if matplotlib is missing.
     """
-    require_matplotlib(theme)
-    rows, columns = _labels(rows), _labels(columns)
-    sizes = _sizes(rows, columns, across=1, down=1, cell=0.3)
-    width, height = sizes.cell * len(columns), sizes.cell * len(rows)
-    figure = _figure(sizes.left + width + 0.8, sizes.top + height + 0.3)
-    axes = _axes(figure, sizes.left, sizes.top, width, height)
-    image = _heat(axes, weights, may_attend, theme)
-    _label(axes, rows, columns, sizes, _families([*rows, *columns]))
-    _color_bar(figure, image, sizes.left + width + 0.15, sizes.top, height=min(height, 2.5))
-    _title(figure, title)
-    return figure
+    return draw_stacked([(weights, rows, columns)], may_attend=may_attend, title=title, theme=theme)
 
 
 def draw_panels(
@@ -120,6 +110,7 @@ def draw_panels(
 def draw_stacked(
     panels: Sequence[tuple[npt.NDArray[np.floating], Sequence[str], Sequence[str]]],
     *,
+    may_attend: Truths | None = None,
     title: str = "",
     theme: str = "dark",
 ) -> "Figure":
@@ -140,10 +131,10 @@ def draw_stacked(
         place += top
         width, height = sizes.cell * len(columns), sizes.cell * len(rows)
         axes = _axes(figure, sizes.left, place, width, height)
-        image = _heat(axes, values.astype(np.float32), None, theme)
+        image = _heat(axes, values.astype(np.float32), may_attend, theme)
         _label(axes, rows, columns, sizes, families)
         place += height
-    _color_bar(figure, image, sizes.left + sizes.cell * len(longest) + 0.15, tops[0], height=min(place, 2.0))
+    _color_bar(figure, image, sizes.left + sizes.cell * len(longest) + 0.15, tops[0], height=min(place, 2.5))
     _title(figure, title)
     return figure
 

@@ -8,7 +8,7 @@ Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of lit
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,51 +31,6 @@ SIDES = {"cross": ("target", "source"), "encoder_self": ("source", "source"), "d
 ORDER = ("cross", "encoder_self", "decoder_self")
 
 
-@runtime_checkable
-class Seen(Protocol):
-    """The part of `AttentionMap` that the page needs; a protocol, because that class imports this module."""
-
-    @property
-    def source_pieces(self) -> tuple[str, ...]: ...
-
-    @property
-    def target_pieces(self) -> tuple[str, ...]: ...
-
-    @property
-    def read_pieces(self) -> tuple[str, ...]: ...
-
-    @property
-    def source_words(self) -> Groups: ...
-
-    @property
-    def target_words(self) -> Groups: ...
-
-    @property
-    def read_words(self) -> Groups: ...
-
-    @property
-    def unit(self) -> str: ...
-
-    @property
-    def end_dropped(self) -> bool: ...
-
-    @property
-    def source_text(self) -> str: ...
-
-    @property
-    def target_text(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def kinds(self) -> tuple[str, ...]: ...
-
-    def weights(self, kind: str) -> Weights: ...
-
-    def average(self, kind: str) -> Weights: ...
-
-
 Off = Mapping[str, Sequence[int]]
 """Heads that are switched off, by the name of their attention, as in `keep_heads`."""
 
@@ -84,14 +39,14 @@ NAMES = {"encoder_self": "encoder.{}.self", "decoder_self": "decoder.{}.self", "
 
 
 def page_document(
-    attention: Seen,
+    attention: Any,
     *,
     every_head: bool = False,
     needed: Needed | None = None,
     off: Off | None = None,
     roles: Roles | None = None,
 ) -> dict[str, Any]:
-    """The document that the page draws, as values for JSON.
+    """The document that the page draws of an `AttentionMap` (which imports this module), as values for JSON.
 
     It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
     server. `needed` is for the role `aligns`, see `head_roles`. The mean is that of the heads that are not `off`,
@@ -150,7 +105,7 @@ def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
     return found
 
 
-def _kind(attention: Seen, name: str, needed: Needed | None, off: Off) -> dict[str, Any]:
+def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[str, Any]:
     weights = attention.weights(name)
     rows, columns = SIDES[name]
     return {
@@ -178,13 +133,14 @@ def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
     ]
 
 
-def _mean(attention: Seen, name: str, off: Off) -> Weights:
+def _mean(attention: Any, name: str, off: Off) -> Weights:
     weights = attention.weights(name)
     layers, heads = weights.shape[:2]
     gone = [off.get(NAMES[name].format(layer), ()) for layer in range(layers)]
     kept = [(layer, head) for layer in range(layers) for head in range(heads) if head not in gone[layer]]
     if len(kept) == layers * heads:
-        return attention.average(name)
+        average: Weights = attention.average(name)
+        return average
     found = np.sum([weights[place] for place in kept], axis=0, dtype=np.float64) / max(len(kept), 1)
     return np.broadcast_to(found, weights.shape[2:]).astype(np.float32)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.inspection.page_data import Seen, packed, page_document
+from limelight.inspection.page_data import packed, page_document
 
 IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
@@ -60,12 +60,12 @@ def standalone_page(document: dict[str, Any], *, theme: str = "dark") -> str:
     )
 
 
-def map_page(attention: Seen, *, theme: str = "dark") -> str:
+def map_page(attention: Any, *, theme: str = "dark") -> str:
     """The page of one map, with the weights of every head."""
     return standalone_page(page_document(attention, every_head=True), theme=theme)
 
 
-def notebook_frame(attention: Seen) -> str:
+def notebook_frame(attention: Any) -> str:
     """The page in a sandboxed frame, for notebooks: its script cannot access anything outside."""
     inner = html.escape(map_page(attention))
     return (

@@ -16,7 +16,7 @@ import torch
 
 from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.probe import probe
-from limelight.inspection.words import joined_words, words_of_tokens
+from limelight.inspection.words import joined_words, membership, words_of_tokens
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizers
 
@@ -80,14 +80,6 @@ def between_words(weights: Weights, pair: TokenizedPair) -> Weights:
     of_target /= np.maximum(of_target.sum(axis=1, keepdims=True), 1)
     both = [weights[..., first : first + target, :source] for first in (0, 1)]
     return np.stack([of_target @ each @ of_source.T for each in both])
-
-
-def membership(words_of: Sequence[Sequence[int]], count: int) -> Weights:
-    """(words, tokens): 1 where a token has characters of a word."""
-    found = np.zeros((count, len(words_of)))
-    for token, words in enumerate(words_of):
-        found[list(words), token] = 1
-    return found
 
 
 def best_sources(weights: Weights, heads: Sequence[AlignmentHead]) -> list[int]:

@@ -50,16 +50,18 @@ def merge_rows_and_columns(
 
     `weights` (..., rows, columns) become (..., words of the rows, words of the columns); rows keep their sums.
     """
-    given = _membership(row_words)
+    given, taken = (membership([[word - words[0]] for word in words]) for words in (row_words, column_words))
     given /= given.sum(axis=1, keepdims=True)
-    merged: npt.NDArray[np.float32] = (given @ weights @ _membership(column_words).T).astype(np.float32)
+    merged: npt.NDArray[np.float32] = (given @ weights @ taken.T).astype(np.float32)
     return merged
 
 
-def _membership(words: Groups) -> npt.NDArray[np.float64]:
-    """(words, tokens): 1 if the token belongs to the word, else 0."""
-    numbers = list(dict.fromkeys(words))
-    return (np.asarray(numbers)[:, None] == np.asarray(words)[None, :]).astype(np.float64)
+def membership(words_of: Sequence[Sequence[int]], count: int | None = None) -> npt.NDArray[np.float64]:
+    """(words, tokens): 1 where a token has characters of a word; by default up to the last word of the last token."""
+    found = np.zeros(((words_of[-1][-1] + 1 if words_of else 0) if count is None else count, len(words_of)))
+    for token, words in enumerate(words_of):
+        found[list(words), token] = 1
+    return found
 
 
 def _decoded(spelled: str) -> str:
