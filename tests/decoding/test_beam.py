@@ -3,14 +3,12 @@
 import heapq
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 import torch
 
-from limelight.config import MAX_LENGTH_PENALTY
-from limelight.decoding.request import Hypothesis, LengthPenalty, Request, SearchSettings
-from limelight.errors import RunError, UserError
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
+from limelight.errors import RunError
 from tests.decoding.decode import beam_search, decode_batch, greedy_search
 from tests.decoding.fakes import (
     TableModel,
@@ -116,34 +114,6 @@ def test_a_beam_of_one_is_greedy_search(seed: int) -> None:
         assert hypothesis.score == penalised(path.log_probability, len(path.ids) + path.finished, 0.9)
 
 
-def test_order_and_company_in_the_batch_do_not_matter(seed: int) -> None:
-    model, lengths = random_model(7, 11), torch.tensor([2, 3, 5, 7, 11, 13, 17])
-    together = search(model, *range(7), longest=0, beam=3, n_best=3, max_lengths=lengths)
-    order = torch.randperm(7)
-    shuffled = search(model, *order.tolist(), longest=0, beam=3, n_best=3, max_lengths=lengths[order])
-    assert [together[kind] for kind in order.tolist()] == shuffled
-    for kind in range(7):
-        assert search(model, kind, longest=int(lengths[kind]), beam=3, n_best=3) == [together[kind]]
-
-
-def test_n_best_are_distinct_and_sorted(seed: int) -> None:
-    for hypotheses in search(random_model(7, 11), *range(7), longest=13, beam=6, n_best=6):
-        assert len(hypotheses) == 6
-        assert len({hypothesis.ids for hypothesis in hypotheses}) == 6
-        scores = [hypothesis.score for hypothesis in hypotheses if hypothesis.finished]
-        assert scores == sorted(scores, reverse=True)
-        kinds = [hypothesis.finished for hypothesis in hypotheses]
-        assert kinds == sorted(kinds, reverse=True)
-
-
-def test_the_best_do_not_depend_on_how_many_are_wanted(seed: int) -> None:
-    model = random_model(7, 11)
-    many = search(model, *range(7), longest=13, beam=5, n_best=5)
-    for n_best in (1, 2, 4):
-        for few, all_five in zip(search(model, *range(7), longest=13, beam=5, n_best=n_best), many, strict=True):
-            assert [one for one in few if one.finished] == [one for one in all_five if one.finished][:n_best]
-
-
 def with_patience(
     model: TableModel, patience: float, *, beam: int, longest: int, alpha: float = 0.6, n_best: int = 1
 ) -> list[list[Hypothesis]]:
@@ -164,18 +134,6 @@ def test_patience_ends_where_enough_have_ended(seed: int, beam: int, alpha: floa
         found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
         assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
-
-
-def test_more_patience_never_finds_worse(seed: int) -> None:
-    model = random_model(7, 5)
-    scores = [
-        [best.score for best, *_ in with_patience(model, patience, beam=4, longest=20, alpha=2.5)]
-        for patience in (0.25, 0.5, 1.0, 3.0, math.inf)
-    ]
-    for impatient, patient in pairwise(scores):
-        assert all(one <= other for one, other in zip(impatient, patient, strict=True))
-    exact = [best.score for best, *_ in search(model, *range(7), longest=20, beam=4, alpha=2.5)]
-    assert scores[-1] == exact
 
 
 def test_with_a_patience_of_one_a_search_takes_as_many_steps_as_it_needs(seed: int) -> None:
@@ -259,12 +217,6 @@ def test_random_models_lose_next_to_nothing_by_pruning_as_it_comes(seed: int, al
     assert len(worse) <= 2
 
 
-def test_the_largest_penalty_of_the_longest_text_is_a_number(seed: int) -> None:
-    ((found,),) = pruned(random_model(1, 5), 4.0, beam=3, longest=3, alpha=10.0)
-    assert math.isfinite(found.score)
-    assert math.isfinite(LengthPenalty(MAX_LENGTH_PENALTY, 0.0).at(1e9))
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("beam", [1, 3])
@@ -299,13 +251,6 @@ def test_a_prefix_leads_every_hypothesis_and_counts(seed: int) -> None:
         assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
         assert all(hypothesis.ids[: len(forced)] == tuple(forced) for hypothesis in hypotheses)
-
-
-def test_a_prefix_of_what_is_found_anyway_changes_nothing(seed: int) -> None:
-    model = random_model(1, 7)
-    (free,) = search(model, 0, longest=11, beam=324, alpha=0.0)
-    for length in range(len(free[0].ids) + 1):
-        assert texts(search(model, 0, longest=11, beam=324, alpha=0.0, prefix=[free[0].ids[:length]])) == texts([free])
 
 
 def test_a_prefix_longer_than_the_limit_is_kept_whole(seed: int) -> None:
@@ -368,23 +313,6 @@ def test_equal_probabilities_do_not_make_the_order_of_the_batch_matter(seed: int
     assert search(model, *reversed(range(5)), longest=7, beam=4, n_best=4) == together[::-1]
 
 
-def test_half_precision_logits_are_summed_in_full(seed: int) -> None:
-    exact = random_model(3, 11)
-    coarse = TableModel(exact.logits.bfloat16())
-    results = search(coarse, 0, 1, 2, longest=7, beam=3)
-    rounded = TableModel(coarse.logits.double())
-    for kind, (hypothesis,) in enumerate(results):
-        ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
-        expected = math.fsum(log_probabilities(rounded, kind, ids))
-        assert hypothesis.log_probability == pytest.approx(expected, abs=1e-4)
-
-
-def test_no_source_gives_no_result() -> None:
-    empty = torch.zeros(0, 1, dtype=torch.int64)
-    model = random_model(1, 5)
-    assert beam_search(model, empty, empty.bool(), beam_size=2, max_lengths=limits()) == []
-
-
 def test_an_impossible_prefix_still_gives_a_result() -> None:
     logits = torch.zeros(1, 1009, 5)
     logits[..., 3] = -torch.inf
@@ -393,25 +321,3 @@ def test_an_impossible_prefix_still_gives_a_result() -> None:
     assert len(hypothesis.ids) == 3
     assert 0 not in hypothesis.ids
     assert hypothesis.score == -math.inf
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"beam": 0}, r"beam_size must be at least 1 \(greedy search\), not 0"),
-        ({"beam": 4, "n_best": 5}, r"n_best must be from 1 to beam_size \(4\), not 5: use fewer, or a larger beam"),
-        ({"beam": 4, "n_best": 0}, r"n_best must be from 1 to beam_size \(4\), not 0"),
-        ({"beam": 2, "alpha": -0.1}, r"length_penalty must be from 0 \(none\) to 10, not -0.1"),
-        ({"beam": 2, "alpha": 1000.0}, "length_penalty must be from 0 .* to 10, not 1000"),
-        ({"beam": 2, "alpha": math.nan}, "length_penalty must be from 0 .* not nan"),
-        ({"beam": 2, "prefix": [[1], [2]]}, "2 prefixes for 1 sources: give one for each"),
-        (
-            {"beam": 2, "prefix": [[1, 0]]},
-            "request 1: the prefix forces the id 0: a token is .* 0 to 4 other than 0, the end",
-        ),
-        ({"beam": 2, "prefix": [[5]]}, "request 1: the prefix forces the id 5: a token is an id from 0 to 4"),
-    ],
-)
-def test_impossible_settings_are_refused(options: dict, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        search(random_model(1, 5), 0, longest=3, **options)

@@ -109,15 +109,6 @@ def test_a_wide_beam_finds_the_best_of_all_texts_that_have_the_phrases(seed: int
             assert hypothesis.log_probability == pytest.approx(math.fsum(log_probabilities(model, kind, [*ids, 0])))
 
 
-def test_without_them_the_best_text_seldom_has_them(seed: int) -> None:
-    """The control: the same search without phrases."""
-    random.seed(seed)
-    model = random_model(23, 9)
-    phrases = [random_phrase(9) for _ in range(23)]
-    free = decode_batch(model, [Request([kind], 9, SearchSettings(beam_size=4)) for kind in range(23)])
-    assert not all(has(found[0].ids, phrase, [phrase]) for found, phrase in zip(free, phrases, strict=True))
-
-
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
 def test_every_phrase_comes_with_every_beam(seed: int, beam_size: int) -> None:
     """However improbable its tokens are, and however short the limit."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
-from limelight.decoding.engine import ROWS, Engine
+from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.models.families import build_model
@@ -96,17 +96,6 @@ def at_once(requests: Sequence[Request]) -> list[tuple[int, Request]]:
     return [(0, request) for request in requests]
 
 
-@pytest.mark.parametrize("width", [1, 2, 4])
-@pytest.mark.parametrize("budget", [1, 30, 10_000])
-@pytest.mark.parametrize("patience", [1.0, math.inf])
-def test_whenever_it_comes_each_gets_what_it_gets_alone(seed: int, width: int, budget: int, patience: float) -> None:
-    random.seed(seed)
-    model, requests = watched(), random_requests(searched(width, n_best=min(2, width), patience=patience))
-    found = run(Engine(model, batch_tokens=budget), at_random(requests, 30))
-    for request, (_, hypotheses) in zip(requests, found, strict=True):
-        assert hypotheses == alone(model, request)
-
-
 @pytest.mark.parametrize("width", [2, 4])
 def test_equal_probabilities_are_settled_the_same_way(seed: int, width: int) -> None:
     random.seed(seed)
@@ -142,27 +131,6 @@ def test_a_draw_among_one_is_greedy_search(seed: int) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 4])
-@pytest.mark.parametrize("budget", [1, 20, 101, 1000])
-def test_the_budget_is_kept_at_every_step(seed: int, width: int, budget: int) -> None:
-    """Of those that are being decoded: requests * longest source * hypotheses; one alone may have more."""
-    random.seed(seed)
-    model, requests = watched(), random_requests(searched(width), longest=40)
-    engine = Engine(model, batch_tokens=budget)
-    kinds = {engine.submit(request): request.source[0] for request in requests}
-    lengths, active, busy = {request.source[0]: len(request.source) for request in requests}, set(), 0
-    while engine.busy:
-        decided = {kinds[number] for number, _, _ in engine.step()}
-        active |= {kind for joined in model.encoded for kind in joined}
-        model.encoded.clear()
-        assert len(active) * max(lengths[kind] for kind in active) * width <= budget or len(active) == 1
-        busy = max(busy, len(active))
-        active -= decided
-        assert engine.active == len(active)
-    assert not active
-    assert busy > 1 or budget < 1000
-
-
-@pytest.mark.parametrize("width", [1, 4])
 def test_what_stands_in_memory_is_bounded_too(seed: int, width: int) -> None:
     """A long one may join when short ones have left, but not beside as many slots as those had."""
     model, budget = watched(endless=True), 40 * width
@@ -176,20 +144,6 @@ def test_what_stands_in_memory_is_bounded_too(seed: int, width: int) -> None:
         engine.step()
         assert 1 in model.rows[-1]
         assert len(model.rows[-1]) * 20 * width <= 2 * budget
-
-
-def test_so_many_hypotheses_are_enough(seed: int) -> None:
-    model = watched(endless=True)
-    run(Engine(model, batch_tokens=10**9), at_once([asked(number % 97, 2, searched(4)) for number in range(300)]))
-    assert max(model.rows_read) == ROWS["cpu"]
-
-
-def test_the_short_ones_leave_first(seed: int) -> None:
-    """Each is told at the step in which its limit is reached, whatever the others do."""
-    model, limits = watched(endless=True), [2, 17, 5, 3, 11, 7, 0]
-    for width in (1, 3):
-        requests = [asked(kind, limit, searched(width)) for kind, limit in enumerate(limits)]
-        assert [step for step, _ in run(Engine(model, batch_tokens=1000), at_once(requests))] == limits
 
 
 def test_a_slot_that_is_free_is_taken(seed: int) -> None:
@@ -210,30 +164,6 @@ def test_free_slots_are_left_out_when_they_are_many(seed: int) -> None:
     assert [len(rows) for rows in model.rows] == [20] * 3 + [5] * 7
 
 
-def test_what_is_decided_blocks_nobody(seed: int) -> None:
-    """With room for two, a request that never ends lets all others pass beside it."""
-    model = watched(endless=True)
-    requests = [asked(kind, 2 if kind else 40, searched(1)) for kind in range(11)]
-    steps = [step for step, _ in run(Engine(model, batch_tokens=2), at_once(requests))]
-    assert steps == [40, *(3 * number + 2 for number in range(10))]
-
-
-def test_each_is_encoded_once_and_none_is_lost(seed: int) -> None:
-    random.seed(seed)
-    model, requests = watched(), random_requests(searched(2))
-    run(Engine(model, batch_tokens=40), at_random(requests, 40))
-    assert sorted(kind for joined in model.encoded for kind in joined) == list(range(KINDS))
-
-
-def test_one_at_a_time_where_the_budget_is_a_single_token(seed: int) -> None:
-    random.seed(seed)
-    model, requests = watched(), random_requests(searched(4))
-    found = run(Engine(model, batch_tokens=1), at_once(requests))
-    assert model.encoded == [[request.source[0]] for request in requests]
-    assert set(model.rows_read) == {4}
-    assert [step for step, _ in found] == sorted(step for step, _ in found)
-
-
 def test_an_engine_that_has_done_its_work_takes_more(seed: int) -> None:
     random.seed(seed)
     model, (first, second, *_) = watched(), random_requests(searched(3))
@@ -244,26 +174,6 @@ def test_an_engine_that_has_done_its_work_takes_more(seed: int) -> None:
         ((_, found),) = run(engine, [(0, request)])
         assert found == alone(model, request)
         assert (engine.busy, engine.active, engine.waiting) == (False, 0, 0)
-
-
-def test_the_same_request_may_come_twice(seed: int) -> None:
-    engine, request = Engine(watched(), batch_tokens=100), asked(5, 7, searched(1))
-    numbers = {engine.submit(request), engine.submit(request)}
-    found = []
-    while engine.busy:
-        found += engine.step()
-    assert {outcome.id for outcome in found} == numbers
-    assert found[0].hypotheses == found[1].hypotheses
-
-
-def test_a_batch_is_decoded_in_its_order(seed: int) -> None:
-    model, settings = watched(), searched(2)
-    requests = [
-        asked(4, 5, settings, length=3),
-        asked(2, 0, settings),
-        asked(9, 9, settings, length=2, prefix=(3,)),
-    ]
-    assert decode_batch(model, requests) == [alone(model, request) for request in requests]
 
 
 # ---- prompts
@@ -349,24 +259,6 @@ def test_what_is_read_first_is_said_for_each(seed: int) -> None:
     model.step = lambda ids, state: (read.append(ids.tolist()), step(ids, state))[1]
     engine.step()
     assert read == [[[0, 0], [5, 5], [0, 0], [7, 7]]]
-
-
-@pytest.mark.parametrize("budget", [1, 6, 1000])
-def test_a_prompt_of_nothing_counts_as_one_token(budget: int, seed: int) -> None:
-    model = written_by(WRITERS["cells alone"])
-    engine = Engine(model, batch_tokens=budget)
-    for _ in range(7):
-        engine.submit(Request([], 0, searched(2)))
-    together = []
-    while engine.busy:
-        together.append(len(engine.step()))
-    assert together == {1: [1] * 7, 6: [3, 3, 1], 1000: [7]}[budget]
-
-
-def test_a_batch_without_any_source_is_decoded_at_once(writer: LanguageModel, seed: int) -> None:
-    requests = [Request([], limit, first=first) for limit, first in enumerate((None, 3, 4, 0, 5))]
-    for (hypothesis,), request in zip(decode_batch(writer, requests), requests, strict=True):
-        assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, request)
 
 
 def test_a_model_in_another_form_serves_the_lanes_that_begin_later() -> None:

@@ -21,17 +21,6 @@ def joined(members: list[TableModel]) -> TableModel:
     return TableModel(mean.log())
 
 
-def test_the_same_model_twice_is_that_model(seed: int) -> None:
-    model, lengths = random_model(5, 11), limits(*[13] * 5)
-    for hypotheses, twice in zip(
-        beam_search(model, *sources(*range(5)), beam_size=3, max_lengths=lengths, n_best=3),
-        beam_search(Ensemble([model, model]), *sources(*range(5)), beam_size=3, max_lengths=lengths, n_best=3),
-        strict=True,
-    ):
-        assert [one.ids for one in twice] == [one.ids for one in hypotheses]
-        assert [one.score for one in twice] == pytest.approx([one.score for one in hypotheses], abs=1e-6)
-
-
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_probabilities_are_averaged(seed: int, count: int) -> None:
     members = [random_model(5, 11, spread=4.0) for _ in range(count)]
@@ -44,13 +33,6 @@ def test_probabilities_are_averaged(seed: int, count: int) -> None:
             ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
             exact = math.fsum(log_probabilities(mean, kind, ids))
             assert hypothesis.log_probability == pytest.approx(exact, abs=1e-6)
-
-
-def test_the_order_of_the_members_does_not_matter(seed: int) -> None:
-    members = [random_model(3, 7) for _ in range(3)]
-    paths = greedy_search(Ensemble(members), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
-    turned = greedy_search(Ensemble(members[::-1]), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
-    assert [path.ids for path in paths] == [path.ids for path in turned]
 
 
 def test_members_may_have_features_of_different_widths(seed: int) -> None:
@@ -105,18 +87,6 @@ def test_other_vocabularies_are_refused(vocab: int, source_padding: int, message
     other = TableModel(torch.zeros(1, 1009, vocab), source_padding)
     with pytest.raises(UserError, match=message):
         Ensemble([random_model(1, 5), other])
-
-
-def test_another_start_is_refused() -> None:
-    other = random_model(1, 5)
-    other.start_id = 3
-    with pytest.raises(UserError, match="model 1 has 5 as its start id, model 2 has 3;"):
-        Ensemble([random_model(1, 5), other])
-
-
-def test_no_model_is_no_ensemble() -> None:
-    with pytest.raises(UserError, match="an ensemble needs at least one model"):
-        Ensemble([])
 
 
 def test_attentions_belong_to_one_model() -> None:

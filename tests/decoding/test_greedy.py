@@ -49,23 +49,6 @@ def test_a_prefix_is_followed_first_and_counts(seed: int) -> None:
         assert same(hypothesis, plain_greedy(model, kind, 7, prefix[kind]), len(prefix[kind]))
 
 
-def test_a_prefix_longer_than_the_limit_is_kept_whole(seed: int) -> None:
-    model = random_model(1, 5)
-    (hypothesis,) = greedy_search(model, *sources(0), max_lengths=limits(1), prefix=[[4, 3, 2]])
-    assert same(hypothesis, plain_greedy(model, 0, 1, [4, 3, 2]))
-    assert hypothesis.ids == (4, 3, 2)
-
-
-def test_order_and_company_in_the_batch_do_not_matter(seed: int) -> None:
-    model, lengths = random_model(7, 11), torch.tensor([2, 3, 5, 7, 11, 13, 17])
-    together = greedy_search(model, *sources(*range(7)), max_lengths=lengths)
-    order = torch.randperm(7)
-    shuffled = greedy_search(model, *sources(*order.tolist()), max_lengths=lengths[order])
-    assert shuffled == [together[kind] for kind in order.tolist()]
-    for kind in range(7):
-        assert greedy_search(model, *sources(kind), max_lengths=lengths[kind : kind + 1]) == [together[kind]]
-
-
 def test_the_limit_counts_pieces_without_the_end() -> None:
     """A hypothesis of as many tokens as the limit allows may still end; one that would go on is cut there."""
     logits = torch.full((1, 1009, 3), -9.0, dtype=torch.float64)
@@ -85,32 +68,12 @@ def history_after(model: TableModel, ids: list[int]) -> int:
     return history
 
 
-def test_finished_rows_leave_the_batch() -> None:
-    logits = torch.zeros(2, 1009, 5, dtype=torch.float64)
-    logits[0, :, 0], logits[1, :, 0] = 50, -50
-    model = TableModel(logits)
-    greedy_search(model, *sources(0, 1, 0, 1), max_lengths=limits(9, 3, 9, 5))
-    assert model.rows_read == [4, 2, 2, 2, 1, 1]
-
-
 def test_of_equal_pieces_the_lowest_is_taken() -> None:
     (hypothesis,) = greedy_search(
         TableModel(torch.zeros(1, 1009, 1000)), *sources(0), max_lengths=limits(2), prefix=[[7]]
     )
     assert hypothesis.ids == (7,)  # the end, 0, is the lowest id of all
     assert hypothesis.log_probability == pytest.approx(-2 * math.log(1000))
-
-
-def test_no_gradient_is_kept(seed: int) -> None:
-    model = random_model(1, 5)
-    model.logits.requires_grad_()
-    greedy_search(model, *sources(0), max_lengths=limits(5))
-    assert model.logits.grad is None
-
-
-def test_no_source_gives_no_result() -> None:
-    empty = torch.zeros(0, 1, dtype=torch.int64)
-    assert greedy_search(random_model(1, 5), empty, empty.bool(), max_lengths=limits()) == []
 
 
 def test_prefixes_must_be_as_many_as_sources() -> None:

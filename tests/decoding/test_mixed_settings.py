@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from limelight.decoding import engine as engines
 from limelight.decoding.engine import AHEAD, MAX_PASSED, ROWS, SOURCES, Engine, Kind, Outcome
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -149,20 +148,6 @@ def test_what_does_not_fit_is_passed_and_not_for_ever(seed: int) -> None:
     assert small < 3 * MAX_PASSED
 
 
-def test_so_few_are_looked_at_behind_one_that_does_not_fit(seed: int) -> None:
-    model = random_model(KINDS, VOCABULARY)
-    model.logits[..., 0] = -60
-    engine = Engine(model, batch_tokens=20)
-    engine.submit(Request([1], 90))
-    engine.step()
-    for _ in range(AHEAD):
-        engine.submit(Request([2] * 20, 1))
-    small = engine.submit(Request([3], 0))
-    for _ in range(5):
-        assert small not in [outcome.id for outcome in engine.step()]
-    assert engine.active == 1
-
-
 # ---- cancelling
 
 
@@ -187,14 +172,6 @@ def test_a_canceled_request_has_released_its_slot_at_the_next_step(seed: int, be
     for number in (numbers[0], numbers[2], numbers[3]):
         assert engine.cancel(number)
     assert (engine.busy, engine.active) == (False, 0)
-
-
-def test_one_that_waits_leaves_the_line(seed: int) -> None:
-    engine = Engine(random_model(KINDS, VOCABULARY), batch_tokens=1)
-    first, second, third = (engine.submit(Request([kind], 5)) for kind in range(3))
-    assert engine.cancel(second)
-    assert engine.waiting == 2
-    assert [outcome.id for outcome in drained(engine)] == [first, third]
 
 
 def test_who_cancels_changes_nothing_for_the_others(seed: int) -> None:
@@ -411,13 +388,3 @@ def test_a_request_stays_within_the_positions_of_the_model(seed: int) -> None:
     for beyond in (Request([1], 8), Request([1], 0, prefix=(1,) * 8)):
         with pytest.raises(UserError, match="max_tokens and the prefix must be at most 7 here, not 8"):
             engine.submit(beyond)
-
-
-def test_an_engine_does_nothing_between_calls(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Submitting and asking are no work of the model, and need no device."""
-    model = random_model(KINDS, VOCABULARY)
-    engine = Engine(model)
-    monkeypatch.setattr(engines, "Lane", None)
-    engine.submit(GOOD)
-    assert (engine.busy, engine.active, engine.waiting, engine.partial(0)) == (True, 0, 1, None)
-    assert model.rows_read == []

@@ -71,27 +71,6 @@ def teacher_forced(model: Seq2Seq, source: list[int], hypothesis: Hypothesis) ->
     return float(scores.sum() if hypothesis.finished else scores[:-1].sum())
 
 
-def test_beam_search_of_a_batch_is_that_of_each_sentence(model: Seq2Seq) -> None:
-    options = {"beam_size": 3, "n_best": 3}
-    together = beam_search(model, *batch_of(ROWS), max_lengths=LIMITS, **options)
-    for row, limit, found in zip(ROWS, LIMITS, together, strict=True):
-        (alone,) = beam_search(model, *batch_of([row]), max_lengths=limit[None], **options)
-        assert agree(found, alone)
-
-
-def test_greedy_search_of_a_batch_is_that_of_each_sentence(model: Seq2Seq) -> None:
-    together = greedy_search(model, *batch_of(ROWS), max_lengths=LIMITS)
-    for row, limit, found in zip(ROWS, LIMITS, together, strict=True):
-        assert agree([found], greedy_search(model, *batch_of([row]), max_lengths=limit[None]))
-
-
-def test_more_padding_changes_nothing(model: Seq2Seq) -> None:
-    found = beam_search(model, *batch_of(ROWS), max_lengths=LIMITS, beam_size=3)
-    wide, valid = batch_of([*ROWS, [3] * 17])
-    padded = beam_search(model, wide[:-1], valid[:-1], max_lengths=LIMITS, beam_size=3)
-    assert all(agree(one, other) for one, other in zip(found, padded, strict=True))
-
-
 @pytest.mark.parametrize("how", ["greedy", "beam", "sampling"])
 def test_log_probabilities_are_those_of_teacher_forcing(model: Seq2Seq, how: str) -> None:
     source, prefix = batch_of(ROWS), [[4, 2], [], [3], [], [5, 5, 5, 5]]
@@ -178,28 +157,6 @@ def test_no_state_is_used_twice(model: Seq2Seq, precision: str | None, width: in
     ready = model if precision is None else prepare(model.float(), precision)
     found, expected = (list(run(each, arrivals, 25 * width)) for each in (UsedUpModel(ready), ready))
     assert found == expected
-
-
-def test_an_ensemble_takes_them_as_they_come(seed: int) -> None:
-    random.seed(seed)
-    model, arrivals = Ensemble([built(config) for config in MODELS.values()]), arrivals_of(searched(3), 11, 20)
-    for (_, request), found in zip(arrivals, run(model, arrivals, 60), strict=True):
-        (alone,) = run(model, [(0, request)], 1)
-        assert agree(found, alone)
-
-
-def test_draws_of_whoever_comes_are_those_alone_and_have_the_probability_of_teacher_forcing(
-    model: Seq2Seq, seed: int
-) -> None:
-    random.seed(seed)
-    arrivals = arrivals_of(SearchSettings(n_best=3, sampling=Sampling(seed=seed)), 11, 20)
-    for (_, request), found in zip(arrivals, run(model, arrivals, 90), strict=True):
-        (alone,) = run(model, [(0, request)], 1)
-        assert agree(found, alone)
-        for hypothesis in found:
-            assert hypothesis.ids[: len(request.prefix)] == request.prefix
-            exact = teacher_forced(model, list(request.source), hypothesis)
-            assert hypothesis.log_probability == pytest.approx(exact, abs=1e-9)
 
 
 def endless(model: Seq2Seq) -> Seq2Seq:

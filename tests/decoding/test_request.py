@@ -18,7 +18,7 @@ OWN = DecodingConfig(
     max_length_factor=1.2,
     max_length_extra=31,
 )
-OF_SEARCH = OWN.model_dump(exclude={"guards"})
+OF_SEARCH = OWN.model_dump(exclude={"guards", "coverage_penalty"})
 
 
 def test_what_is_not_asked_for_is_the_models_own() -> None:

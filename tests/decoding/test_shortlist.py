@@ -23,7 +23,7 @@ from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import MAX_CANDIDATES, MIN_CANDIDATES, TOTAL_CANDIDATES, Shortlist
 from limelight.tokens import Tokenizers
-from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
+from tests.decoding.fakes import Characters, TableModel, characters, random_model
 from tests.decoding.test_real_models import MODELS, built
 
 KINDS, VOCABULARY = 5, 17
@@ -164,17 +164,6 @@ def test_with_the_whole_vocabulary_on_it_nothing_changes(seed: int, how: str, ti
         assert found_by(model, requests, whole(model), batch_tokens) == expected
 
 
-@pytest.mark.parametrize("how", ["greedy", "beam"])
-@pytest.mark.parametrize("name", MODELS)
-def test_with_the_whole_vocabulary_on_it_a_real_model_finds_the_same(seed: int, how: str, name: str) -> None:
-    random.seed(seed)
-    model, requests = built(MODELS[name]), random_requests(how, 7, 11)
-    expected = found_by(model, requests, None, batch_tokens=90)
-    for some, others in zip(found_by(model, requests, whole(model), batch_tokens=90), expected, strict=True):
-        assert [(one.ids, one.finished) for one in some] == [(one.ids, one.finished) for one in others]
-        assert [one.score for one in some] == pytest.approx([one.score for one in others], abs=1e-5)
-
-
 @pytest.mark.parametrize("how", HOW)
 def test_a_search_of_the_list_is_a_search_of_a_smaller_model(seed: int, how: str) -> None:
     """Equal to that of a model whose vocabulary is the list, by whatever numbers its tokens go."""
@@ -202,21 +191,6 @@ def test_a_search_of_the_list_is_a_search_of_a_smaller_model(seed: int, how: str
 
 
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("name", ["transformer", "recurrent, luong"])
-def test_what_is_not_on_it_never_comes(seed: int, how: str, name: str) -> None:
-    """Whoever stands beside it."""
-    random.seed(seed)
-    model = built(MODELS[name])
-    shortlist = lists({source: random.sample(range(2, 11), 2) for source in range(11)}, always=[3], sources=11)
-    requests = random_requests(how, 11, 11)
-    for request, found in zip(requests, found_by(model, requests, shortlist, 40), strict=True):
-        permitted = {1, 3, *request.prefix, *shortlist.candidates[list(request.source)].ravel().tolist()}
-        for hypothesis in found:
-            assert set(hypothesis.ids) <= permitted
-            assert hypothesis.ids[: len(request.prefix)] == request.prefix
-
-
-@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("budget", [2, 6, 1000])
 def test_those_that_stand_beside_it_change_nothing(seed: int, how: str, budget: int) -> None:
     """Lists of a few tokens each, some of which they share; requests join and leave at different steps."""
@@ -228,24 +202,6 @@ def test_those_that_stand_beside_it_change_nothing(seed: int, how: str, budget: 
     for request, found in zip(requests, together, strict=True):
         (alone,) = found_by(model, [request], lists(own))
         assert found == alone
-
-
-def test_requests_with_a_list_and_without_stand_side_by_side(seed: int) -> None:
-    random.seed(seed)
-    model, requests = scored(), random_requests("beam", 9, KINDS)
-    short = ShortOutput(model, lists({kind: [2 * kind, 2 * kind + 1] for kind in range(KINDS)}), "fp32")
-    mixed = [
-        replace(request, shortlist=short.listed(request.source, request.prefix) if number % 2 else None)
-        for number, request in enumerate(requests)
-    ]
-    engine = Engine(model, short=short)
-    numbers = {engine.submit(request): request for request in mixed}
-    found = {number: hypotheses for number, hypotheses, _ in drained(engine)}
-    for number, request in numbers.items():
-        alone = Engine(model, short=short)
-        alone.submit(request)
-        ((_, hypotheses, _),) = drained(alone)
-        assert found[number] == hypotheses
 
 
 def drained(engine: Engine) -> list[Outcome]:
@@ -272,26 +228,6 @@ def test_a_list_that_cannot_be_searched_is_refused(seed: int, listed: list[int],
         engine.submit(Request([1], 5, prefix=(7,), shortlist=np.array(listed)))
     with pytest.raises(UserError, match="the request has a shortlist, and this engine scores all tokens"):
         Engine(model).submit(Request([1], 5, shortlist=np.array([0, 1])))
-
-
-def test_probabilities_are_those_of_the_list(seed: int) -> None:
-    """Normalized over it: greater than those of the whole vocabulary by what the others have. Another list beside it
-    changes nothing."""
-    model, kept = scored(), [0, 1, 4, 9, 16]
-    requests = [Request([2], 4), Request([3], 4)]
-    ((found,), _) = found_by(model, requests, lists({2: kept, 3: [5, 6, 7]}))
-    narrowed = Scored(model.logits.clone())
-    narrowed.logits[..., [token for token in range(VOCABULARY) if token not in kept]] = -math.inf
-    ids = [*found.ids, 0] if found.finished else found.ids
-    assert found.log_probability == pytest.approx(math.fsum(log_probabilities(narrowed, 2, ids)))
-
-
-def test_a_list_of_two_tokens_is_enough(seed: int) -> None:
-    """The end and the unknown token are on every list, so that a beam has something to go on with."""
-    for how in HOW:
-        settings = SETTINGS[how]
-        found = found_by(scored(), [Request([2], 4, settings, (7,)), Request([3], 2, settings)], lists({0: [0]}))
-        assert all(set(hypothesis.ids) <= {1, 7} for hypotheses in found for hypothesis in hypotheses)
 
 
 class Widest(TorchDispatchMode):

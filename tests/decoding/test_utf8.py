@@ -74,14 +74,6 @@ def test_no_output_has_invalid_bytes(how: str, seed: int) -> None:
     assert any(VALUES[token] >= 0xE0 for each in ruled for token in each.ids)
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_a_request_has_the_same_result_alone(how: str, seed: int) -> None:
-    model = bytes_model(9)
-    requests = [Request([kind], 12, SearchSettings(**HOW[how]), substream=(kind,)) for kind in range(9)]
-    alone = [decoded(model, [request], Utf8(VALUES))[0] for request in requests]
-    assert decoded(model, requests, Utf8(VALUES)) == alone
-
-
 def test_greedy_search_takes_the_most_probable_valid_token(seed: int) -> None:
     """A plain loop over all tokens, which asks Python's decoder."""
     model, utf8 = bytes_model(5), Utf8(VALUES)

@@ -11,7 +11,7 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, evaluate, perplexity, score_pairs
 from limelight.models.families import build_model
-from limelight.pipelines.translator import Translation, Translator
+from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from tests.evaluation.fakes import BagModel
 from tests.inspection.fakes import LETTERS
@@ -87,24 +87,6 @@ def test_bleu_is_tokenized_as_the_target_language_is_written(seed, monkeypatch):
     assert evaluate(Parrot(lines), pairs, tokenize="13a").bleu.score < 1
 
 
-def test_lengths_are_in_letters_where_there_are_no_spaces(seed, monkeypatch):
-    module = import_module("limelight.evaluation.evaluate")
-    monkeypatch.setattr(module, "score_pairs", lambda *_, **__: [PairScore(-1.0, 1)])  # LETTERS has no such letters
-    monkeypatch.setattr(Parrot, "translate", lambda *_, **__: [Translation("AB", 0.0, ("A", "B"), 0.0, "", True)] * 2)
-    evaluation = evaluate(Parrot([]), [Pair(source, "AB", "tests.tsv", 1) for source in ("那隻貓在看魚。", "ab")])
-    assert (evaluation.length_unit, [bucket.sentences for bucket in evaluation.by_length[:2]]) == ("letters", [1, 1])
-    assert "\nsource letters " in evaluation.table()
-    assert json.loads(evaluation.to_json())["length_unit"] == "letters"
-
-
-def test_several_references_replace_the_target(seed):
-    lines = ["one two three four", "five", "six", "seven"]
-    references = [["one two three four", "x"], ["five"], ["y", "six"], ["seven"]]
-    evaluation = evaluate(Parrot(lines), PAIRS, references=references)
-    assert evaluation.bleu.score == pytest.approx(100)
-    assert evaluation.bleu.signature.startswith("nrefs:var")
-
-
 def test_settings_reach_the_translator_and_the_provenance(seed):
     parrot = Parrot(["a"] * 4, finished=False)
     evaluation = evaluate(parrot, PAIRS, beam_size=5, origin={"model": "runs/one", "seed": 7})
@@ -161,15 +143,6 @@ def test_the_table_reads_well_without_a_terminal(seed):
     rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line}
     assert rows["6-10"][0] == "1"
     assert rows["16-20"] == ["0", "-", "-"], "an empty bucket is shown as empty"
-
-
-def test_a_table_ends_with_what_it_means_and_json_does_not(seed):
-    evaluation = evaluate(Parrot(["a"] * 4, finished=False), PAIRS)
-    assert evaluation.table().endswith(f"\n\n{evaluation.summary()}")
-    assert "In short: at BLEU 0.0, most translations are of little use. This is" in evaluation.summary()
-    assert "4 sentences are few" in evaluation.summary()
-    assert "4 translations were cut off" in evaluation.summary()
-    assert "In short" not in evaluation.to_json()
 
 
 def test_what_cannot_be_evaluated_is_named_before_any_work(seed):

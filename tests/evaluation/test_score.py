@@ -6,15 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.batch import make_batch
 from limelight.config import Direction, RecurrentConfig, TransformerConfig
-from limelight.decoding import top
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
-from limelight.tokens import UNKNOWN, Tokenizers
+from limelight.tokens import Tokenizers
 from tests.evaluation.fakes import BagModel
 from tests.inspection.fakes import LETTERS, Letters
 
@@ -94,58 +92,8 @@ def test_neither_padding_nor_company_nor_order_changes_a_score(seed, name):
     assert [score.tokens for score in together] == [len(text) + 1 for text in texts]
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
-    """p of every one-piece beginning, of the end at once, and of the unknown token, which no text spells."""
-    model = build_model(MODELS[name], LETTERS).double().eval()
-    letters = [LETTERS.target.decode([identifier]) for identifier in range(2, LETTERS.target.padding)]
-    scores = score_tokens(Translator(model, LETTERS), [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])
-    known = sum(math.exp(score.log_probabilities[0]) for score in scores)
-    ids = {"start": model.start_id, "end": 0, "source_padding": 99, "target_padding": 99}
-    batch = make_batch([LETTERS.source.encode("ab")], [[]], **ids)
-    unknown = model.project(model(batch)).softmax(dim=-1)[0, 0, UNKNOWN].item()
-    assert known + unknown == pytest.approx(1)
-
-
-def test_slices_of_positions_give_the_same(seed, monkeypatch):
-    model, pairs = BagModel(), [Pair("ab", "c d a b", "test.tsv", 1), Pair("a", "dd", "test.tsv", 2)]
-    whole = score_pairs(Translator(model, LETTERS), pairs)
-    monkeypatch.setattr(top, "PROJECTED", 3)
-    assert [score.log_probability for score in score_pairs(Translator(model, LETTERS), pairs)] == pytest.approx(
-        [score.log_probability for score in whole]
-    )
-
-
-def test_the_model_is_read_in_evaluation_mode_and_keeps_its_own(seed):
-    model, pairs = BagModel().train(), [Pair("ab", "cd", "test.tsv", 1)]
-    assert score_pairs(Translator(model, LETTERS), pairs) == score_pairs(Translator(model, LETTERS), pairs)
-    assert model.training
-    assert model.dropout.training
-
-
-def test_half_precision_is_summed_in_full(seed):
-    model = BagModel()
-    pairs = [Pair("ab", "c d a b", "test.tsv", 1)]
-    exact = score_pairs(Translator(model, LETTERS), pairs)[0].log_probability
-    rough = score_pairs(Translator(model.to(torch.bfloat16), LETTERS), pairs)[0].log_probability
-    assert rough == pytest.approx(exact, rel=0.05)
-
-
 def test_perplexity_is_the_exponential_of_the_mean_surprise():
     scores = [PairScore(-2.0, 3), PairScore(-7.0, 2)]
     assert perplexity(scores) == pytest.approx(math.exp(9 / 5))
     assert perplexity([PairScore(0.0, 4)]) == 1
     assert perplexity([PairScore(-1e6, 1)]) == math.inf
-
-
-def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary():
-    model = BagModel()
-    torch.nn.init.zeros_(model.output.weight)
-    scores = score_pairs(Translator(model, LETTERS), [Pair("ab", "cd e", "test.tsv", 1)])
-    assert perplexity(scores) == pytest.approx(model.output_size)
-
-
-def test_nothing_has_no_perplexity():
-    assert score_pairs(Translator(BagModel(), LETTERS), []) == []
-    with pytest.raises(UserError, match="no perplexity of an empty corpus"):
-        perplexity([])

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 from limelight.batching.batch import make_batch
-from limelight.config import DecoderOnlyConfig, RecurrentConfig, RecurrentLanguageModelConfig, TransformerConfig
+from limelight.config import DecoderOnlyConfig, RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap, attention_map, text_map
 from limelight.inspection.attention_map import KINDS
@@ -19,7 +17,7 @@ from limelight.inspection.views import draw_average
 from limelight.models.families import build_model
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map
-from tests.models.helpers import attention_of, heads_kept
+from tests.models.helpers import attention_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 TEXTS = st.text("abc .", min_size=0, max_size=11)
@@ -63,28 +61,12 @@ def test_merged_weights_are_sums_to_a_word_and_means_from_a_word(seed, source, t
                 np.testing.assert_allclose(words[:, :, row, column], expected, atol=1e-6)
 
 
-@given(seed=SEEDS, source=TEXTS, target=TEXTS)
-def test_merging_twice_changes_nothing(seed, source, target):
-    once = random_map(seed, source=source, target=target).merge_words()
-    assert once.merge_words().to_json() == once.to_json()
-
-
-def test_merging_keeps_the_future_of_the_decoder_dark(seed):
-    merged = random_map(seed).merge_words()
-    assert not np.triu(merged.decoder_self, k=1).any()
-
-
 def test_merged_labels_are_words(seed):
     merged = random_map(seed, source="ab cde f", target="gh i").merge_words()
     assert merged.source_pieces == ("ab", "cde", "f", "</s>")
     assert merged.target_pieces == ("gh", "i", "</s>")
     assert merged.read_pieces == ("<s>", "gh", "i")
     assert merged.unit == "word"
-
-
-def test_words_of_one_piece_merge_to_themselves(seed):
-    attention = random_map(seed, source="a", target="b")
-    np.testing.assert_allclose(attention.merge_words().cross, attention.cross, atol=1e-7)
 
 
 # --- the end
@@ -104,21 +86,12 @@ def test_without_end_rescales_what_is_left(seed, source, target):
     np.testing.assert_array_equal(shorter.decoder_self, attention.decoder_self)
 
 
-def test_without_end_twice_drops_one_end_only(seed):
-    once = random_map(seed).without_end()
-    assert once.without_end() is once
-
-
 def test_a_row_that_looked_at_the_end_alone_becomes_zeros_and_has_no_link(seed):
     attention = random_map(seed, source="ab", target="c", cross=(1, 1))
     attention.cross[:] = [[[[0, 0, 1], [0.25, 0.75, 0]]]]
     shorter = attention.without_end()
     np.testing.assert_array_equal(shorter.cross[0, 0], [[0, 0], [0.25, 0.75]])
     assert [link.target for link in shorter.alignment()] == [1]
-
-
-def test_an_empty_source_without_its_end_aligns_to_nothing(seed):
-    assert random_map(seed, source="").without_end().alignment() == ()
 
 
 # --- reductions
@@ -161,13 +134,6 @@ def test_a_choice_that_is_not_there_is_named(seed, arguments, message):
     kind = arguments.pop("kind")
     with pytest.raises(UserError, match=message):
         attention.weights(kind) if kind == "sideways" else attention.average(kind, **arguments)
-
-
-def test_a_model_without_attention_says_so(seed):
-    attention = random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))
-    assert attention.kinds == ()
-    with pytest.raises(UserError, match="it has none"):
-        attention.alignment()
 
 
 def test_weights_that_do_not_fit_the_pieces_are_refused(seed):
@@ -294,31 +260,6 @@ def test_a_recurrent_model_shows_its_one_cross_attention(seed, wiring):
     assert AttentionMap.from_json(attention.to_json()).cross.shape == attention.cross.shape
 
 
-def test_the_map_is_read_without_dropout_and_modes_come_back(seed):
-    model = build_model(SMALL_TRANSFORMER, LETTERS).train()
-    frozen = next(module for module in model.modules() if isinstance(module, nn.LayerNorm)).eval()
-    maps = [attention_map(model, LETTERS, "abc", [3, 4]).to_json() for _ in range(2)]
-    assert maps[0] == maps[1]
-    assert model.training
-    assert not frozen.training, "a part that was not training still is not"
-
-
-def test_a_head_that_is_switched_off_changes_what_comes_after_it(seed):
-    model = build_model(SMALL_TRANSFORMER, LETTERS)
-    without = {"encoder.0.self": torch.tensor([0.0, 1.0])}
-    plain = attention_map(model, LETTERS, "abc", [3, 4])
-    with heads_kept(model, without):
-        changed = attention_map(model, LETTERS, "abc", [3, 4])
-    assert np.abs(plain.encoder_self[1] - changed.encoder_self[1]).max() > 0
-    np.testing.assert_allclose(changed.encoder_self[1].sum(axis=-1), 1, atol=1e-5)
-
-
-def test_empty_sides_leave_the_end_alone(seed):
-    attention = attention_map(build_model(SMALL_TRANSFORMER, LETTERS), LETTERS, "", [])
-    assert (attention.source_pieces, attention.target_pieces, attention.read_pieces) == (("</s>",), ("</s>",), ("<s>",))
-    np.testing.assert_allclose(attention.merge_words().cross, 1, atol=1e-6)
-
-
 # --- language models
 
 
@@ -339,25 +280,6 @@ def test_a_text_looks_at_itself(seed):
     assert model.training, "the model is left in the mode it was in"
 
 
-def test_a_text_as_whole_words_and_as_json(seed):
-    attention = text_map(build_model(WRITER, ONE_VOCABULARY), LETTERS.target, LETTERS.target.encode("ab cde f"))
-    merged = attention.merge_words()
-    assert merged.read_pieces == ("<s>", "ab", "cde", "f")
-    assert merged.target_pieces == ("ab", "cde", "f", "</s>")
-    np.testing.assert_allclose(row_sums(merged), 1, atol=1e-5)
-    np.testing.assert_array_equal(merged.without_end().decoder_self, merged.decoder_self)
-    again = AttentionMap.from_json(merged.to_json())
-    assert again.to_json() == merged.to_json()
-    with pytest.raises(UserError, match="this model has no attention of the kind cross; it has decoder_self"):
-        merged.alignment()
-
-
-def test_an_empty_text_is_its_beginning(seed):
-    attention = text_map(build_model(WRITER, ONE_VOCABULARY), LETTERS.target, [])
-    assert (attention.read_pieces, attention.target_pieces) == (("<s>",), ("</s>",))
-    np.testing.assert_array_equal(attention.decoder_self, np.ones((3, 2, 1, 1)))
-
-
 def test_a_pair_is_one_text_to_a_language_model(seed):
     model = build_model(WRITER, ONE_VOCABULARY).eval()
     source, target = "ab c", LETTERS.target.encode("de")
@@ -370,20 +292,3 @@ def test_a_pair_is_one_text_to_a_language_model(seed):
     batch = make_batch([source_ids], [target], start=0, end=0, source_padding=padding, target_padding=padding)
     expected = [each[0].detach() for each in attention_of(model, batch).layers("decoder_self")]
     np.testing.assert_allclose(attention.decoder_self, expected, atol=1e-6)
-
-
-def test_a_head_of_a_text_that_is_switched_off_changes_what_comes_after_it(seed):
-    model = build_model(WRITER, ONE_VOCABULARY)
-    plain = text_map(model, LETTERS.target, [3, 4, 5])
-    with heads_kept(model, {"decoder.0.self": torch.tensor([0.0, 1.0])}):
-        changed = text_map(model, LETTERS.target, [3, 4, 5])
-    np.testing.assert_allclose(changed.decoder_self[0], plain.decoder_self[0], atol=1e-6)
-    assert np.abs(plain.decoder_self[1] - changed.decoder_self[1]).max() > 0
-
-
-def test_cells_that_write_have_nothing_to_show(seed):
-    model = build_model(RecurrentLanguageModelConfig(embedding=5, hidden=6), ONE_VOCABULARY)
-    attention = text_map(model, LETTERS.target, [3, 4])
-    assert attention.kinds == ()
-    with pytest.raises(UserError, match="this model has no attention of the kind decoder_self; it has none"):
-        attention.average("decoder_self")

@@ -160,33 +160,6 @@ def test_shares_are_followed_through_the_layers(seed, norm):
     assert (np.triu(found.prefix, 1) == 0).all(), "nothing comes from what is not written yet"
 
 
-def silence(attention) -> None:
-    torch.nn.init.zeros_(attention.out_proj.weight)
-    torch.nn.init.zeros_(attention.out_proj.bias)
-
-
-def test_a_decoder_that_cannot_see_the_source_takes_all_from_the_prefix(seed):
-    model = exact_model(transformer())
-    with torch.no_grad():
-        for layer in model.decoder.layers:
-            silence(layer.cross_attention)
-    found = token_contributions(model, *random_rows(ROWS, 28))
-    assert (found.source == 0).all()
-    np.testing.assert_allclose(found.prefix.sum(axis=1), 1, atol=1e-6)
-
-
-def test_a_decoder_that_cannot_see_its_past_takes_nothing_from_it(seed):
-    """Of the prefix only the token that is read is left; and the encoder passes on each position as it is."""
-    model = exact_model(transformer())
-    with torch.no_grad():
-        for layer in [*model.decoder.layers, *model.encoder.layers]:
-            silence(layer.attention)
-    source, target = random_rows(ROWS, 28)
-    found = token_contributions(model, source, target)
-    assert (found.prefix - np.diag(np.diag(found.prefix)) == 0).all()
-    assert (found.source.sum(axis=1) > 0).all()
-
-
 def test_other_models_are_refused():
     with pytest.raises(UserError, match="contributions and layers are those of Transformers"):
         contributions(make_model(recurrent()), [3, 4], [3])

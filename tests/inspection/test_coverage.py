@@ -18,7 +18,9 @@ def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
     hypotheses = [Hypothesis(ids, -1.0 - rank / 100, -2.0, rank != 1) for rank, ids in enumerate(texts)]
     expected = []
     for each in hypotheses:
-        layers = attention_of(model, batch_of(model, [source], [list(each.ids)])).layers("cross")
+        layers = [
+            part.detach() for part in attention_of(model, batch_of(model, [source], [list(each.ids)])).layers("cross")
+        ]
         rows = len(each.ids) + each.finished
         of_token = [
             sum(

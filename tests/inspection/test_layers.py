@@ -66,20 +66,6 @@ def test_each_prediction_is_that_of_the_layers_below(seed, norm):
             assert each.probability == pytest.approx(float(probabilities[place, token]), abs=1e-5)
 
 
-def test_layers_that_do_nothing_change_no_translation(seed):
-    """A planted mechanism: from layer 1 on nothing is added, so all depths from 1 on translate alike."""
-    model = exact_model(transformer(norm="pre", encoder_layers=3))
-    with torch.no_grad():
-        for layer in list(model.encoder.layers)[1:]:
-            for last in (layer.attention.out_proj, layer.feed_forward.outer):
-                last.weight.zero_()
-                last.bias.zero_()
-    found = encoder_lens(model, *random_rows((6,), 28), max_length=9)
-    for each in found[2:]:
-        assert (each.ids, each.finished) == (found[1].ids, found[1].finished)
-        assert each.log_probability == pytest.approx(found[1].log_probability, abs=1e-9)
-
-
 def test_other_models_are_refused():
     for lens in (lambda model: encoder_lens(model, [3], max_length=3), lambda model: decoder_lens(model, [3], [4])):
         with pytest.raises(UserError, match="contributions and layers are those of Transformers"):

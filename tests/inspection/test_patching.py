@@ -89,31 +89,6 @@ def test_what_has_to_return_returns(seed):
     np.testing.assert_allclose(found.decoder[-1], [0, 0, 0, 1], atol=1e-9)
 
 
-def test_a_number_that_is_moved_is_found_where_it_goes(seed):
-    """An encoder layer that copies the vector of position 2 to position 4, and a decoder that reads position 4 only."""
-    model = exact_model(transformer(encoder_layers=1, decoder_layers=1, norm="pre"))
-
-    class Moves(torch.nn.Module):
-        def forward(self, hidden, *_, **__):
-            hidden = hidden.clone()
-            hidden[:, 4] = hidden[:, 2]
-            hidden[:, 2] = 0
-            return hidden
-
-    model.encoder.layers[0] = Moves()
-    model.encoder.norm = None
-    project = model.decoder.project_memory
-
-    def only_four(memory, may_attend):
-        kept = torch.zeros_like(memory)
-        kept[:, 4] = memory[:, 4]
-        return project(kept, may_attend)
-
-    model.decoder.project_memory = only_four
-    found = patch(model, sides())
-    np.testing.assert_allclose(found.encoder, [[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]], atol=1e-9)
-
-
 def test_what_cannot_be_compared_is_refused(seed):
     model, given = make_model(transformer()), sides()
     with pytest.raises(UserError, match="5 and 4 tokens: patching compares position by position"):

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from limelight.errors import UserError
 from limelight.inspection import text_picture
-from limelight.inspection.terminal import ASCII, BLOCKS, COLORS, GRAY, NARROWEST, shade
+from limelight.inspection.terminal import BLOCKS, COLORS, GRAY, NARROWEST, shade
 from tests.inspection.fakes import random_map, softmax
 
 PIECES = st.lists(st.text(min_size=0, max_size=17), min_size=1, max_size=23)
@@ -95,33 +95,11 @@ def test_the_sentence_stands_above_within_the_width(seed):
     assert "model: runs/x" in title
 
 
-def test_the_legend_names_the_weight_at_which_a_shade_begins():
-    picture = shade(np.asarray([[0.5, 0.25]], dtype=np.float32), ["row"], ["a", "b"])
-    assert "· from 0.00   ░░ from 0.10   ▒▒ from 0.20   ▓▓ from 0.30   ██ from 0.40" in picture
-
-
-def test_other_shades_for_terminals_without_blocks(seed):
-    picture = text_picture(random_map(seed), shades=ASCII)
-    assert picture.replace("▁", "").replace("�", "").isascii()
-
-
 def test_wide_and_combining_letters_keep_their_place():
     weights = np.asarray([[0.9, 0.1]], dtype=np.float32)
     lines = shade(weights, ["x"], ["大海", "n\u0303o"]).splitlines()
     assert lines[0] == "  大n\u0303"
     assert lines[1] == "  海o"
-
-
-def test_long_words_are_cut_with_an_ellipsis():
-    weights = np.ones((1, 1), dtype=np.float32)
-    picture = shade(weights, ["r" * 50], ["c" * 50], width=40)
-    assert "r" * 9 + "…" in picture
-    assert picture.splitlines().count(" " * 11 + "…") == 1
-
-
-def test_a_row_of_zeros_says_nothing_and_is_drawn():
-    picture = shade(np.zeros((1, 2), dtype=np.float32), ["row"], ["a", "b"])
-    assert picture.splitlines()[1] == "row · ·", "no weight, and no word that got most"
 
 
 def test_a_map_is_drawn_from_its_chosen_layer_and_head(seed):
@@ -136,8 +114,3 @@ def test_a_map_is_drawn_from_its_chosen_layer_and_head(seed):
 def test_a_width_that_is_too_narrow_is_named(seed):
     with pytest.raises(UserError, match=r"width of 23 is too narrow .* at least 24 columns"):
         text_picture(random_map(seed), width=23)
-
-
-def test_nothing_to_draw_is_named(seed):
-    with pytest.raises(UserError, match="nothing to draw"):
-        text_picture(random_map(seed, source="").without_end())

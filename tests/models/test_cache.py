@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.batching.batch import pad_rows
 from limelight.config import RecurrentConfig, TransformerConfig
-from limelight.models.cache import FIRST_ROOM, SQUEEZE_EVERY, Columns, Past, put_rows
+from limelight.models.cache import FIRST_ROOM, SQUEEZE_EVERY, Columns, put_rows
 from limelight.models.transformer import Transformer, TransformerState
 from tests.models.helpers import exact_model, random_rows
 
@@ -216,29 +216,6 @@ def test_a_step_copies_no_more_however_long_the_past_is(width: int, seed: int) -
     assert counts[0] < BATCH * (4 * FIRST_ROOM) * column  # far from all keys of one layer
 
 
-def test_doubling_copies_what_is_there_once(seed: int) -> None:
-    """All copies of columns together are less than two for each."""
-    model = transformer()
-    state, ids = begun(model, 1), torch.full((BATCH, 1), 7)
-    counts = []
-    for _ in range(8 * FIRST_ROOM):
-        with counting() as copies:
-            _, state = model.step(ids, state)
-        counts.append(copies.bytes)
-    usual = sorted(counts)[len(counts) // 2]
-    column = BATCH * HEADS * SIZE * 8
-    assert sum(count - usual for count in counts) <= 4 * column * 8 * FIRST_ROOM
-
-
-@pytest.mark.parametrize("width", [1, 4])
-def test_who_joins_a_free_place_moves_nobody(width: int, seed: int) -> None:
-    model = transformer()
-    state = read(model, begun(model, width), 5)
-    before = places_of(state)
-    joined = state.admit(begun(model, width, (4,)), torch.tensor([1]))
-    assert places_of(joined) == before
-
-
 @pytest.mark.parametrize(
     "config",
     [CONFIG, *(RecurrentConfig(embedding=7, hidden=5, wiring=wiring) for wiring in ("bahdanau", "luong", "fixed"))],
@@ -312,7 +289,3 @@ def test_rows_are_padded_to_one_length(old: int, young: int, upright: bool, seed
     expected[[1, 3]] = 0
     expected[[1, 3], :, :young] = fresh
     assert torch.equal(put_rows(rows, fresh, torch.tensor([1, 3]), axis=2), expected)
-
-
-def test_a_past_without_layers_is_empty() -> None:
-    assert Past((), None, 3).length == 0

@@ -92,21 +92,10 @@ def test_special_pieces_are_skipped_in_text_and_are_text_when_they_are_written()
         tokenizer.decode([tokenizer.size])
 
 
-def test_what_cannot_be_seen_is_shown_by_its_escape() -> None:
-    text = "\n\t \u2581\u00a0é\u200d😀"
-    tokenizer = train([text])
-    shown = tokenizer.pieces(tokenizer.encode(text))
-    assert shown == ["\\n", "\\t", "▁", "\\u2581", "\\xa0", "é", "\\u200d", "😀"]
-
-
 def test_words_begin_at_spaces_and_line_ends_stand_alone() -> None:
     tokenizer = train(["ab c\nd"])
     ids = [*tokenizer.encode("ab c\n"), tokenizer.reserved_id("<ph1>"), *tokenizer.encode("d")]
     assert tokenizer.word_of(ids) == [0, 0, 1, 1, 2, 3, 4]
-
-
-def test_all_texts_count_and_their_order_does_not() -> None:
-    assert train(["ab", "c "]).pieces(range(39)) == train(iter([" c", "b", "a"])).pieces(range(39))
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=1), st.integers(1, 9))

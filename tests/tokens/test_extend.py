@@ -102,9 +102,8 @@ def test_other_kinds_are_refused(tokenizer: SentencePieceTokenizer) -> None:
         extended(tokenizer, characters=["ab"])
 
 
-def test_tags_begin_as_those_of_languages_and_as_pronouns() -> None:
-    texts = [*OLD, *["können Sie du tu vous Ihnen dich"] * 40]
-    old = train("bpe", texts, size=600)
+def test_tags_begin_as_those_of_languages() -> None:
+    old = train("bpe", OLD, size=500)
     found = extended(old, tags=["<2xx>", "<formal>", "<informal>", "<similar>", "<2xx>"])
     assert found.tokenizers.target.pieces(range(old.padding, old.padding + 4)) == [
         "<2xx>",
@@ -115,21 +114,7 @@ def test_tags_begin_as_those_of_languages_and_as_pronouns() -> None:
     assert found.tokenizers.target.reserved[-4:] == ("<2xx>", "<formal>", "<informal>", "<similar>")
     assert "<formal>" not in found.tokenizers.target.pieces(found.tokenizers.target.encode("a <formal> text"))
     languages = [piece for piece in old.reserved if piece.startswith("<2")]
-    assert old.pieces(found.parts[0]) == old.pieces(found.parts[3]) == (languages or list(old.reserved))
-    assert {f"{SPACE}Sie", f"{SPACE}vous"} <= set(old.pieces(found.parts[1]))
-    assert {f"{SPACE}du", f"{SPACE}tu"} <= set(old.pieces(found.parts[2]))
-
-
-def test_text_without_new_words_keeps_its_segmentation(tokenizer: SentencePieceTokenizer, seed: int) -> None:
-    larger = extended(tokenizer, characters=SIGNS, texts=new_texts(seed), merges=30).tokenizers.target
-    assert larger.size > tokenizer.size
-    new = set(larger.pieces(range(tokenizer.padding, larger.padding)))
-    rows = larger.encode_batch(OLD)
-    assert rows == [
-        row if new & set(larger.pieces(row)) else old
-        for row, old in zip(rows, tokenizer.encode_batch(OLD), strict=True)
-    ]
-    assert sum(bool(new & set(larger.pieces(row))) for row in rows) < len(rows)
+    assert all(old.pieces(parts) == (languages or list(old.reserved)) for parts in found.parts)
 
 
 def listed(kinds: tuple[str, str]) -> Tokenizers:

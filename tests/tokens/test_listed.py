@@ -14,7 +14,6 @@ from limelight.tokens import (
     ListedTokenizer,
     Tokenizer,
     Tokenizers,
-    listed,
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
@@ -120,15 +119,6 @@ def test_sampled_rows_are_other_segmentations_of_the_same_text(kind: str, seed: 
     assert tokenizer.encode_sampled(TEXTS, amount=nearest, seed=seed) == best
 
 
-def test_bpe_that_forgets_everything_spells_letters(seed: int) -> None:
-    model = train(TEXTS, kind="bpe")
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    own = [processor.id_to_piece(number) for number in range(3, processor.get_piece_size())]
-    tokenizer = ListedTokenizer(listed_model(model, ["</s>", "<unk>", *sorted(own)]), reserved=[])
-    for text, ids in zip(TEXTS, tokenizer.encode_sampled(TEXTS, amount=1.0, seed=seed), strict=True):
-        assert tokenizer.pieces(ids) == list("\u2581" + text.replace(" ", "\u2581"))
-
-
 def test_no_sample_has_a_piece_that_the_list_lacks(tokenizer: ListedTokenizer, seed: int) -> None:
     """The list lacks half of the model's pieces: a word is only drawn anew where all of it is in the list."""
     texts = [*TEXTS, *OTHERS, ">>deu<< The small dog <x> runs", "öß"]
@@ -194,16 +184,3 @@ def test_what_is_no_such_file_is_told(model: bytes, pieces: list[str], changes: 
 def test_other_bytes_are_told(content: bytes) -> None:
     with pytest.raises(UserError, match=r"^not a listed\.json"):
         ListedTokenizer(content, reserved=[])
-
-
-def test_a_reserved_piece_has_to_be_there(model: bytes, pieces: list[str]) -> None:
-    with pytest.raises(UserError, match="no reserved piece <9>"):
-        ListedTokenizer(listed_model(model, pieces), reserved=["<x>", "<9>"])
-
-
-def test_a_model_of_too_many_pieces_is_not_opened(
-    model: bytes, pieces: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listed, "count_pieces", lambda _model: 500_001)
-    with pytest.raises(UserError, match="a sentencepiece model of more than 500,000 pieces"):
-        ListedTokenizer(listed_model(model, pieces), reserved=[])

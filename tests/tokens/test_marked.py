@@ -16,7 +16,7 @@ from limelight.text.marking import (
     placeholder,
     show_marks,
 )
-from limelight.tokens import TaggedTokenizer, Tokenizer, load_tokenizer, normalize, train_tokenizer
+from limelight.tokens import TaggedTokenizer, Tokenizer, normalize, train_tokenizer
 from limelight.tokens.listed import ListedTokenizer, listed_model
 from limelight.tokens.marked import (
     MARK_PIECES,
@@ -71,11 +71,6 @@ def test_marked_text_comes_back_with_its_spaces(tokenizer: Tokenizer, text: str)
     assert tokenizer.decode(ids).split() == text.replace(X, "").replace(Y, "").split()
 
 
-def test_each_spacing_has_ids_of_its_own(tokenizer: Tokenizer) -> None:
-    rows = [tuple(encode_marked(tokenizer, text)) for text in SPACINGS]
-    assert len(set(rows)) == len(SPACINGS)
-
-
 def test_marks_are_the_ids_of_reserved_pieces(tokenizer: Tokenizer) -> None:
     ids = encode_marked(tokenizer, f"cat {X}{Y} {TERM_BEGIN} a {TERM_END}")
     wanted = [tokenizer.reserved_id(PLACEHOLDERS[number]) for number in (0, 11, 30, 31)]
@@ -99,11 +94,6 @@ def test_what_looks_like_a_mark_is_ordinary_text_elsewhere(tokenizer: Tokenizer)
         assert not set(ids) & set(marks)
 
 
-def test_a_private_use_character_survives_plain_encoding(bpe: Tokenizer) -> None:
-    assert bpe.decode(bpe.encode(f"a {X} b")) == f"a {X} b"
-    assert decode_marked(bpe, bpe.encode("a <ph0> b")) == "a <ph0> b"
-
-
 def test_spaces_around_the_marks_of_a_term_say_nothing(tokenizer: Tokenizer) -> None:
     forms = [
         "the " + annotated("cat", "Katze") + ", sleeps",
@@ -115,11 +105,6 @@ def test_spaces_around_the_marks_of_a_term_say_nothing(tokenizer: Tokenizer) -> 
     assert decode_marked(tokenizer, first).split(TERM_BEGIN)[0] == "the cat"
     begin = first.index(tokenizer.reserved_id("<ph30>")) + 1
     assert first[begin:][: len(tokenizer.encode(" Katze"))] == tokenizer.encode(" Katze")
-
-
-def test_the_word_behind_a_term_keeps_its_space(bpe: Tokenizer) -> None:
-    text = decode_marked(bpe, encode_marked(bpe, annotated("the cat", "Katze") + " sleeps."))
-    assert text == f"the cat{TERM_BEGIN} Katze{TERM_END} sleeps."
 
 
 @pytest.mark.parametrize("first", ["è", "ø"])
@@ -158,12 +143,6 @@ def test_a_tag_stands_before_marked_text_once(bpe: Tokenizer) -> None:
     ids = encode_marked(tagged, f"{X}cat {Y}")
     assert ids == [bpe.reserved_id("<2de>"), *encode_marked(bpe, f"{X}cat {Y}")]
     assert decode_marked(tagged, ids) == f"{X}cat {Y}"
-
-
-def test_a_stored_tokenizer_does_the_same(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "t")
-    again = load_tokenizer(tmp_path / "t")
-    assert encode_marked_batch(again, SPACINGS) == encode_marked_batch(tokenizer, SPACINGS)
 
 
 def test_an_imported_vocabulary_has_no_marks(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Unigram and BPE: nothing is lost, reserved pieces are never split, sampling follows from its seed alone."""
 
 import random
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -89,24 +88,12 @@ def test_inserted_tags_and_placeholders_are_skipped_in_decoded_text(tokenizer: S
     assert tokenizer.pieces([tag, placeholder]) == ["<2de>", "<ph7>"]
 
 
-def test_a_tag_that_is_not_reserved_is_refused(tokenizer: SentencePieceTokenizer) -> None:
-    with pytest.raises(UserError, match="this vocabulary has no reserved token <2fr>"):
-        tokenizer.reserved_id("<2fr>")
-
-
 def test_special_and_reserved_ids_come_first_and_padding_last(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.size == 601
     assert tokenizer.padding == 600
     assert tokenizer.pieces([END, UNKNOWN, tokenizer.padding]) == ["</s>", "<unk>", "<pad>"]
     assert tuple(tokenizer.pieces(range(2, 36))) == RESERVED
     assert len(set(tokenizer.pieces(range(601)))) == 601
-
-
-def test_special_ids_are_skipped_in_text(tokenizer: SentencePieceTokenizer) -> None:
-    ids = tokenizer.encode("Bader bu.")
-    assert tokenizer.decode([tokenizer.padding, *ids, END, tokenizer.padding]) == "Bader bu."
-    assert tokenizer.decode([]) == ""
-    assert tokenizer.decode([UNKNOWN]) == "\u2047"
 
 
 def test_bytes_that_are_no_character_are_left_out(tokenizer: SentencePieceTokenizer) -> None:
@@ -143,15 +130,6 @@ def test_pieces_spell_the_text_and_words_are_its_words(tokenizer: SentencePieceT
         assert [word.removeprefix("▁") for word in joined] == text.split()
 
 
-def test_reserved_and_end_pieces_are_words_of_their_own(tokenizer: SentencePieceTokenizer) -> None:
-    tag, placeholder = tokenizer.reserved_id("<2de>"), tokenizer.reserved_id("<ph1>")
-    ids = [tag, *tokenizer.encode("日"), placeholder, *tokenizer.encode("x"), END]
-    words: dict[int, str] = {}
-    for piece, word in zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True):
-        words[word] = words.get(word, "") + piece
-    assert list(words.values()) == ["<2de>", "▁<0xE6><0x97><0xA5>", "<ph1>", "▁<0x78>", "</s>"]
-
-
 def test_characters_without_spaces_are_words_of_their_own(tokenizer: SentencePieceTokenizer) -> None:
     """The defect: a sentence in Chinese was one word, so that a picture of attention had one column."""
     ids = tokenizer.encode("那隻貓 Bader看魚。")
@@ -180,31 +158,6 @@ def test_sampling_does_not_depend_on_what_other_threads_draw(tokenizer: Sentence
         assert list(together) == alone * 4
 
 
-def test_a_fault_while_sampling_is_not_swallowed(tokenizer: SentencePieceTokenizer) -> None:
-    before = threading.active_count()
-    with pytest.raises(Exception, match=r"."):
-        tokenizer.encode_sampled(list(sentences(17, 3)), amount="much", seed=1)  # type: ignore[arg-type]
-    assert threading.active_count() == before
-
-
-def test_more_dropout_makes_more_pieces() -> None:
-    """BPE-dropout leaves out each merge with that probability; without any merge only characters are left."""
-    bpe = train("bpe", sentences(7, 500), size=600)
-    texts = list(sentences(23, 50))
-    counts = [sum(map(len, bpe.encode_sampled(texts, amount=amount, seed=5))) for amount in (0.0, 0.1, 0.5, 1.0)]
-    assert counts == sorted(counts)
-    assert counts[-1] == sum(len(text) + 1 for text in texts)
-
-
-def test_a_large_alpha_takes_the_best_segmentation() -> None:
-    """Kudo 2018, equation 8: P(x)^alpha becomes a point at its maximum."""
-    unigram = train("unigram", sentences(7, 500), size=400)
-    texts = list(sentences(23, 50))
-    counts = [sum(map(len, unigram.encode_sampled(texts, amount=amount, seed=5))) for amount in (0.1, 0.5, 1e4)]
-    assert counts[0] > counts[1] > counts[2]
-    assert counts[2] == sum(map(len, unigram.encode_batch(texts)))
-
-
 # Training
 
 
@@ -225,13 +178,6 @@ def test_the_automatic_size_fits_any_corpus(kind: str, count: int) -> None:
     small = train(kind, texts, size=None, sentences=10**7)
     assert [small.decode(ids) for ids in small.encode_batch(texts)] == texts
     assert small.size > 256
-
-
-def test_the_automatic_size_makes_room_for_many_characters() -> None:
-    texts = ["".join(chr(0x4E00 + 7 * line + 3 * column) for column in range(20)) for line in range(200)]
-    wide = train("bpe", texts, size=None, sentences=len(texts))
-    assert wide.size > len(set("".join(texts)))
-    assert [wide.decode(ids) for ids in wide.encode_batch(texts)] == texts
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -293,17 +239,6 @@ def test_rules_that_are_no_spelling_are_refused(
     model = (tmp_path / "spm.model").read_bytes()
     with pytest.raises(UserError, match=fault):
         SentencePieceTokenizer(model + field(number, key + bytes([len(rules)]) + rules), kind="bpe", reserved=["<2de>"])
-
-
-@pytest.mark.parametrize("rule", ["nmt_nfkc", "nfkc_cf"])
-def test_rules_that_others_use_are_taken(rule: str, tmp_path: Path) -> None:
-    prefix = tmp_path / "spm"
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["a b c"] * 5), model_prefix=str(prefix), vocab_size=6, hard_vocab_limit=False,
-        normalization_rule_name=rule, eos_id=END, unk_id=UNKNOWN, bos_id=-1, minloglevel=2,
-    )  # fmt: skip
-    tokenizer = SentencePieceTokenizer(prefix.with_suffix(".model").read_bytes(), kind="unigram", reserved=[])
-    assert tokenizer.encode("ａ b") == tokenizer.encode("a b")
 
 
 @pytest.mark.parametrize("surface", [b"", b"\xff", b"unknown" * 10])

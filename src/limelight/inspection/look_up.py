@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import ScoreFunction
-from limelight.attention.scores import Additive, Concat, General, PositionalScore, Score, dot, scaled_dot
+from limelight.attention.scores import Additive, Concat, General, NormalizedDot, PositionalScore, Score, dot, scaled_dot
 from limelight.batching.batch import make_blocks
 from limelight.errors import UserError
 from limelight.inspection.attention_map import KINDS
@@ -96,6 +96,7 @@ FORMULAS = {
     "general": "softmax(q · W k) v",
     "additive": "softmax(v · tanh(W q + U k)) v",
     "concat": "softmax(v · tanh(W [q; k])) v",
+    "normalizeddot": "softmax(q · k) v, |k| = 1",
 }
 
 
@@ -138,6 +139,8 @@ def look_up(
         query, keys, values = asked[head], keys[head], values[head]
         if isinstance(module, PositionalScore):
             query, keys = (module.split(each)[0] for each in (query, keys))
+        if isinstance(module, NormalizedDot):
+            query = module.factor * torch.nn.functional.normalize(query, dim=-1)
         query, permitted = query[0], _permitted(calls[-1], len(keys), row)
         numbers = {"scores": scores, "weights": weights} | _numbers(module, query, keys)
     shown = {"query": query, "keys": keys, "values": values, "context": context}

@@ -25,9 +25,6 @@ from limelight.tokens.tokenizer import PLACEHOLDERS, SPACE, UNKNOWN, Tokenizer, 
 
 MIN_COUNT = 20
 """Minimum number of occurrences of a merge or a word: a rarer token would hardly be trained."""
-PRONOUNS = {"<formal>": ("Sie", "Ihnen", "Ihre", "vous", "votre"), "<informal>": ("du", "dich", "dein", "tu", "ton")}
-"""Words whose mean the tag of a form of address begins with: from two equal beginnings, the tags would be learned as
-different ones only after many updates."""
 MAX_CHARACTERS = 16
 """Maximum number of characters of a merge or a word, the default of sentencepiece."""
 MARGIN = 0.01
@@ -71,8 +68,7 @@ def extend_tokenizers(
     Args:
         tokenizers: sentencepiece tokenizers with one vocabulary. Each side of an imported model may have a
             sentencepiece model of its own; these get merges only if they are of type unigram.
-        tags: reserved tokens that are inserted as ids. A new one stands for all tags of languages at first,
-            and that of a form of address for its pronouns.
+        tags: reserved tokens that are inserted as ids. A new one stands for all tags of languages at first.
         characters: single characters; those that the vocabulary has already are ignored.
         texts: of both sides, read once.
         merges: maximum number of merges or words; each occurs at least `MIN_COUNT` times in `texts`.
@@ -82,7 +78,7 @@ def extend_tokenizers(
     """
     sides, target = _sides(tokenizers, merges), tokenizers.target
     lacking = [tag for tag in dict.fromkeys(tags) if tag not in sides[-1].reserved]
-    old = [_like_words(target, PRONOUNS.get(tag, ())) or _like_tags(sides[-1]) for tag in lacking]
+    old = [_like_tags(sides[-1]) for tag in lacking]
     old_size, sides = target.padding, [_with_tags(side, lacking) for side in sides]
     for each in characters:
         if len(each) != 1 or normalize(each) != each:
@@ -126,12 +122,6 @@ def _like_tags(tokenizer: Side) -> tuple[int, ...]:
     """The ids whose mean a new tag begins with: the tags of languages, or else the placeholders."""
     tags = [piece for piece in tokenizer.reserved if is_control(piece) and piece not in PLACEHOLDERS]
     return tuple(map(tokenizer.reserved_id, tags or tokenizer.reserved)) or (UNKNOWN,)
-
-
-def _like_words(tokenizer: Tokenizer, words: Sequence[str]) -> tuple[int, ...]:
-    """The ids of those words that are one token."""
-    rows = tokenizer.encode_batch(words)
-    return tuple(row[0] for row in rows if len(row) == 1 and row[0] != UNKNOWN)
 
 
 def _with_tags(tokenizer: Side, tags: Sequence[str]) -> Side:

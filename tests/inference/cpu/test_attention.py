@@ -106,15 +106,6 @@ def test_it_writes_the_new_position_into_its_place_and_nothing_else(past: Past) 
         np.testing.assert_array_equal(array, expected)
 
 
-def test_products_of_the_same_heads_give_the_same(past: Past) -> None:
-    past.attend()
-    for row, sentence, hypothesis in every_row():
-        heads = [past.own(sentence, hypothesis, head) for head in range(HEADS)]
-        keys, values = (torch.from_numpy(np.array([each[part] for each in heads])) for part in (0, 1))
-        expected, _ = attend(torch.from_numpy(past.new[0][row])[:, None], keys, values)
-        np.testing.assert_allclose(past.context[row], expected[:, 0], rtol=1e-5, atol=1e-5)
-
-
 def _attend_memory(queries, firsts, keys, values, lengths, context) -> None:
     """With keys and values of all heads side by side."""
     memory = np.concatenate([part.reshape(*part.shape[:2], -1) for part in (keys, values)], axis=2)

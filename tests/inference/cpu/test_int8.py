@@ -94,11 +94,6 @@ def test_a_row_does_not_depend_on_its_company(numbers: np.random.Generator) -> N
         np.testing.assert_array_equal(product(given[row : row + 1], layer.packed)[0], together[row])
 
 
-def test_of_nothing_comes_the_bias(numbers: np.random.Generator) -> None:
-    layer = Layer(numbers, 19, 23)
-    np.testing.assert_array_equal(product(np.zeros((2, 23), np.float32), layer.packed), [layer.packed.biases[:19]] * 2)
-
-
 def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
     """More than one tile of them, and the last one is not full."""
     layer = Layer(numbers, 2 * simd.TILE * simd.LANES + 21, 13)

@@ -184,22 +184,6 @@ def test_no_ngram_occurs_twice(
     assert_same([decoded(model, [request])[0] for request in requests], expected)
 
 
-def test_where_few_tokens_are_allowed_others_are_not_disturbed(
-    monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
-) -> None:
-    """The only token that is no wrong byte, and not the improbable end, must not occur twice in half of them."""
-    numbers, model = np.random.default_rng(seed), model_of("pre")
-    model.output.packed.biases[[model.end_id, 5]] = -99, 99  # type: ignore[union-attr]
-    settings = SearchSettings(), SearchSettings(rules=(("no_repeat_ngram", 1),))
-    requests = [replace(random_request(numbers, model), settings=settings[place % 2]) for place in range(60)]
-    values = np.full(model.target_padding + 1, 0xFF)
-    values[[model.end_id, 5]] = -1
-    expected = step_by_step(monkeypatch, model, requests, Utf8(values))
-    assert_same(decoded(model, requests, Utf8(values)), expected)
-    assert None not in calls
-    assert max(len(best.ids) for [best, *_] in expected[1::2]) == 1
-
-
 def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """A call that fails as a whole leaves each of its requests to the steps, and says so unless memory is lacking."""
     model, requests = model_of("pre"), [Request([3, 0], 9), Request([4, 0], 9)]
@@ -220,19 +204,6 @@ def test_equal_sums_have_the_order_of_the_readable_search(
     expected = step_by_step(monkeypatch, model, [*requests, *greedy])
     assert_same([decoded(model, [request])[0] for request in [*requests, *greedy]], expected)
     assert None not in calls
-
-
-def test_equal_sums_of_a_forbidden_and_an_allowed_token_are_certain(
-    monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
-) -> None:
-    """Each token has a twin: after the first token, which must not come again, the second one is as
-    probable, and is the next choice."""
-    numbers, model = np.random.default_rng(seed), model_of("pre", twins=True)
-    model.output.packed.biases[model.end_id] -= 99  # type: ignore[union-attr]
-    settings = SearchSettings(rules=(("no_repeat_ngram", 1),))
-    requests = [Request(random_request(numbers, model).source, 1, settings) for _ in range(20)]
-    assert_same([decoded(model, [request])[0] for request in requests], step_by_step(monkeypatch, model, requests))
-    assert None not in calls[:20]
 
 
 def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:

@@ -12,8 +12,7 @@ from limelight.errors import UserError
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.build import build_recurrent
 from limelight.models.recurrent.cells import KINDS
-from limelight.models.recurrent.model import Bridge
-from tests.models.helpers import exact_model, heads_kept, make_model, random_batch
+from tests.models.helpers import exact_model, make_model, random_batch
 
 SIZES = {"embedding": 11, "hidden": 5, "score_size": 3}
 
@@ -59,11 +58,6 @@ def test_decoder_starts_from_the_bridge(wiring: str, layers: int, seed: int) -> 
     for part, project in enumerate(model.decoder.bridge.project):
         expected = torch.tanh(memory.last[part] @ project.weight.T + project.bias)
         assert_same(torch.cat([cell[part] for cell in state.cells], dim=-1)[:, 0], expected)
-
-
-def test_bridge_has_a_state_for_every_layer() -> None:
-    states = Bridge([torch.nn.Linear(7, 15)], layers=3)((torch.zeros(2, 7),))
-    assert [[part.shape for part in state] for state in states] == [[(2, 1, 5)]] * 3
 
 
 def additive_look(model: Recurrent, query: Tensor, annotations: Tensor, valid: Tensor) -> Tensor:
@@ -137,29 +131,6 @@ def test_the_bottleneck_is_honest(seed: int) -> None:
     assert_same(model.step(batch.target_in[:, :1], model.start(blank))[0], features)
 
 
-@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
-def test_a_context_switched_off_is_a_context_of_zeros(wiring: str, seed: int) -> None:
-    model = exact(wiring=wiring)
-    batch = random_batch(model)
-    memory = model.encode(batch.source, batch.source_valid)
-    empty = replace(memory, annotations=torch.zeros_like(memory.annotations))
-    ids = batch.target_in[:, :1]
-    with heads_kept(model, {"decoder.0.cross": torch.zeros(1)}):
-        off = model.step(ids, model.start(memory))[0]
-    assert_same(off, model.step(ids, model.start(empty))[0])
-
-
-@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
-@pytest.mark.parametrize("score", ["dot", "scaled_dot"])
-def test_dot_products_get_annotations_of_the_states_width(wiring: str, score: str, seed: int) -> None:
-    model = exact(wiring=wiring, score=score)
-    batch = random_batch(model)
-    assert model.encode(batch.source, batch.source_valid).annotations.shape == (3, 7, 5)
-    assert model.encoder.narrow is not None
-    assert exact(wiring=wiring, score=score, bidirectional=False).encoder.narrow is None
-    assert exact(wiring=wiring, score="general").encoder.narrow is None
-
-
 @pytest.mark.parametrize(
     ("wiring", "tie", "width"),
     [("luong", "none", 5), ("luong", "two-way", 11), ("bahdanau", "none", 11), ("fixed", "three-way", 11)],
@@ -171,19 +142,6 @@ def test_features_are_as_wide_as_what_they_meet(wiring: str, tie: str, width: in
     expected = model.embedding.weight[:-1] if tie != "none" else model.output.weight
     assert_same(model.project(features), functional.linear(features, expected))
     assert (model.encoder.embedding is model.embedding) == (tie == "three-way")
-
-
-@pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])
-def test_padding_stays_zero_through_training(wiring: str, seed: int) -> None:
-    model = make_model(RecurrentConfig(**SIZES, wiring=wiring, tie="three-way"))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    for _ in range(3):
-        batch = random_batch(model)
-        optimizer.zero_grad()
-        logits = model.project(model(batch))[batch.target_valid]
-        functional.cross_entropy(logits, batch.target_out[batch.target_valid]).backward()
-        optimizer.step()
-    assert not model.embedding.weight[-1].any()
 
 
 @pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])

@@ -5,9 +5,8 @@ import torch
 
 from limelight.batching.batch import Batch, pad_rows
 from limelight.config import EncoderOnlyConfig
-from limelight.inspection.probe import probe
 from limelight.models.families import build_model
-from limelight.models.transformer.halves import Classifier, EncoderOnly, MaskedModel, pool
+from limelight.models.transformer.halves import EncoderOnly, MaskedModel, pool
 from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import batch_loss
 from tests.models.helpers import Vocabulary, random_rows
@@ -62,29 +61,6 @@ def test_neither_padding_nor_neighbors_change_a_row(
         assert len(alone) == (1 if labels else len(row))
 
 
-def test_every_position_looks_both_ways(kind: dict[str, object], seed: int) -> None:
-    model = made(**kind)
-    row = random_rows((7,), SIZE)[0]
-    before = model(batch_of([row]))
-    for place in range(7):
-        other = [*row[:place], row[place] % (SIZE - 2) + 1, *row[place + 1 :]]
-        changed = (model(batch_of([other])) - before).abs().amax(dim=-1)
-        assert (changed > 0).all()
-
-
-def test_asking_for_weights_changes_no_feature(kind: dict[str, object], seed: int) -> None:
-    model = made(**kind)
-    batch = batch_of(random_rows((7, 3, 5), SIZE))
-    with probe(model, weights=True) as seen:
-        features = model.read(batch.source, batch.source_valid)
-    weights = seen.layers("encoder_self")
-    assert model(batch).shape[0] == len(features)
-    assert [each.shape for each in weights] == [(3, 3, 7, 7)] * 2
-    for each in weights:
-        torch.testing.assert_close(each.sum(dim=-1), torch.ones(3, 3, 7, dtype=torch.float64))
-        assert not each[:, :, :, :].masked_select(~batch.source_valid[:, None, None, :]).any()
-
-
 def test_the_masked_model_guesses_with_its_embedding_and_a_bias(seed: int) -> None:
     model = made()
     assert isinstance(model, MaskedModel)
@@ -93,15 +69,6 @@ def test_the_masked_model_guesses_with_its_embedding_and_a_bias(seed: int) -> No
     expected = features @ model.encoder.embedding.weight[: SIZE - 1].T + model.output_bias
     torch.testing.assert_close(model.project(features), expected)
     assert expected.shape[-1] == SIZE - 1  # padding is never guessed
-
-
-def test_the_classifier_has_a_class_for_each_label(seed: int) -> None:
-    model = made(LABELS)
-    assert isinstance(model, Classifier)
-    assert model.labels == LABELS
-    assert model.project(model(batch_of(random_rows((4, 6), SIZE)))).shape == (2, 1, 5)
-    weight, bias = model.output_weights()
-    assert (weight.shape, bias.shape) == ((5, 11), (5,))
 
 
 def test_pooling_against_a_loop(seed: int) -> None:
@@ -136,12 +103,3 @@ def test_the_loss_reaches_every_weight(labels: tuple[str, ...], kind: dict[str, 
         assert parameter.grad is not None
         assert parameter.grad.abs().sum() > 0, name
     assert not model.encoder.embedding.weight.grad[SIZE - 1].any()
-
-
-def test_dropout_is_in_both_and_off_while_reading(seed: int) -> None:
-    for labels in ((), LABELS):
-        model = made(labels, dropout=0.5)
-        batch = batch_of(random_rows((5,), SIZE))
-        torch.testing.assert_close(model(batch), model(batch))
-        model.train()
-        assert not torch.allclose(model(batch), model(batch))

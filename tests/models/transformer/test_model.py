@@ -53,12 +53,6 @@ def test_base_has_the_size_of_the_paper(seed: int) -> None:
     assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(65e6, rel=0.03)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_last_norm_where_normalization_comes_first(norm: str, seed: int) -> None:
-    model = exact(norm=norm)
-    assert (model.encoder.norm is not None) == (model.decoder.norm is not None) == (norm == "pre")
-
-
 def test_keys_and_values_of_the_source_are_computed_once(seed: int) -> None:
     """A step projects its own token and nothing of the source."""
     model = exact()
@@ -73,25 +67,12 @@ def test_keys_and_values_of_the_source_are_computed_once(seed: int) -> None:
     assert [each.length for each in after.past.layers] == [1, 1]
 
 
-def test_reordering_leaves_the_source_where_it_is(seed: int) -> None:
-    model = exact()
-    batch = random_batch(model)
-    state = model.start(model.encode(batch.source, batch.source_valid), 2)
-    assert state.reorder(torch.tensor([[0, 1], [1, 0], [1, 1]])).sources is state.sources
-
-
 def test_learned_positions_end_with_a_clear_message(seed: int) -> None:
     model = exact(positions="learned", max_positions=6)
     model(random_batch(model, source_lengths=(5,), target_lengths=(5,)))
     for source, target in ((6, 1), (1, 6)):
         with pytest.raises(UserError, match="a sequence of 7 tokens is longer than the 6 learned positions"):
             model(random_batch(model, source_lengths=(source,), target_lengths=(target,)))
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_no_longest_sentence(positions: str, seed: int) -> None:
-    model = exact(positions=positions)
-    assert model(random_batch(model, source_lengths=(300,), target_lengths=(280,))).isfinite().all()
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
