@@ -14,7 +14,7 @@ from limelight.pipelines.load import load_translator
 from limelight.storage.layout import ROLES, find_model
 from tests.cli.conftest import Limelight
 
-FILES = ["curve.csv", "curve.pdf", "curve.svg", "heads.csv", "heads.json"]
+FILES = ["curve.pdf", "curve.svg", "heads.json"]
 
 
 def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
@@ -27,8 +27,8 @@ def test_heads_are_measured_and_written(limelight: Limelight, trained: Path, cor
     values = json.loads((out / "heads.json").read_text())
     assert values["format"] == "limelight.heads"
     assert values["provenance"]["model"] == str(trained)
-    assert len((out / "heads.csv").read_text().splitlines()) == 1 + 6  # a layer of each side with two heads
-    assert len((out / "curve.csv").read_text().splitlines()) == 1 + 2 * 7
+    assert len(values["heads"]) == 6  # a layer of each side with two heads
+    assert {name: len(points) for name, points in values["curves"].items()} == {"removal": 7, "gradient": 7}
     assert "heads removed" in (out / "curve.svg").read_text()
     assert sorted(path.name for path in out.iterdir()) == FILES
     again = limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", out)

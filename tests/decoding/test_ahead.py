@@ -103,7 +103,7 @@ def test_a_child_that_fails_is_told_of_and_not_waited_for(held: type[HeldChild])
     ahead.compile_aside(said.append)
     held.may_end.set()
     wait_until(lambda: not linear.is_pending())
-    assert said[1:] == ["the inner loops could not be compiled aside: exit code -9"]
+    assert said[1:] == ["kernels could not be compiled in the background: exit code -9"]
     assert not complete_mark().exists()
 
 

@@ -40,18 +40,6 @@ def test_figures_against_their_definitions(pairs: list[tuple[int, int]]) -> None
     assert found.macro_f1 == pytest.approx(float(100 * sum(all_f1) / len(all_f1)))
 
 
-def test_a_hand_made_case() -> None:
-    """Two of three ants are known; a bee was taken for an ant; nobody is or was called a cat."""
-    found = score_labels(("ant", "bee", "cat"), [0, 0, 0, 1], [0, 0, 1, 0])
-    ant, bee, cat = found.by_label
-    assert found.accuracy == 50
-    assert (ant.precision, ant.recall, ant.f1) == pytest.approx((200 / 3, 200 / 3, 200 / 3))
-    assert (bee.precision, bee.recall, bee.f1, bee.texts) == (0, 0, 0, 1)
-    assert (cat.f1, cat.texts) == (0, 0)
-    assert found.macro_f1 == pytest.approx(100 / 3)  # over ants and bees
-    assert found.confusion == ((2, 1, 0), (1, 0, 0), (0, 0, 0))
-
-
 @pytest.mark.parametrize(("truth", "given_labels"), [([], []), ([1, 2], [1]), ([1], [1, 2])])
 def test_lists_that_do_not_match_are_refused(truth: list[int], given_labels: list[int]) -> None:
     with pytest.raises(UserError, match=rf"{len(truth)} true labels and {len(given_labels)} given ones"):
@@ -104,13 +92,6 @@ def test_people_get_a_table() -> None:
     assert len({len(line) for line in lines[11:16]}) == 1
     assert lines[-1].startswith("In short: 75 of 100 texts get the right label. ")
     assert lines[-1].endswith(" right for 75 of 100.")
-
-
-def test_many_labels_have_no_table_of_confusions() -> None:
-    names = [f"label {number}" for number in range(13)]
-    table = evaluate_labels(Parrot(names), pairs(("label 3", "label 3"))).table()
-    assert "true, given" not in table
-    assert "label 12" in table
 
 
 def test_what_cannot_be_evaluated_is_refused() -> None:

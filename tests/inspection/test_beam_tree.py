@@ -10,7 +10,7 @@ from limelight.decoding.request import Request, SearchSettings
 from limelight.errors import UserError
 from limelight.inspection.beam_tree import beam_tree
 from tests.inspection.fakes import LETTERS, Letters
-from tests.models.helpers import heads_kept, make_model, recurrent, transformer
+from tests.models.helpers import make_model, recurrent, transformer
 
 SETTINGS = [
     SearchSettings(beam_size=1),
@@ -72,27 +72,6 @@ def test_every_hypothesis_has_a_parent_a_state_and_a_reason(seed, settings):
     ended = [node["score"] for node in tree["nodes"] if node["state"] == "ended"]
     if found[0].finished:
         assert max(ended) == pytest.approx(found[0].score, abs=1e-6)
-
-
-def test_pruned_and_outscored_ones_are_told_apart(seed):
-    states = {"pruned": 0, "outscored": 0}
-    for prune in (0.05, math.inf):
-        settings = SearchSettings(beam_size=4, length_penalty=1.0, prune=prune)
-        _, _, tree, _ = search(Request([4, 11, 7, 0], 6, settings), transformer())
-        count = sum(node.get("state") == "pruned" for node in tree["nodes"])
-        assert (count > 0) == (prune < 1)
-        states["pruned"] += count
-        states["outscored"] += sum(node.get("state") == "outscored" for node in tree["nodes"])
-    assert all(states.values())
-
-
-def test_heads_that_are_off_change_the_search(seed):
-    request = Request([4, 11, 7, 3, 0], 7, SETTINGS[1])
-    *_, tree, model = search(request, transformer())
-    off = {f"decoder.{layer}.cross": torch.zeros(3) for layer in range(2)}
-    with heads_kept(model, off):
-        _, changed = beam_tree(model, LETTERS.target, request)
-    assert [node["log_probability"] for node in changed["nodes"]] != [node["log_probability"] for node in tree["nodes"]]
 
 
 def test_bad_requests_are_refused():

@@ -57,12 +57,6 @@ def test_a_head_that_looks_one_word_back_does_not_align():
     assert measures(right, "cross", needed=[[]] * 5)["aligns"] == 0
 
 
-def test_without_the_end_nothing_is_said_of_it(seed):
-    head = softmax(np.random.default_rng(seed).normal(size=(6, 5)))
-    assert "end" not in measures(head, "cross", end_dropped=True)
-    assert "end" in measures(head, "cross")
-
-
 @pytest.mark.parametrize("kind", ["cross", "encoder_self", "decoder_self"])
 @pytest.mark.parametrize("size", [1, 2])
 def test_the_shortest_sentences_are_measured_without_warnings(kind, size):

@@ -52,11 +52,6 @@ def test_words_are_those_of_the_merged_map(seed):
     assert sides["read"]["words"][0]["role"] == "start"
 
 
-def test_words_count_from_zero_in_a_map_of_one_text(seed):
-    seen = replace(random_map(seed), target_words=tuple(word + 3 for word in random_map(seed).target_words))
-    assert next(token["word"] for token in page_document(seen)["sides"]["target"]["tokens"]) == 0
-
-
 def test_tokens_know_their_characters(seed):
     seen = replace(random_map(seed, source="ab cde f"), source_text="ab cde f")
     source = page_document(seen)["sides"]["source"]

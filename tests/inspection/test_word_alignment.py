@@ -10,7 +10,6 @@ from limelight.inspection.word_alignment import (
     agreement_with_erasure,
     best_sources,
     choose_heads,
-    most_needed,
     word_weights,
 )
 from tests.models.helpers import attention_of, batch_of, make_model, random_rows, recurrent, transformer
@@ -88,11 +87,3 @@ def test_the_head_that_agrees_with_erasure_is_chosen(seed: int, monkeypatch: pyt
     pair = TokenizedPair([1] * 6, [1] * 6, [[n] for n in range(6)], [[n] for n in range(6)], (6, 6))
     agreement = agreement_with_erasure(make_model(transformer()), [pair] * 10, planted(orders))
     assert choose_heads((2, 3), agreement) == ([AlignmentHead(1, 2, reads=True)], 1)
-
-
-def test_a_word_without_tokens_needs_nothing(seed: int) -> None:
-    model = make_model(transformer()).eval()
-    pair = TokenizedPair([4, 5], [6], [[0], [1]], [[1]], (2, 2))
-    found = most_needed(model, pair)
-    assert found[0] == -1
-    assert found[1] in (0, 1)

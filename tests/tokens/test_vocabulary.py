@@ -1,6 +1,5 @@
 """The size of a vocabulary and the sentences it is learned from."""
 
-import random
 from itertools import combinations
 
 import pytest
@@ -65,29 +64,8 @@ def test_an_alphabet_is_the_fewest_characters_that_cover_the_text(texts: list[st
     assert count_alphabet(texts, coverage) == min(covering)
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_a_script_of_thousands_of_characters_has_room_for_merges(kind: str, seed: int) -> None:
-    """3,600 characters fit into the 4,000 pieces of 29,000 pairs, and nothing else does."""
-    generator = random.Random(seed)
-    characters = [chr(0x4E00 + number) for number in range(3_600)]
-    words = ["".join(generator.sample(characters, 2)) for _ in range(1_000)]
-    texts = ["".join(characters), *(" ".join(generator.choices(words, k=9)) for _ in range(1_500))]
-    trained = train_tokenizer(
-        texts, kind=kind, vocabulary_size=None, languages=[], byte_fallback=True, seed=1, sentences=29_000
-    )
-    known = {piece.strip("▁") for piece in trained.pieces(range(trained.size))}
-    assert trained.padding > 4_000
-    assert len(known.intersection(words)) > 500
-
-
 def test_sentences_are_normalized_and_empty_ones_left_out() -> None:
     assert training_sentences(iter([" a  b ", "", "\t", "cafe\u0301"]), seed=1) == ["a b", "café"]
-
-
-@pytest.mark.parametrize("texts", [[], ["", " \u3000"]])
-def test_no_text_at_all_is_said(texts: list[str]) -> None:
-    with pytest.raises(UserError, match="there is no text to learn a vocabulary from"):
-        training_sentences(texts, seed=1)
 
 
 def test_a_large_corpus_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ class View:
         if ending in (".json", ".csv", ".html"):
             chosen |= {"--grid": self.grid, "--kind": self.kind}
             refuse(chosen, f"{output}: {ending} contains all weights of all kinds; leave it out")
-        if ending in ("", ".json", ".csv", ".tex"):
+        if ending in ("", ".json", ".csv"):
             refuse({"--theme": self.theme}, "themes are for pictures and pages: give -o FILE, such as -o map.png")
 
 
@@ -100,7 +100,7 @@ def attention(
         Path | None,
         option(
             "--output -o",
-            "Picture (.png, .svg, .pdf, .tex), page (.html) or all values (.json, .csv). Default: text.",
+            "Picture (.png, .svg, .pdf), page (.html) or all values (.json, .csv). Default: text.",
             "FILE",
         ),
     ] = None,

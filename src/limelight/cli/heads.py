@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 EXAMPLES = """
   limelight heads --model runs/en-de --test test.en test.de
   limelight heads --model runs/en-de --test test.tsv -o heads
-  limelight heads --model runs/en-de --test test.tsv --bleu --greedy -o heads
+  limelight heads --model runs/en-de --test test.tsv --bleu -o heads
   limelight heads --model runs/en-de --test gold.en gold.de --gold gold.align
   limelight heads --model runs/en-de --test test.tsv --keep
   limelight heads --model runs/plays
 """
 WITH_LESS_MEMORY = "Split very long lines"
-REPORT, TABLE, CURVE, PICTURES = "heads.json", "heads.csv", "curve.csv", ("curve.svg", "curve.pdf")
-TIKZ = "curve.tex"
+REPORT, PICTURES = "heads.json", ("curve.svg", "curve.pdf")
 COMMITTED_SECONDS = 5.0
 """Results are written at most this often."""
 
@@ -44,7 +43,6 @@ class Asked(NamedTuple):
     """The requested measurements."""
 
     bleu: bool
-    greedy: bool
     gold: Path | None
     sentences: int
 
@@ -54,14 +52,11 @@ Figures = Annotated[
     Path | None,
     option(
         "--output -o",
-        f"Folder for {REPORT}, {TABLE}, {CURVE} and its pictures; the same command continues an interrupted one.",
+        f"Folder for {REPORT} and pictures of the curves; the same command continues an interrupted one.",
         "FOLDER",
     ),
 ]
 WithBleu = Annotated[bool, option("--bleu", "Also measure BLEU without each head, and along the curves.")]
-Greedy = Annotated[
-    bool, option("--greedy", "Also a curve in which each step removes the head that costs least then: slow.")
-]
 Gold = Annotated[
     Path | None,
     option(
@@ -81,7 +76,6 @@ def heads(
     model: options.OneModel = None,
     output: Figures = None,
     bleu: WithBleu = False,
-    greedy: Greedy = False,
     gold: Gold = None,
     sentences: Sentences = 500,
     keep: Keep = False,
@@ -100,7 +94,7 @@ def heads(
     if "pairs" not in configs[0].model.learns_from:
         if "labels" in configs[0].model.learns_from:
             raise UserError(f"{folders[0]}: the heads of translators and of language models are measured")
-        if test or output is not None or bleu or greedy or keep or gold is not None:
+        if test or output is not None or bleu or keep or gold is not None:
             raise UserError(
                 f"{folders[0]}: a language model is measured on random tokens: give --model and --json only"
             )
@@ -110,7 +104,7 @@ def heads(
         raise UserError("missing text: give sentence pairs as --test FILE...")
     given = by_direction(corpora(test, source, target, "--test"), configs, (source, target))
     groups = read_tests(configs[0], given)
-    asked = Asked(bleu, greedy, gold, sentences)
+    asked = Asked(bleu, gold, sentences)
     with ExitStack() as leave:
         parts = _continued(leave, output, _made_of(folders[0], groups, asked))
         study = _studied(folders, groups, asked, machine, parts, quiet=quiet)
@@ -174,7 +168,7 @@ def _studied(
         return study_heads(
             translator,
             groups,
-            what=What(bleu=asked.bleu, greedy=asked.greedy, gold=gold),
+            what=What(bleu=asked.bleu, gold=gold),
             sentences=asked.sentences,
             origin={"model": folders[0], "weights": sha256(find_model(folders[0]) / WEIGHTS)},
             done=done,
@@ -238,10 +232,9 @@ def _keep(study: HeadStudy, folder: str) -> None:
 
 
 def _write(study: HeadStudy, output: Path, theme: str) -> None:
-    """Write tables and picture, and the report last."""
+    """Write the pictures, and the report last."""
     from limelight.files import write_whole, writing
     from limelight.inspection.heatmap import draw_curves, picture_bytes
-    from limelight.inspection.views import curves_tikz
 
     panels = {
         "loss, nats per target token": {
@@ -254,9 +247,6 @@ def _write(study: HeadStudy, output: Path, theme: str) -> None:
         }
     picture = draw_curves(panels, across="heads removed", theme=theme)
     with writing(output, "the same command writes it again"):
-        write_whole(output / TABLE, study.heads_csv())
-        write_whole(output / CURVE, study.curve_csv())
         write_whole(output / PICTURES[0], picture_bytes(picture, "svg"))
         write_whole(output / PICTURES[1], picture_bytes(picture, "pdf"))
-        write_whole(output / TIKZ, curves_tikz(panels, across="heads removed"))
         write_whole(output / REPORT, study.to_json())

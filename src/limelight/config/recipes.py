@@ -47,7 +47,10 @@ def base() -> RunConfig:
             patience=1000,
             average=5,
         ),
-        decoding=DecodingConfig(beam_size=4, length_penalty=0.6, max_length_factor=1.0, max_length_extra=50),
+        # The paper has neither pruning nor an end by patience: large values switch both off.
+        decoding=DecodingConfig(
+            beam_size=4, length_penalty=0.6, patience=1000.0, prune=1000.0, max_length_factor=1.0, max_length_extra=50
+        ),
     )
 
 

@@ -1,7 +1,7 @@
-"""Compile all loops ahead of their use, at once or aside in a child process, so that no request waits for it.
+"""Compile all kernels before their first use, in this process or in the background, so that no request waits for it.
 
-The first use on a machine compiles for half a minute. While a child does that, models are prepared without compiled
-loops, and results come more slowly. Its code goes to the cache on disk, from which this process takes it later.
+The first use on a machine compiles for half a minute. While a child process compiles, models are prepared without
+kernels, and translation is slower. Compiled code is stored in a cache on disk, from which this process loads it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from limelight.inference.linear import Pending
 
 VARIABLE = "LIMELIGHT_COMPILE"
-"""`here` compiles loops at their first call, in the calling process; by default it happens aside."""
+"""`here` compiles kernels at their first call in the calling process; the default is a child process."""
 
 SILENCE = 3600.0
 """Seconds after which a child is killed."""

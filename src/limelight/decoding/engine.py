@@ -29,7 +29,7 @@ from limelight.errors import UserError
 from limelight.models.interface import LanguageModel, Memory, Path, Query, Seq2Seq, State, longest_sequence
 
 FREE_SHARE = 4
-"""One slot in so many may be free before free slots are dropped, which copies the state of the others."""
+"""Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others."""
 
 
 class Kind(NamedTuple):
@@ -237,11 +237,10 @@ BATCH_TOKENS = 16384
 """Default limit of source tokens * hypotheses that are decoded at a time."""
 
 ROWS = {"cpu": 256, "cuda": 4096, "mps": 4096}
-"""Maximum number of hypotheses: so many keep a device busy; more only take memory, and on a CPU they exceed its caches.
-"""
+"""Maximum number of hypotheses. More take memory without gaining speed, and on a CPU they exceed its caches."""
 
 SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
-"""Maximum number of requests, which applies if each has few hypotheses."""
+"""Maximum number of requests, for requests with few hypotheses."""
 
 AHEAD = 16
 """Maximum number of waiting requests that do not fit yet and may be overtaken by later ones."""
@@ -253,7 +252,7 @@ CALL_TOKENS_FOLLOWED = 256
 """The same while a request is followed, which takes one step between two calls."""
 
 MAX_PASSED = 100
-"""After so many requests have overtaken a request, no further one joins before it."""
+"""Maximum number of later requests that may overtake a waiting request."""
 
 
 @dataclass(slots=True, eq=False)

@@ -40,7 +40,7 @@ class Search(ABC):
         """The log-probability of a hypothesis up to each of its tokens."""
         self.log_probabilities: Numbers = np.zeros((0, width))
         self.forced_count: Integers = np.zeros(0, dtype=np.int64)
-        """Number of forced tokens of each request. Scores are those of what follows them."""
+        """Number of forced tokens of each request, which are not part of its scores."""
         self.forced_sum: Numbers = np.zeros(0)
         """Their log-probability, once all of them are read."""
         self.requests: list[Request | None] = []
@@ -110,8 +110,8 @@ class Search(ABC):
         return request
 
     def score(self, slot: int, log_probability: float, tokens: int) -> float:
-        """The score of a hypothesis of so many tokens, its end counted: of what follows the forced tokens, as in
-        transformers and CTranslate2. It is not normalized for 0 tokens."""
+        """The score of a hypothesis of `tokens` tokens, its end included. Forced tokens are not part of it, as in
+        transformers and CTranslate2. Without tokens it is not normalized."""
         free = float(max(0, tokens - int(self.forced_count[slot])))
         penalty = self.request(slot).settings.penalty.at(free) if tokens else 1.0
         return (log_probability - float(self.forced_sum[slot])) / penalty

@@ -21,7 +21,7 @@ BLOCK = 64
 """Logits in a block; see `_largest`."""
 
 FEW = 2048
-"""Below so many classes torch's own functions are as fast."""
+"""Minimum number of classes for which a search by blocks is faster than torch's functions."""
 
 
 PROJECTED = 2048

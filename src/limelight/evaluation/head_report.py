@@ -1,7 +1,5 @@
-"""The figures of `study_heads`: of each head, and of heads that are removed one after the other; as JSON, CSV, text."""
+"""The figures of `study_heads`, of each head and of heads that are removed in turn, as JSON and as text."""
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,31 +114,6 @@ class HeadStudy:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
 
-    def heads_csv(self) -> str:
-        """A line for each head; numbers that it does not have are empty."""
-        roles = list(dict.fromkeys(name for each in self.heads for name in each.roles))
-        rates = list(dict.fromkeys(name for each in self.heads for name in each.alignment_error_rate))
-        titles = ["attention", "head", "role", "removal", "removal_error", "gradient", "gradient_share", "bleu"]
-        titles += [f"aer_{name}" for name in rates]
-        titles += [title for name in roles for title in (name, f"{name}_deviation")]
-        rows = []
-        for each in self.heads:
-            row: list[Any] = [*each.head, each.role[0], *each.removal, each.gradient, each.gradient_share, each.bleu]
-            row += [each.alignment_error_rate.get(name) for name in rates]
-            rows.append(row + [value for name in roles for value in each.roles.get(name, (None, None))])
-        return _csv(titles, rows)
-
-    def curve_csv(self) -> str:
-        """A line for each step of each pruning curve."""
-        return _csv(
-            ["order", "count", "attention", "head", "loss", "bleu"],
-            [
-                [name, count, *(point.removed or ("", "")), point.loss, point.bleu]
-                for name, points in self.curves.items()
-                for count, point in enumerate(points)
-            ],
-        )
-
     def table(self) -> str:
         """The figures as text: heads from the most needed to the least, then the pruning curves."""
         with_bleu, rates = self.bleu is not None, bool(self.heads and any(x.alignment_error_rate for x in self.heads))
@@ -198,12 +171,6 @@ def _head(each: HeadFigures) -> dict[str, Any]:
     if each.alignment_error_rate:
         values["alignment_error_rate"] = dict(each.alignment_error_rate)
     return values
-
-
-def _csv(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    content = io.StringIO()
-    csv.writer(content, lineterminator="\n").writerows([titles, *rows])
-    return content.getvalue()
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -95,7 +95,7 @@ def study_heads(
 
     Args:
         pairs: by direction, None for a model of one.
-        sentences: so many pairs are used, spread evenly over all.
+        sentences: maximum number of pairs, spread evenly over all.
         origin: for the provenance, such as the model's folder.
         done: the results of an earlier call that `on_step` was given; the same arguments are required.
 

@@ -54,7 +54,7 @@ def heads_of(model: Seq2Seq) -> list[Head]:
     """All heads. Raises `UserError` for models other than Transformers with encoder and decoder."""
     there = attentions(model)
     if not there:
-        raise UserError("heads are those of Transformers with encoder and decoder: this is another model")
+        raise UserError("only Transformers with encoder and decoder have heads to measure: this is another model")
     return [Head(name, number) for name, attention in there.items() for number in range(attention.heads)]
 
 

@@ -32,7 +32,7 @@ CLEAR = 0.4
 """Minimum number for a role to be named; below it a head is called focused or spread."""
 
 NEAR = 0.01
-"""By so much the number of `single` has to be larger than those of other roles."""
+"""Margin by which `single` must exceed every other role."""
 
 TEXTS = {
     "previous": "previous token",

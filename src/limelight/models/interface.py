@@ -168,7 +168,7 @@ class Query(NamedTuple):
     patience: float
     prune: float
     ngram: int
-    """No n-gram of so many tokens occurs twice, see `decoding/rules.py`; 0 for no such rule."""
+    """Size of n-grams that must not occur twice, see `decoding/rules.py`; 0 for no such rule."""
     bytes: npt.NDArray[np.int16]
     """(target ids,): the byte that each token stands for, or -1. The bytes of a result are valid UTF-8."""
 

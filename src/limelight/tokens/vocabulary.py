@@ -19,7 +19,7 @@ MAX_SENTENCES = 1_000_000
 MIN_SEEN, MIN_SEEN_SIGN = 20, 5
 """Minimum number of occurrences from which a character, or one of `SIGNS`, always gets a token."""
 MAX_SHARE, MAX_UNSEEN = 1 / 4, 1 / 16
-"""Maximum shares of a vocabulary for such characters, and for those of ASCII that the text does not have."""
+"""Maximum shares of a vocabulary for such characters, and for ASCII characters that the text does not have."""
 
 ALPHABET = 128
 """Number of characters included in a suggested size: two languages in one script, digits and punctuation."""

@@ -84,15 +84,6 @@ def test_what_is_impossible_comes_last(seed: int) -> None:
     assert len(set(places[1].tolist())) == 7
 
 
-def test_what_is_no_number_breaks_no_other_row(seed: int) -> None:
-    given, before = different(2, 2, 2 * BLOCK)
-    expected = found(given, before, 5)[1]
-    given[0] = math.nan
-    places = found(given, before, 5)[1]
-    assert torch.equal(places[1], expected[1])
-    assert ((places >= 0) & (places < 4 * BLOCK)).all()
-
-
 @pytest.mark.parametrize("vocab", [13, top.FEW + 5])
 @pytest.mark.parametrize("transposed", [True, False])
 def test_torch_finds_the_same_without_numba(

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.errors import UserError
 from limelight.models.recurrent.cells import KINDS, CellStack, CellState, build_layers
 
 BATCH, TARGET, INPUT, HIDDEN = 2, 5, 7, 3
@@ -92,8 +91,3 @@ def test_recurrent_weights_begin_orthogonal_and_the_forget_gate_open(seed: int) 
                 torch.testing.assert_close(gate @ gate.T, torch.eye(5), rtol=1e-4, atol=1e-5)
         if name.startswith("bias"):
             assert [gate.unique().tolist() for gate in gates] == [[0], [1 if "bias_ih" in name else 0], [0], [0]]
-
-
-def test_an_unknown_cell_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown cell 'mlp'; choose from rnn, gru, lstm"):
-        build_layers("mlp", 3, 3, layers=1, bidirectional=False, dropout=0.0)

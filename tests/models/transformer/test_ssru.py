@@ -10,7 +10,7 @@ import torch
 from limelight.inspection.heads import attentions
 from limelight.models.cache import Cell, Cells
 from limelight.models.transformer import SSRU, SSRULayer
-from tests.models.helpers import batch_of, exact_model, make_model, random_rows, transformer
+from tests.models.helpers import exact_model, make_model, transformer
 
 SHAPE = 3, 5, 7
 """Rows, positions, width."""
@@ -109,23 +109,3 @@ def test_ages_bound_the_table_of_positions_however_long_sentences_come_and_go(se
                 _, state = model.step(torch.tensor([[5]]), state)
             state = state.release(torch.tensor([0]))
             state = state.admit(model.start(model.encode(ids, ids >= 0)), torch.tensor([0]))
-
-
-def test_it_has_fewer_weights_than_self_attention(seed: int) -> None:
-    """Two square matrices in place of four."""
-    whole, few = (make_model(transformer(d_model=12, head_size=4, decoder_autoreg=each)) for each in (
-        "self-attention", "ssru"))  # fmt: skip
-    sizes = [sum(weight.numel() for weight in model.decoder.layers[0].parameters()) for model in (whole, few)]
-    assert sizes[0] - sizes[1] == 2 * 12**2 + 3 * 12
-
-
-def test_a_weight_of_zero_for_the_past_leaves_each_position_alone(seed: int) -> None:
-    """With a gate that is always closed the unit is ReLU(W x)."""
-    model = exact_model(transformer(decoder_autoreg="ssru"))
-    unit = model.decoder.layers[0].ssru
-    with torch.no_grad():
-        unit.forget_proj.weight.zero_()
-        unit.forget_proj.bias.fill_(-1e4)
-    inputs = torch.randn(SHAPE[0], 4, 11, dtype=torch.float64)
-    torch.testing.assert_close(unit(inputs), unit.input_proj(inputs).relu())
-    assert torch.isfinite(model(batch_of(model, random_rows((3,), 28), random_rows((3,), 28)))).all()
