@@ -91,7 +91,8 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
 
             texts, found = by_processes(texts, job, file)
         if found is None:
-            translator = job.translator(aside=True, brief=text is not None and len(text) <= BRIEF)
+            brief = text is not None and len(text) <= BRIEF and job.precision != "int8"
+            translator = job.translator(aside=True, brief=brief)
             if text is not None and options["guards"] and not options["source_lang"]:
                 translator.require_language(text, options["target_lang"], pivot=options["pivot"])
             greet(file, text)
