@@ -125,15 +125,8 @@ class Batch:
         return self._each(Tensor.pin_memory)
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        return Batch(
-            change(self.source),
-            change(self.source_valid),
-            change(self.target_in),
-            change(self.target_out),
-            change(self.target_valid),
-            change(self.predicted),
-            self.source_lengths,
-        )
+        tensors = {name: change(getattr(self, name)) for name in self.__slots__ if name != "source_lengths"}
+        return replace(self, **tensors)
 
     @property
     def positions(self) -> int:

@@ -117,7 +117,6 @@ def cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
 
 _MASKED, _REPLACED = 0.8, 0.1  # shares of the chosen tokens; the rest stay unchanged
 _ENDS = 2  # end tokens of a row
-_SEARCHED = 1 << 22  # tokens per step of the search for line ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,8 @@ class MaskedStream(Stream):
         ordinary[ordinary_pieces(tokenizer)] = True
         self.masking = Masking(share, reserved_id(tokenizer, MASK), ordinary & ~breaks)
         begins, lengths = _lines(self.ids, breaks, longest=max_length - _ENDS)
-        counts = _count_ordinary(self.ids, begins, lengths, self.masking.ordinary)
+        # Sums from one row to the next: only breaks lie between, which are not ordinary.
+        counts = np.add.reduceat(self.masking.ordinary[self.ids], begins, dtype=np.int64) if len(begins) else begins
         full = counts > 0
         self.begins, self.lengths, self.chosen = begins[full], lengths[full], self.masking.chosen_of(counts[full])
         if not len(self.begins):
@@ -238,23 +238,10 @@ class MaskedStream(Stream):
 
 def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.ndarray, np.ndarray]:
     """(rows,) start of each row, and its number of tokens; `breaks` (size,) is True for ids that end a line."""
-    starts = range(0, len(ids), _SEARCHED)
-    ends = np.concatenate([first + np.flatnonzero(breaks[ids[first : first + _SEARCHED]]) for first in starts])
+    ends = np.flatnonzero(breaks[ids])
     begins = np.concatenate([[0], ends + 1])
     lengths = np.concatenate([ends, [len(ids)]]) - begins
     parts = -(-lengths // longest)
     number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # index of the part in its line
     row_lengths = np.minimum(longest, np.repeat(lengths, parts) - longest * number)
     return np.repeat(begins, parts) + longest * number, row_lengths
-
-
-def _count_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
-    """(rows,) number of ordinary tokens of each row."""
-    counts = np.zeros(len(begins), dtype=np.int64)
-    step = max(1, _SEARCHED // max(1, int(lengths.max(initial=1))))
-    for first in range(0, len(begins), step):
-        some = slice(first, first + step)
-        start, end = begins[some][0], begins[some][-1] + lengths[some][-1]
-        # Sums from one row to the next: only breaks lie between, which are not ordinary.
-        counts[some] = np.add.reduceat(ordinary[ids[start:end]].astype(np.int64), begins[some] - start)
-    return counts

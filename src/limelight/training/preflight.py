@@ -45,7 +45,7 @@ from limelight.training.optimization.loss import LOSSES
 from limelight.training.optimization.optimizer import (
     UpdateTimer,
     last_second,
-    make_optimizer,
+    optimizer_of,
     reasonable_epochs,
     set_rate,
 )
@@ -86,14 +86,7 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
     model = fresh_model(config, prepared).to(device)
     half_type = HALVES.get(choose_precision(training.precision, device))
     half = None if half_type is None else HalfCopy(model, half_type)
-    optimizer = make_optimizer(
-        model,
-        kind=training.optimizer,
-        beta1=training.beta1,
-        beta2=training.beta2,
-        epsilon=training.epsilon,
-        weight_decay=training.weight_decay,
-    )
+    optimizer = optimizer_of(model, training)
     set_rate(optimizer, 1e-5)
     task = build_task(config, prepared, model)
     with closing(task.stream.batches(Position())) as batches:

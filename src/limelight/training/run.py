@@ -33,7 +33,7 @@ from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
-from limelight.training.optimization.optimizer import last_second, make_optimizer
+from limelight.training.optimization.optimizer import last_second, optimizer_of
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, chosen_kernels
 from limelight.training.parent import (
     PARENT,
@@ -276,14 +276,7 @@ def _set_up(
     arrived = _allow_signals if sums is None else sums.arrived
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(arrived)
-    optimizer = make_optimizer(
-        model,
-        kind=training.optimizer,
-        beta1=training.beta1,
-        beta2=training.beta2,
-        epsilon=training.epsilon,
-        weight_decay=training.weight_decay,
-    )
+    optimizer = optimizer_of(model, training)
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:

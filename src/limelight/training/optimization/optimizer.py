@@ -47,6 +47,18 @@ def make_optimizer(
     return Muon(inner, groups, **settings)
 
 
+def optimizer_of(model: nn.Module, training: TrainingConfig) -> torch.optim.Optimizer:
+    """The optimizer of a run."""
+    return make_optimizer(
+        model,
+        kind=training.optimizer,
+        beta1=training.beta1,
+        beta2=training.beta2,
+        epsilon=training.epsilon,
+        weight_decay=training.weight_decay,
+    )
+
+
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """The learning rate of the next step."""
     for group in optimizer.param_groups:
@@ -161,7 +173,7 @@ def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model
     if schedule == "inverse_sqrt":
         return peak * rise * math.sqrt(max(1, warmup) / max(step, warmup, 1))
     if schedule == "cosine":
-        return peak * rise * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+        return fitted_rate(peak, risen=rise, done=done)
     if schedule == "constant":
         return peak * rise
     if schedule == "wsd":

@@ -3,6 +3,7 @@ greedy translations.
 """
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -202,18 +203,14 @@ class Translation(Task):
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
         require_positions(config, longest_sequence(model))
         self.config = config
-        self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
-        tagged_pairs = sum(
-            len(store) for corpus, store in zip(config.data.train, prepared.stores, strict=True) if corpus.tag == "bt"
-        )
-        if tagged_pairs:
-            self.amount += f", {tagged_pairs:,} of them back-translated (tag {BACK_TRANSLATED})"
-        if replayed := sum(
-            len(store)
-            for corpus, store in zip(config.data.train, prepared.stores, strict=True)
-            if corpus.tag == "replay"
-        ):
-            self.amount += f", {replayed:,} of them replayed"
+        counts = Counter[str]()
+        for corpus, store in zip(config.data.train, prepared.stores, strict=True):
+            counts[corpus.tag] += len(store)
+        self.amount = f"{counts.total():,} pairs"
+        if counts["bt"]:
+            self.amount += f", {counts['bt']:,} of them back-translated (tag {BACK_TRANSLATED})"
+        if counts["replay"]:
+            self.amount += f", {counts['replay']:,} of them replayed"
         directions = trained_directions(config.data)
         if len(directions) > 1:
             self.amount += f" in {len(directions)} directions ({', '.join(map(str, directions))})"
