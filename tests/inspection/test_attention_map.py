@@ -136,6 +136,18 @@ def test_a_choice_that_is_not_there_is_named(seed, arguments, message):
         attention.weights(kind) if kind == "sideways" else attention.average(kind, **arguments)
 
 
+def test_other_views_get_a_tensor_for_each_layer(seed):
+    """(1, heads, rows, columns), and the tokens of rows and columns."""
+    attention = random_map(seed)
+    given = attention.to_bertviz()
+    assert [len(given[f"{kind}_attention"]) for kind in ("encoder", "decoder", "cross")] == [2, 1, 3]
+    rows, columns = len(given["decoder_tokens"]), len(given["encoder_tokens"])
+    assert given["cross_attention"][2].shape == (1, 2, rows, columns)
+    assert given["cross_attention"][2][0].numpy().tolist() == attention.cross[2].tolist()
+    (only,) = random_map(seed, encoder=(0, 0), cross=(0, 0)).to_bertviz()["attention"]
+    assert only.shape == (1, 3, rows, rows)
+
+
 def test_weights_that_do_not_fit_the_pieces_are_refused(seed):
     attention = random_map(seed)
     with pytest.raises(ValueError, match=r"cross is .* not \(layers, heads, "):

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
@@ -18,6 +20,18 @@ from limelight.storage.weights import expand, named_weights, put_weights, read_w
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 from limelight.tokens.extend import Extension
+
+
+class WithoutDrawing(TorchFunctionMode):
+    """A context in which tensors are not filled with random numbers: a third of the time of loading would go into
+    initial weights that are replaced."""
+
+    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+        if function is Tensor.uniform_:
+            return arguments[0]
+        if function is Tensor.normal_:  # zeros: some initial weights are factors of a matrix of such numbers
+            return arguments[0].zero_()
+        return function(*arguments, **(named or {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +50,8 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     """Load the model of a run or model folder. Raises `UserError` if it is missing, damaged or does not fit."""
     folder = find_model(path)
     config = load_config(folder / CONFIG)
-    weights, notes = read_weights(folder / WEIGHTS)
-    weights = expand(weights, where=str(folder / WEIGHTS))
+    stored, notes = read_weights(folder / WEIGHTS)
+    weights = expand(stored, where=str(folder / WEIGHTS))
     tokenizers = load_tokenizers(folder / TOKENIZER)
     labels = _read_labels(folder / LABELS, weights) if _chooses(config, weights) else ()
     try:
@@ -46,9 +60,10 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None
     require_fit(shapes, weights, where=str(folder / WEIGHTS))
-    with torch.random.fork_rng(devices=[]):  # the initial weights are discarded: keep the caller's random state
+    with torch.random.fork_rng(devices=[]), WithoutDrawing():
         model = build_model(config.model, tokenizers, labels).float()  # whatever torch's default type is
-    put_weights(model, weights, where=str(folder / WEIGHTS))
+    own = [name for name in weights if stored[name].dtype == torch.int8]  # expanded here: no copy is needed
+    put_weights(model, weights, where=str(folder / WEIGHTS), own=own)
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
 
 

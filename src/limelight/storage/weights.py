@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -164,13 +164,17 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
         raise UserError(f"{where}: these weights do not fit the model that its configuration describes: {listed}")
 
 
-def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the tensors into a model. Raises `UserError`, and copies none, if they do not fit or are not finite."""
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str, *, own: Collection[str] = ()) -> None:
+    """Copy the tensors into a model; those of the names `own` become its tensors. Raises `UserError`, and changes
+    nothing, if they do not fit or are not finite."""
     require_fit(model, weights, where)
     require_finite(weights, where)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
+            if name in own:
+                parameter.data = weights[name]
+            else:
+                parameter.copy_(weights[name])
 
 
 def require_finite(weights: Mapping[str, Tensor], where: str) -> None:
