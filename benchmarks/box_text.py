@@ -59,15 +59,15 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 0.8, has_dev=True),
-    Register("libreoffice-help", ("de", "fr"), 0.3),
-    Register("home-assistant", ("de", "fr"), 0.6),
+    Register("tatoeba", ("de", "fr"), 1.0, has_dev=True),
+    Register("libreoffice-help", ("de", "fr"), 0.5),
+    Register("home-assistant", ("de", "fr"), 0.9),
     Register("python-docs", ("fr",), 0.2),
     Register("mozilla", ("de", "fr"), 1.0),
     Register("libreoffice-ui", ("de", "fr"), 0.5),
-    Register("chromium", ("de", "fr"), 1.2),
+    Register("chromium", ("de", "fr"), 1.0),
     Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 4.0, phrases=16.0),
+    Register("written", ("de", "fr"), 4.0, phrases=64.0),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
