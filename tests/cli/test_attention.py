@@ -188,7 +188,7 @@ def test_a_kind_has_one_name_everywhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measure", "drawn"), [("contributions", "svg"), ("shares", "pdf"), ("erasure", "tex"), ("layers", "svg")]
+    ("measure", "drawn"), [("contributions", "svg"), ("shares", "pdf"), ("erasure", "png"), ("layers", "svg")]
 )
 def test_other_measures_are_files(
     limelight: Limelight, trained: Path, tmp_path: Path, measure: str, drawn: str
