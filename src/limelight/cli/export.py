@@ -137,7 +137,7 @@ IMPORT_EXAMPLES = """
 Foreign = Annotated[
     Path,
     argument(
-        "An Argos package, a CTranslate2 folder, or a folder of a Marian model of transformers.",
+        "An Argos package, a CTranslate2 folder, a Marian checkpoint, or Marian, M2M100 or NLLB of transformers.",
         "SOURCE",
     ),
 ]

@@ -83,9 +83,9 @@ Train = Annotated[
     ),
 ]
 Valid = Annotated[
-    list[str] | None, option("--valid", "Parallel validation text, in the same formats.", SEVERAL, panel=TEXT)
+    list[str] | None, option("--valid", "Validation text, in the formats of --train.", SEVERAL, panel=TEXT)
 ]
-Test = Annotated[list[str] | None, option("--test", "Parallel text with references, in the same formats.", SEVERAL)]
+Test = Annotated[list[str] | None, option("--test", "Held-out text, in the formats of `limelight train`.", SEVERAL)]
 General = Annotated[
     list[str] | None,
     option(
