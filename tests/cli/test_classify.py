@@ -68,16 +68,3 @@ def test_what_cannot_be_evaluated_is_told(limelight: Limelight, place: Path, tmp
     assert "test.tsv:2: 'fr' is not one of the labels in the training data: en, lumi" in ended.err
     ended = limelight(*command, "--beam", 2, "--precision", "int8")
     assert "--beam 2 and --precision int8: a classifier does not search; leave it out" in ended.err
-
-
-def test_other_verbs_send_to_this_one(limelight: Limelight, place: Path, corpus: Path) -> None:
-    assert "`limelight classify`" in limelight("fill", "--model", place / "run", "[MASK]").err
-    assert "limelight classify" in limelight("translate", "--model", place / "run", corpus / "train.tsv").err
-
-
-def test_the_log_and_the_card_have_the_figures(place: Path) -> None:
-    lines = [json.loads(line) for line in (place / "run" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    seen = [line for line in lines if line["event"] == "validation"]
-    assert len(seen) == 2
-    assert all({"loss", "accuracy", "macro_f1"} <= line.keys() for line in seen)
-    assert "| validation macro-F1 |" in (place / "run" / "README.md").read_text(encoding="utf-8")

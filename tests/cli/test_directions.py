@@ -76,17 +76,6 @@ def test_each_direction_is_scored_and_their_mean(
     assert run(["evaluate", "--model", str(folder), "--test", test]) == 2
 
 
-def test_the_log_and_the_card_have_each_direction(folder: Path) -> None:
-    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    final = next(entry for entry in entries if entry["event"] == "final")
-    each = final["directions"]
-    assert list(each) == ["en-de", "de-en"]
-    assert final["loss"] == pytest.approx(sum(figures["loss"] for figures in each.values()) / 2)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    assert card.startswith("# en -> de, de -> en: a transformer translation model")
-    assert "--to LANG" in card
-
-
 def test_languages_stand_before_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from limelight.cli.corpora import corpora
 

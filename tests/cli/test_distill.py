@@ -1,6 +1,5 @@
 """`limelight distill`: a new corpus in the model's words, whole after any interruption, with a report."""
 
-import gzip
 import json
 import shutil
 from collections.abc import Iterable
@@ -136,12 +135,3 @@ def test_the_bounds_are_those_of_the_models_own_text(limelight: Limelight, one: 
     assert "left out 1: the input is too long" in ended.out
     limits = json.loads((tmp_path / "new.tsv.json").read_text())["made_of"]["limits"]
     assert limits == {"max_characters": 3, "max_length_ratio": 2.5, "skip_bad_lines": False}
-
-
-def test_a_student_learns_from_the_new_corpus(limelight: Limelight, one: Path, tmp_path: Path) -> None:
-    write_pairs(tmp_path / "a.tsv", words(300, 3))
-    assert limelight("distill", "--model", one, "--train", tmp_path / "a.tsv", "-o", tmp_path / "new.tsv.gz").code == 0
-    assert gzip.decompress((tmp_path / "new.tsv.gz").read_bytes()).count(b"\n") > 50
-    train = ["train", "--train", f"en-de={tmp_path / 'new.tsv.gz'}", "--config", one / "config.yaml"]
-    ended = limelight(*train, "--max-steps", 2, "--out", tmp_path / "student")
-    assert ended.code == 0, ended.err

@@ -69,15 +69,6 @@ def test_mistakes_are_told(limelight: Limelight, filling: Path, words: list[str]
     assert ended.err.count("\n") == 1
 
 
-def test_other_verbs_send_to_this_one(limelight: Limelight, filling: Path, corpus: Path, trained: Path) -> None:
-    assert "limelight fill" in limelight("translate", "--model", filling, corpus / "train.tsv").err
-    assert "`limelight fill`" in limelight("classify", "--model", filling, corpus / "train.tsv").err
-    for name in ("test.tsv", "text.txt"):
-        assert "`limelight fill`" in limelight("evaluate", "--model", filling, "--test", corpus / name).err
-    assert "this is a model of the family transformer" in limelight("fill", "--model", trained, "[MASK]").err
-    assert "missing model" in limelight("fill", "[MASK]").err
-
-
 def test_what_it_looks_at(limelight: Limelight, filling: Path) -> None:
     ended = limelight("attention", "--model", filling, "The dog sings.")
     assert (ended.code, ended.err) == (0, "")

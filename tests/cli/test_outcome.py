@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
-from limelight.cli.outcome import exit_code, guarded, is_out_of_memory, say
+from limelight.cli.outcome import exit_code, guarded, say
 from limelight.errors import RunError, TextWarning, UserError
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -119,14 +118,6 @@ def test_nobody_on_standard_error_is_no_trouble(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("typer.echo", gone)
     assert say("something", 2) == 2
-
-
-def test_torch_really_says_it_that_way() -> None:
-    with pytest.raises(RuntimeError) as caught:
-        torch.empty(2**50)
-    assert is_out_of_memory(caught.value)
-    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
-    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
 
 
 def test_a_guarded_verb_keeps_its_options(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,19 +128,6 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
     assert load_config(run / "config.yaml").data.on_bad_line == "skip"
 
 
-def test_too_little_memory_is_told_with_a_way_out(
-    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def greedy(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("limelight.training.run._set_up", greedy)
-    ended = limelight("train", "--out", trained, "--max-steps", 99)
-    assert ended.code == 1
-    assert "out of memory (MemoryError). The last checkpoint is intact" in ended.err
-    assert "halve batching.tokens and double training.accumulate" in ended.err
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -60,7 +60,9 @@ def generate(
     """Continue a prompt with a language model, by sampling (temperature 0.8 by default)."""
     if greedy and samples > 1:
         raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
-    sampling = drawing.sampling(sample=not greedy, why="--greedy does not sample", temperature=TEMPERATURE)
+    sampling = drawing.sampling(
+        sample=not greedy, why="--greedy does not sample; leave one of them out", temperature=TEMPERATURE
+    )
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:

@@ -212,11 +212,17 @@ class Drawing:
         int | None, option("--seed", "Seed of the random numbers.", "N", number(int, 0), panel=SAMPLING)
     ] = None
 
-    def sampling(self, *, sample: bool = True, why: str = "sampling options need --sample", **defaults: Any) -> Any:
+    def sampling(
+        self,
+        *,
+        sample: bool = True,
+        why: str = "sampling options need --sample; add it or leave them out",
+        **defaults: Any,
+    ) -> Any:
         """The settings of sampling; None without `sample`, where an option raises `UserError` with the reason."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
         if not sample:
-            return refuse({flag(name): value for name, value in given.items()}, f"{why}; add it or leave them out")
+            return refuse({flag(name): value for name, value in given.items()}, why)
         from limelight.decoding.sampling import Sampling
 
         return Sampling(**{**defaults, **given})

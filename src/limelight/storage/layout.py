@@ -11,7 +11,6 @@ from pathlib import Path
 
 from limelight.errors import UserError, shown
 from limelight.files import sha256
-from limelight.storage.foreign import recognize
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
@@ -88,6 +87,8 @@ def find_model(path: str | Path) -> Path:
 
 def _refuse_foreign(path: Path) -> None:
     """Raise `UserError` if this is a model of another format."""
+    from limelight.storage.foreign import recognize  # with YAML, which the names of models do without
+
     foreign = recognize(path)
     if foreign is not None:
         way = f"; `limelight import {path} -o NEW` makes a model folder of it" if foreign.format else ""
