@@ -27,6 +27,7 @@ class Parrot(Translator):
         self.model = nn.Module()  # type: ignore[assignment]
         self.tokenizers = LETTERS
         self.directions = ()
+        self.forces_languages = False
 
     @property
     def device(self) -> torch.device:
