@@ -1,4 +1,4 @@
-"""What guards change: sentence chrF and BLEU of held-out text with guards and without.
+"""What guards and carrying change: sentence chrF and BLEU of held-out text with both and without.
 
     python -m benchmarks.guards --data DATA
     python -m benchmarks.guards --data DATA --model RUN --name captions
@@ -182,13 +182,14 @@ def _cut(corpus: Corpus, most: int | None) -> Corpus:
 def _translated(
     translator: Translator, corpora: Sequence[Corpus], beam: int | None
 ) -> list[tuple[Corpus, tuple[list[str], list[str]], list[tuple[str, ...]]]]:
-    """For each corpus the translations without guards and with them, and the faults of the former."""
+    """For each corpus the translations without guards and carrying and with both, and the faults of the former."""
     found = []
     for corpus in corpora:
         sources = [source for source, _ in corpus.pairs]
         options: dict[str, Any] = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
         options |= {"beam_size": beam} if beam else {}
-        before, after = (translator.translate(sources, guards=on, **options) for on in (False, True))
+        before = translator.translate(sources, guards=False, protect=False, **options)
+        after = translator.translate(sources, guards=True, **options)
         faults = [
             tuple({*guards.faults(source, plain.text, corpus.direction), *guarded.warnings})
             for source, plain, guarded in zip(sources, before, after, strict=True)

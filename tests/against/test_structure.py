@@ -23,7 +23,7 @@ WORDS = ["the lamp", "hums", "now", "a dog", "runs", "it is", "here", "and", "th
 VARIABLES = [
     "{x}", "{{x}}", "{{{x}}}", "{{ x | date:'short' }}", "%s", "%(n)s", "%1$s", "%<x>d", "%{x}", "%%", "$name", "${x}",
     "<%= x %>", "{ $x }", "{ NUMBER($x) }", "%@", "%#@x@", "$t(key)", "@:key", "[[name]]", "[X12X]", "@@PH1@@",
-    "__X1__", "~{x}", r"\n", r"\u00a0", "&nbsp;", "--flag", "/usr/bin", "%PATH%", ":name", r"\ref{a}", "$x^2$",
+    "__X1__", "~{x}", r"\n", r"\u00a0", "&nbsp;", "--flag", "/usr/bin", "%PATH%", r"\ref{a}", "$x^2$",
     "a@b.org", "`x`", "{# x #}", "{x!r:>10}", "https://a.org/b?c=d", "~/x.txt", "<br/>", "<1/>",
     "{n, number}", "<x/>", "name()",
 ]  # fmt: skip

@@ -105,8 +105,8 @@ def wrong_size() -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.docx", b"no zip", "no zip file"),
-        ("a.docx", docx()[:-40], "no zip file"),
+        ("a.docx", b"no zip", "not a valid DOCX file"),
+        ("a.docx", docx()[:-40], "not a valid DOCX file"),
         ("a.docx", bomb(), "bytes from"),
         ("a.docx", wrong_size(), "not well-formed|another size|damaged"),
         ("a.docx", docx({"word/document.xml": "<a>"}), "word/document.xml: not well-formed"),

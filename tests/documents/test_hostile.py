@@ -68,24 +68,6 @@ def test_entities(suffix: str, declaration: str, tmp_path: Path) -> None:
     assert "declares an entity" in refused(tmp_path, f"a{suffix}", packed(bomb) if suffix == ".docx" else bomb)
 
 
-@pytest.mark.parametrize("declaration", [LAUGHS, OUTSIDE])
-@pytest.mark.parametrize("suffix", XML_FORMATS)
-def test_entities_in_pairs(suffix: str, declaration: str, tmp_path: Path) -> None:
-    text = CONTENTS[suffix].replace(SENTENCES[0][0], "&h;")
-    text = text.replace('<?xml version="1.0"?>', "").replace("<!DOCTYPE TS>", "")
-    found, said = pairs(tmp_path, f"a{suffix}", (declaration + text.strip()).encode())
-    assert (found, "declares an entity" in said) == (0, True)
-
-
-@pytest.mark.parametrize("suffix", [".html", ".htm", ".xhtml"])
-def test_entities_of_pages_are_text(suffix: str, tmp_path: Path) -> None:
-    """A page declares nothing: what looks like it stays, and nothing is expanded or opened."""
-    path, new = tmp_path / f"a{suffix}", tmp_path / f"new{suffix}"
-    path.write_text(f"{LAUGHS}{OUTSIDE}<p>one &h;</p>")
-    translate_document(path, new, Work(in_capitals, Options("en", "de")))
-    assert new.read_text() == path.read_text().replace("<p>one &h;", "<p>ONE &amp;H;")
-
-
 @pytest.mark.parametrize("suffix", [*FORMATS, ".docx"])
 def test_a_segment_without_an_end(suffix: str, tmp_path: Path) -> None:
     huge = "one two " * 20_000
@@ -105,15 +87,6 @@ def test_a_file_of_100_megabytes_is_not_read(suffix: str, tmp_path: Path) -> Non
     with pytest.raises(UserError, match="at most"):
         translate_document(path, tmp_path / f"new{suffix}", Work(in_capitals, Options("en", "de")))
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
-
-
-@pytest.mark.parametrize("suffix", PAIRS)
-def test_a_segment_without_an_end_in_pairs(suffix: str, tmp_path: Path) -> None:
-    """It is left out, where there is an end at last; the others are read."""
-    huge = CONTENTS[suffix].replace(SENTENCES[0][0], "one two " * 140_000)
-    found, said = pairs(tmp_path, f"a{suffix}", huge.encode())
-    assert "more than 1,000,000" in said or "longer than 1,000,000 bytes" in said
-    assert found == 2
 
 
 @pytest.mark.parametrize("suffix", PAIRS)
@@ -144,12 +117,6 @@ def test_broken_xml(suffix: str, tmp_path: Path) -> None:
         assert "not well-formed" in refused(tmp_path, f"a{suffix}", data)
 
 
-@pytest.mark.parametrize("suffix", XML_FORMATS)
-def test_broken_xml_in_pairs(suffix: str, tmp_path: Path) -> None:
-    for broken in (CONTENTS[suffix][:-5], CONTENTS[suffix].replace("lamp hums", "lamp <hums")):
-        assert "not well-formed" in pairs(tmp_path, f"a{suffix}", broken.encode())[1]
-
-
 WRONG = {
     "other bytes": lambda text: text.replace("one two", "one tw\xf6").encode("latin-1"),
     "UTF-16 without a mark": lambda text: text.encode("utf-16-le"),
@@ -163,15 +130,6 @@ def test_wrong_encodings(suffix: str, wrong: str, tmp_path: Path) -> None:
     data = WRONG[wrong](XML if suffix == ".docx" else FILES[suffix])
     said = refused(tmp_path, f"a{suffix}", packed(data) if suffix == ".docx" else data)
     assert any(word in said for word in ("not valid UTF-8", "zero bytes", "not well-formed", "not valid", "encoding"))
-
-
-@pytest.mark.parametrize("suffix", PAIRS)
-def test_wrong_encodings_in_pairs(suffix: str, tmp_path: Path) -> None:
-    text = CONTENTS[suffix].replace("lamp hums", "lamp h\xfcms").replace('<?xml version="1.0"?>', "").strip()
-    assert "UTF-8" in pairs(tmp_path, f"a{suffix}", text.encode("latin-1"))[1]
-    assert pairs(tmp_path, f"a{suffix}", text.encode("utf-32"))[1]
-    if suffix in (".po", ".csv"):  # XML without a mark is read by its first characters
-        assert pairs(tmp_path, f"a{suffix}", text.encode("utf-16-le"))[1]
 
 
 @pytest.mark.parametrize(

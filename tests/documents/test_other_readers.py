@@ -99,18 +99,6 @@ def test_qt_takes_a_file(target: str, tmp_path: Path) -> None:
     assert back.read_text().count("<numerusform>") == new.read_text().count("<numerusform>") == count
 
 
-def test_qt_takes_xliff(tmp_path: Path) -> None:
-    text = (
-        '<?xml version="1.0"?>\n<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
-        'datatype="plaintext" source-language="en"><body><group restype="x-trolltech-linguist-context" resname="A">'
-        '<trans-unit id="1"><source>open the file</source></trans-unit></group></body></file></xliff>'
-    )
-    back = tmp_path / "back.ts"
-    run("lconvert", "-i", translated(tmp_path, "a.xlf", text), "-o", back)
-    root = ElementTree.parse(back).getroot()  # our own file
-    assert (root.get("language"), root.findtext(".//translation")) == ("de", "OPEN THE FILE")
-
-
 def word_file(path: Path) -> Path:
     document = docx.Document()
     document.add_heading("how to use it", 0)
@@ -133,15 +121,6 @@ def test_python_docx_and_libreoffice_read_a_document(tmp_path: Path) -> None:
     assert read.tables[0].cell(0, 0).text == "IN A CELL"
     assert read.sections[0].header.paragraphs[0].text == "THE HEADER"
     assert read.paragraphs[0].style.name == "Title"
-
-
-def test_libreoffice_reads_a_document(tmp_path: Path) -> None:
-    new = tmp_path / "new.docx"
-    translate_document(word_file(tmp_path / "a.docx"), new, Work(in_capitals, Options("en", "de")))
-    home = f"-env:UserInstallation=file://{tmp_path}/home"
-    run("soffice", home, "--headless", "--convert-to", "txt:Text", "--outdir", tmp_path / "out", new)
-    text = (tmp_path / "out" / "new.txt").read_text(encoding="utf-8-sig")
-    assert text.split() == "HOW TO USE IT PLEASE TURN OFF THE LAMP IN A CELL".split()  # noqa: SIM905
 
 
 def test_parsers_read_catalogs(tmp_path: Path) -> None:

@@ -69,17 +69,6 @@ def test_what_is_said_several_times_is_translated_once(lines: Path) -> None:
     assert again.texts == ["Other."]  # the other one is kept
 
 
-def test_the_same_words_with_other_codes_are_another_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.html"
-    path.write_text("<p>a <b>b</b> c</p><p>a <i>b</i> c</p><p>a <i class=x>b</i> c</p>")
-    again = Capitals()
-    translate_document(path, tmp_path / "b.html", work(again))
-    assert len(again.texts) == 2
-    assert (
-        (tmp_path / "b.html").read_text().endswith("<p>A <b>B</b> C</p><p>A <i>B</i> C</p><p>A <i class=x>B</i> C</p>")
-    )
-
-
 def test_an_interruption_loses_no_more_than_a_chunk(lines: Path) -> None:
     output = lines.with_name("b.txt")
     with pytest.raises(KeyboardInterrupt):
@@ -102,14 +91,6 @@ def test_what_was_kept_of_another_text_or_model_is_not_used(lines: Path, change:
     translate_document(lines, output, work(again, settings="other" if change == "settings" else ""))
     assert len(again.texts) == {"text": 36, "settings": 35}[change]
     assert output.read_text() == lines.read_text().upper()
-
-
-def test_a_refused_file_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text("{")
-    with pytest.raises(UserError, match=r"a\.json:1"):
-        translate_document(path, tmp_path / "b.json", work(Capitals()))
-    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_outputs_that_are_refused(lines: Path) -> None:

@@ -25,23 +25,10 @@ def test_the_same_code_has_the_same_number_in_the_order_of_the_source() -> None:
     )
 
 
-def test_repeated_codes_are_matched_in_their_order() -> None:
-    assert shown([BREAK, "a", BREAK, "b"], [BREAK, "c", BREAK, "d", BREAK]) == ("<ph0>a<ph1>b", "<ph0>c<ph1>d")
-
-
-def test_codes_of_one_side_are_dropped() -> None:
-    assert shown(["a ", BREAK, " b"], ["c ", Code("", name="x 3"), " d"]) == ("a  b", "c  d")
-    assert marked_sides(["a", BREAK], ["b"]) == ("a", "b", False)
-
-
 @pytest.mark.parametrize("lost", [BOLD, END])
 def test_half_a_pair_of_tags_takes_the_other_half_along(lost: Code) -> None:
     target = [part for part in (BOLD, "y", END) if part != lost]
     assert shown([BOLD, "x", END, BREAK], [*target, BREAK]) == ("x<ph0>", "y<ph0>")
-
-
-def test_a_half_whose_partner_is_in_neither_text_is_kept() -> None:
-    assert shown([BOLD, "x"], [BOLD, "y"]) == ("<ph0>x", "<ph0>y")
 
 
 def test_a_dropped_code_between_words_leaves_a_space_but_a_tag_does_not() -> None:

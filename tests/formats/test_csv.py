@@ -39,16 +39,6 @@ def test_a_table_without_such_names_is_refused(header: str, tmp_path: Path) -> N
     assert error.endswith("here it is: " + header.replace(",", ", "))
 
 
-def test_a_cell_may_have_line_ends_and_a_row_knows_its_first_line(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", 'en,de\n"one\ntwo",eins zwei\n\nthree,drei\n')
-    pairs, bad, *_ = read(path)
-    assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
-        ("one two", "eins zwei", 2),
-        ("three", "drei", 5),
-    ]
-    assert bad == []
-
-
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -83,8 +73,3 @@ def test_a_quote_without_an_end_stops_with_the_row_where_it_begins(rows: int, tm
     assert ([pair.source for pair in pairs], bad) == (["a"], [])
     assert "a.csv:3: not a row of CSV (" in error
     assert error.endswith("is a quote missing?")
-
-
-def test_an_empty_table_has_no_pairs(tmp_path: Path) -> None:
-    assert read(write(tmp_path, "a.csv", ""))[3] == ""
-    assert read(write(tmp_path, "b.csv", "en,de\n")) == ([], [], [], "")

@@ -1,6 +1,5 @@
 """Files that are no text are named as what they are, by their names and by their bytes."""
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -47,14 +46,6 @@ def test_a_name_is_told_at_once(suffix: str, tmp_path: Path) -> None:
             assert str(told.value).startswith(f"{path}: is {kind}, which is not read as text; ")
 
 
-@pytest.mark.parametrize("coding", ["utf-16", "utf-16-be"])
-def test_tmx_is_often_utf16_and_may_be_compressed(coding: str, tmp_path: Path) -> None:
-    mark = b"" if coding == "utf-16" else "\ufeff".encode(coding)
-    (tmp_path / "memory.gz").write_bytes(gzip.compress(mark + TMX.encode(coding)))
-    with pytest.raises(UserError, match=r"memory\.gz: is a translation memory \(TMX\)"):
-        open_text(tmp_path / "memory.gz")
-
-
 @pytest.mark.parametrize("line", ["<html> tags stand in text", "PKs and %PDF- are words", "A <tmx> begins so."])
 def test_text_that_speaks_of_such_files_is_text(line: str, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(f"{line}\n", encoding="utf-8")
@@ -74,8 +65,3 @@ def test_who_wants_to_translate_is_told_how(name: str, remedy: str) -> None:
         refuse_to_translate(Path(name))
     assert remedy in str(told.value)
     assert "train" not in str(told.value)
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.docx", "a.po", "a.sdlxliff", "a", "a.de.gz"])
-def test_what_is_translated_is_not_refused(name: str) -> None:
-    refuse_to_translate(Path(name))

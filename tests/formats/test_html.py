@@ -59,17 +59,6 @@ def test_entities_stay_as_they_are_written(text: str, new: str, written: str) ->
     assert splice(text, unit.write(new)) == written
 
 
-def test_a_line_break_and_white_space_are_codes_that_divide_words() -> None:
-    (unit,) = units_of("<p>10&nbsp;km<br>and&#160;&nbsp;on</p>", ".html")
-    assert [(code.raw, code.role) for code in unit.codes] == [
-        ("&nbsp;", "space"), ("<br>", "break"), ("&#160;&nbsp;", "space"),
-    ]  # fmt: skip
-
-
-def test_white_space_is_one_space_but_at_the_ends() -> None:
-    assert texts("<p>\n  a\n   b\t<i> c </i></p>", ".html") == ["\n  a b\t| c |"]
-
-
 def test_any_sequence_of_tags_is_read(seed: int) -> None:
     draw = random.Random(seed)
     pieces = ["<p>", "</p>", "<b>", "</b>", "<script>", "</script>", "<!--", "-->", "<", ">", "a b", "&amp;", "&", '"',

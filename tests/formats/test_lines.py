@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.formats import lines as module
-from limelight.formats import read_lines, read_stream
+from limelight.formats import read_lines
 from limelight.formats.lines import MAX_LINE_BYTES, scan_lines, scan_text
-from limelight.formats.opening import open_text
 from limelight.text import BadLine
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -66,16 +65,6 @@ def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
     first, bad, last = scan(b"good\n\xc3\xa4b\xffc\nlast\n")
     assert (first, last) == ("good", "last")
     assert str(bad).startswith("f:2: not valid UTF-8 (byte 0xff at byte 4 of the line); convert the file to UTF-8")
-
-
-@pytest.mark.parametrize(
-    "damaged", [b"\xc0\x80", b"\xc1\xa1", b"\xe0\x80\xaf", b"\xed\xa0\xbd\xed\xb8\x80", b"\xf4\x90\x80\x80"]
-)
-def test_what_only_resembles_utf8_is_refused(damaged: bytes) -> None:
-    """Overlong forms, surrogates one by one, characters beyond the last."""
-    first, bad, last = scan(b"a\nb" + damaged + b"\nc\n")
-    assert (first, last) == ("a", "c")
-    assert str(bad).startswith(f"f:2: not valid UTF-8 (byte 0x{damaged[0]:02x} at byte 2 of the line)")
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
@@ -160,19 +149,6 @@ def test_a_line_without_end_does_not_fill_the_memory() -> None:
     assert peak < 8_000_000
 
 
-def test_a_line_that_goes_on_and_on_ends_the_reading() -> None:
-    stream = Endless()
-    stream.left = 1 << 40
-    first, *more = scan_lines(io.BufferedReader(stream), "f")
-    assert (str(first), more) == (
-        "f:1: no line end within 100,000,000 bytes; is this file text, with line ends of \\n?",
-        [],
-    )
-    assert isinstance(first, BadLine)
-    assert first.fatal
-    assert (1 << 40) - stream.left < 102_000_000
-
-
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: Path) -> None:
     lines = [f"line {number} {number * 7919 % 104729}" for number in range(20_000)]
@@ -185,39 +161,6 @@ def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: 
     assert good == lines[: len(good)]
     assert len(good) < len(lines)
     assert str(raised.value).startswith(f"{path}:{len(good) + 1}: ")
-
-
-def test_a_damaged_archive_ends_with_its_bad_line(tmp_path: Path) -> None:
-    path = tmp_path / "text.gz"
-    path.write_bytes(gzip.compress(b"one\ntwo\n")[:-4])
-    with open_text(path) as stream:
-        *_, last = scan_lines(stream, "f")
-    assert isinstance(last, BadLine)
-    assert last.fatal
-    assert last.reason == (
-        "the file is damaged or cut off here (the archive has no end), so no line of it is sure; fetch it again"
-    )
-
-
-def test_read_lines_reads_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "text.xz"
-    path.write_bytes(lzma.compress("ä\nb\n".encode()))
-    assert list(read_lines(path)) == ["ä", "b"]
-    assert list(read_lines(str(path))) == ["ä", "b"]
-
-
-def test_read_lines_looks_for_the_file_at_once(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no such file"):
-        read_lines(tmp_path / "nowhere")
-
-
-def test_read_stream_names_the_stream_and_leaves_it_open() -> None:
-    stream = io.BytesIO(b"good\n\xff\n")
-    lines = read_stream(stream, "standard input")
-    assert next(lines) == "good"
-    with pytest.raises(UserError, match=r"^standard input:2: not valid UTF-8"):
-        next(lines)
-    assert not stream.closed
 
 
 # --- a text whose lines may be of any length ---
@@ -244,12 +187,6 @@ def test_words_shorter_than_a_piece_stay_whole(words: list[str], most: int) -> N
     assert [word for piece in pieces for word in str(piece).split()] == words
 
 
-@given(st.binary(), st.integers(4, 15))
-def test_any_bytes_give_pieces_and_what_is_wrong_with_others(content: bytes, most: int) -> None:
-    for item in scan_all(content, most):
-        assert isinstance(item, str) or (item.file, item.fatal) == ("f", False)
-
-
 @pytest.mark.parametrize("wrong", [b"\xff", b"\0"])
 def test_what_is_wrong_with_a_piece_leaves_the_rest_of_its_line(wrong: bytes) -> None:
     found = scan_all(b"one\ntwo thr" + wrong + b"ee four" + b" five" + b"\nsix\n", 9)
@@ -260,22 +197,6 @@ def test_what_is_wrong_with_a_piece_leaves_the_rest_of_its_line(wrong: bytes) ->
         assert "byte 0xff at byte 8 of the line" in bad[0].reason
     last = scan_all(b"one two t" + wrong + b"\nthree\n", 7)
     assert [item for item in last if isinstance(item, str)] == ["one two", "\n", "three\n"]
-
-
-def test_a_text_out_of_a_damaged_archive_stops(tmp_path: Path) -> None:
-    whole = gzip.compress(bytes(range(1, 9)) * 1000)
-    path = tmp_path / "cut.gz"
-    path.write_bytes(whole[:-9])
-    with open_text(path) as stream:
-        *_, last = scan_text(stream, "f")
-    assert isinstance(last, BadLine)
-    assert last.fatal
-    assert "the file is damaged or cut off here" in last.reason
-
-
-def test_other_encodings_are_told_in_a_text_too() -> None:
-    found = next(scan_text(io.BytesIO("text".encode("utf-16")), "f"))
-    assert "the file looks like UTF-16; convert it to UTF-8" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -83,13 +83,6 @@ def test_a_pipe_has_the_lines_of_a_file(seed: int) -> None:
     assert found == list(read_stream(io.BytesIO(content), "file"))
 
 
-def test_a_file_never_pauses(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-    path.write_bytes(b"a line of text\n" * 30_000)
-    with path.open("rb") as file:
-        assert list(read_live(LiveStream(file), "text")) == ["a line of text"] * 30_000
-
-
 def test_a_bad_line_is_named_and_a_long_one_is_not_held(tmp_path: Path) -> None:
     path = tmp_path / "text"
     too_long = b"x" * (MAX_LINE_BYTES + 1)
@@ -103,8 +96,3 @@ def test_chunks_end_at_pauses() -> None:
     assert list(chunks(["a", "b", "c", None, "d", None, None, "e"], 2)) == [["a", "b"], ["c"], ["d"], ["e"]]
     assert list(chunks([None], 2)) == list(chunks([], 2)) == []
     assert list(chunks(map(str, range(5)), 5)) == [["0", "1", "2", "3", "4"]]
-
-
-def test_only_a_file_descriptor_is_live() -> None:
-    with pytest.raises(OSError, match="fileno"):
-        LiveStream(io.BytesIO(b"a\n"))

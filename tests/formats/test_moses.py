@@ -1,6 +1,5 @@
 """Two files line by line: the sides never slip against each other, whatever is wrong with a line."""
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -32,16 +31,6 @@ def test_lines_make_pairs(tmp_path: Path) -> None:
     pairs = scan(tmp_path, b"a\n\nc\n", b"A\r\nB\r\nC")
     file = str(tmp_path / "t.en")
     assert pairs == [Pair("a", "A", file, 1), Pair("", "B", file, 2), Pair("c", "C", file, 3)]
-
-
-def test_separators_inside_a_line_do_not_shift_the_sides(tmp_path: Path) -> None:
-    """What `str.splitlines` would take for line ends."""
-    source = "a\u2028x\nb\n".encode()
-    pairs = scan(tmp_path, source, "A\nB\u0085\x1d\v\f\n".encode())
-    assert [(pair.source, pair.target) for pair in pairs if isinstance(pair, Pair)] == [
-        ("a\u2028x", "A"),
-        ("b", "B\u0085\x1d\v\f"),
-    ]
 
 
 KINDS = st.sampled_from(["good", *CORRUPTIONS])
@@ -109,35 +98,3 @@ def test_counting_what_has_no_partner_is_bounded(last_newline: bytes, tmp_path: 
         file.write(b"t\n" * 3)
     (_, bad) = scan_moses(*paths)
     assert f"t.de has more than 4 lines, {paths[0]} has 1;" in str(bad)
-
-
-def test_damage_is_told_before_a_bad_line_beside_it(tmp_path: Path) -> None:
-    paths = tmp_path / "t.en", tmp_path / "t.de.gz"
-    paths[0].write_bytes(b"\xff\n")
-    paths[1].write_bytes(b"")
-    (bad,) = scan_moses(*paths)
-    assert str(bad).startswith(f"{paths[1]}:1: the file is damaged or cut off here (the archive has no end)")
-    assert isinstance(bad, BadLine)
-    assert bad.fatal
-    assert f"; and {paths[0]}:1: not valid UTF-8" in bad.reason
-
-
-def test_a_bad_line_without_partner_counts_too(tmp_path: Path) -> None:
-    pair, bad = scan(tmp_path, b"s\n\xff\nx\n", b"t\n")
-    assert isinstance(pair, Pair)
-    assert isinstance(bad, BadLine)
-    assert "has 3 lines" in bad.reason
-    assert "has 1;" in bad.reason
-
-
-@pytest.mark.parametrize("broken", [0, 1])
-def test_a_cut_off_archive_ends_the_pairs_with_one_report(broken: int, tmp_path: Path) -> None:
-    lines = b"".join(b"line %d %d\n" % (number, number * 7919 % 104729) for number in range(5_000))
-    whole = gzip.compress(lines)
-    paths = [tmp_path / "t.en.gz", tmp_path / "t.de.gz"]
-    for index, path in enumerate(paths):
-        path.write_bytes(whole[: len(whole) // 2] if index == broken else whole)
-    *pairs, bad = scan_moses(*paths)
-    assert 0 < len(pairs) < 5_000
-    assert all(isinstance(pair, Pair) and pair.source == pair.target for pair in pairs)
-    assert str(bad).startswith(f"{paths[broken]}:{len(pairs) + 1}: the file is damaged or cut off here")

@@ -48,25 +48,6 @@ def test_every_kind_and_compression_reads_the_same(kind: str, suffix: str, tmp_p
     assert [pair.place for pair in pairs] == [f"{files[0]}:{line}" for line in (1, 2, 3)]
 
 
-def test_sides_may_be_compressed_differently(tmp_path: Path) -> None:
-    files = [write(tmp_path, "t.en", "a\n", ".gz"), write(tmp_path, "t.de", "b\n", ".zst")]
-    assert [(pair.source, pair.target) for pair in read_pairs([str(file) for file in files])] == [("a", "b")]
-
-
-def test_the_first_bad_line_raises_with_its_place(tmp_path: Path) -> None:
-    path = write(tmp_path, "t.tsv", "a\tb\nno tab\nc\td\n")
-    pairs = read_pairs([path])
-    assert next(pairs).line == 1
-    with pytest.raises(UserError, match=r"t\.tsv:2: there is no TAB in this line"):
-        next(pairs)
-
-
-def test_unequal_files_raise_with_both_counts(tmp_path: Path) -> None:
-    files = [write(tmp_path, "t.en", "a\nb\n"), write(tmp_path, "t.de", "a\n")]
-    with pytest.raises(UserError, match=r"t\.en:2: this line has no partner: .*t\.en has 2 lines, .*t\.de has 1;"):
-        list(read_pairs(files))
-
-
 def test_what_is_wrong_with_the_whole_file_cannot_be_skipped(tmp_path: Path) -> None:
     """Somewhere in unequal files a pair has slipped, and what a damaged archive holds is anything."""
     unequal = [write(tmp_path, "t.en", "a\nb\n"), write(tmp_path, "t.de", "a\n")]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from limelight.formats.po import charset
 from limelight.formats.unit import FormatError
 from tests.formats.helpers import texts, translated, units_of
 
@@ -29,13 +28,6 @@ def test_untranslated_and_fuzzy_entries_are_translated_and_become_fuzzy() -> Non
     assert '"Language: de\\n"' in new
     assert 'msgid "yes"\nmsgstr "ja"\n\n#~ msgid "gone"\n#~ msgstr ""\n' in new
     assert texts(text, ".po", everything=True)[-1] == "yes"
-
-
-def test_plurals() -> None:
-    entry = 'msgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-    new = translated(HEAD + entry, ".po")
-    assert new.endswith('#, fuzzy\nmsgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
-    assert translated(HEAD + entry, ".po", target="xx").endswith('[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
 
 
 POLISH = "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);"
@@ -76,16 +68,6 @@ def test_strings_over_several_lines_and_escapes() -> None:
     assert translated(text, ".po").endswith('msgstr ""\n"A \\"B\\"\\n"\n"C\\tD\\n"\n')
 
 
-def test_spaces_at_the_ends_stay() -> None:
-    assert 'msgstr "  USAGE: "' in translated(HEAD + 'msgid "  usage: "\nmsgstr ""\n', ".po")
-
-
-def test_line_ends_stay_as_they_are() -> None:
-    text = (HEAD + 'msgid "a"\nmsgstr ""\n').replace("\n", "\r\n")
-    new = translated(text, ".po")
-    assert new.count("\n") == new.count("\r\n")
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [('msgid "a"\nnonsense\n', 2), ('msgid "a"\n', 1), ('msgid "a"\nmsgstr "b"\nmsgstr "c"\n', 3), ('"a"\n', 1)],
@@ -94,11 +76,6 @@ def test_what_is_no_catalog_is_refused(text: str, line: int) -> None:
     with pytest.raises(FormatError) as raised:
         units_of(text, ".po")
     assert raised.value.line == line
-
-
-def test_the_encoding_is_in_the_header() -> None:
-    assert charset(HEAD.encode()) == "UTF-8"
-    assert charset(b"msgid") == charset(b"charset=CHARSET") == ""
 
 
 @pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs gettext")
@@ -110,8 +87,3 @@ def test_msgfmt_takes_it(tmp_path: Path) -> None:
     (tmp_path / "a.po").write_text(new.replace("#, fuzzy\n", ""), encoding="utf-8")
     ended = subprocess.run(["msgfmt", "-c", "-o", "/dev/null", tmp_path / "a.po"], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-
-
-def test_two_lines_of_flags_stay_as_they_are() -> None:
-    text = '#, c-format\n#, no-wrap\nmsgid "cat"\nmsgstr ""\n'
-    assert translated(text, ".po") == '#, c-format\n#, fuzzy, no-wrap\nmsgid "cat"\nmsgstr "CAT"\n'

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from limelight.formats import read_pairs
 from tests.formats.files import PO_HEADER, read, sides, write
 
 
@@ -51,11 +50,6 @@ def test_strings_go_on_over_lines_and_blank_lines_may_be_missing(end: str, tmp_p
     assert [line.reason for line in unused] == ["obsolete", "obsolete"]
 
 
-def test_escapes_are_read_and_line_ends_become_spaces(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.po", po(entry(r"say \"a\"\n\tb \\n", r"c\x21\041\q")))
-    assert sides(path) == [('say "a" b \\n', "c!!q")]
-
-
 @pytest.mark.parametrize(
     ("forms", "pairs"),
     [
@@ -69,22 +63,6 @@ def test_plurals(forms: list[str], pairs: list[tuple[str, str]], tmp_path: Path)
     strings = "\n".join(f'msgstr[{number}] "{form}"' for number, form in enumerate(forms))
     path = write(tmp_path, "a.po", po(f'msgid "lamp"\nmsgid_plural "lamps"\n{strings}', entry()))
     assert sides(path) == [*pairs, ("a", "b")]
-
-
-@pytest.mark.parametrize(
-    ("rule", "source"),
-    [
-        ("nplurals=3; plural=(n==1 ? 0 : n<5 ? 1 : 2);", "lamp"),
-        ("nplurals=3; plural=(n==0 ? 0 : n==1 ? 1 : 2);", ""),
-        ("nplurals=3; plural=nonsense;", ""),
-    ],
-)
-def test_the_singular_belongs_to_the_form_for_one(rule: str, source: str, tmp_path: Path) -> None:
-    header = PO_HEADER.replace('"Language: de', f'"Plural-Forms: {rule}\\n"\n"Language: xx')
-    strings = 'msgstr[0] "a"\nmsgstr[1] "b"\nmsgstr[2] "c"'
-    path = write(tmp_path, "a.po", po(f'msgid "lamp"\nmsgid_plural "lamps"\n{strings}', header=header))
-    one = "a" if source else "b" if "n==0" in rule else ""
-    assert sides(path) == [*([("lamp", one)] if one else []), ("lamps", "c")]
 
 
 def test_the_languages_are_those_of_the_header(tmp_path: Path) -> None:
@@ -131,8 +109,3 @@ def test_a_huge_entry_is_left_out_in_little_memory(tmp_path: Path) -> None:
     pairs, bad, *_ = read(write(tmp_path, "a.po.gz", text))
     assert [line.reason for line in bad] == ["an entry of more than 1,000,000 characters"]
     assert len(pairs) == 1
-
-
-def test_a_pair_knows_where_its_msgid_stands(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.po", po(entry(before='#, c-format\nmsgctxt "c"\n')))
-    assert [pair.place for pair in read_pairs([path])] == [f"{path}:8"]

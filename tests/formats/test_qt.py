@@ -44,13 +44,6 @@ def test_bytes_are_codes_and_of_variants_the_first_is_taken(tmp_path: Path) -> N
     assert sides(path, marks=True) == [("long<ph0>", "lang<ph0>")]
 
 
-def test_the_source_language_is_often_not_named(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.ts", qt(message("<translation>b</translation>"), 'language="de_DE"'))
-    assert sides(path) == sides(path, "en", "de") == [("a", "b")]
-    assert sides(path, "de", "en") == [("b", "a")]
-    assert "has no text in en and fr" in read(path, "en", "fr")[3]
-
-
 def test_plain_text_in_tsonga_may_have_the_same_ending(tmp_path: Path) -> None:
     files = [write(tmp_path, "t.en", "a\n"), write(tmp_path, "t.ts", "b\n")]
     assert [(pair.source, pair.target) for pair in read_pairs(files)] == [("a", "b")]

@@ -83,13 +83,6 @@ def test_what_is_measured_is_what_is_read(path: Path, found: list[str], by_line:
         assert sum(part.utf8_bytes for part in parts) == len(text.encode())
 
 
-def test_the_last_tenth_is_that_of_nanogpt(path: Path) -> None:
-    """`data[: int(n * 0.9)]`, in its own arithmetic, for any number of characters."""
-    for count in (11, 100, 1_003, 9_999):
-        write(path, "x" * (count - 1) + "\n")
-        assert len(joined(parts_of(path, by_line=False, held_out=0.1), held_out=False)) == int(count * 0.9)
-
-
 @pytest.mark.filterwarnings("ignore::limelight.errors.TextWarning")
 @pytest.mark.parametrize("by_line", [True, False])
 def test_lines_are_read_as_everywhere(by_line: bool, tmp_path: Path) -> None:
@@ -123,23 +116,3 @@ def test_a_document_may_be_one_line_of_any_length(path: Path) -> None:
     assert len(parts) > 1
     assert max(len(part.text) for part in parts) < module.PART + MAX_LINE_BYTES
     assert all(part.text.startswith(" ") for part in parts)
-
-
-def test_a_truncated_archive_stops_in_any_case(tmp_path: Path) -> None:
-    whole = gzip.compress(b"".join(b"%d\n" % number for number in range(9_999)))
-    cut = write(tmp_path / "cut.txt.gz", whole[: len(whole) // 2])
-    with pytest.raises(UserError, match=r"cut\.txt\.gz:\d+: the file is damaged or cut off here"):
-        measure(cut, by_line=True, on_bad_line=lambda _: None)
-
-
-@pytest.mark.parametrize(("name", "message"), [("none.txt", "there is no such file"), (".", "is a folder")])
-def test_what_is_no_file_is_named(name: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=message):
-        measure(tmp_path / name, by_line=True)
-
-
-def test_a_large_file_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PART", 100)
-    path = write(tmp_path / "large.txt", "a line of text\n" * 1_000)
-    parts = parts_of(path, by_line=False, held_out=0.3)
-    assert max(len(part.text) for part in parts) < 100 + len("a line of text\n")

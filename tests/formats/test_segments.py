@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.formats.segments import MAX_VARIANTS, LanguagePair, Segment, Variant, matches, pairs_of
+from limelight.formats.segments import LanguagePair, Segment, Variant, matches, pairs_of
 from limelight.text.pair import BadLine, Pair
 
 
@@ -53,12 +53,6 @@ def test_several_texts_in_a_language_are_paired_each_with_each() -> None:
     assert read([segment(pt="a", pt_BR="b")], "pt", "pt-BR") == [("a", "b")]
 
 
-def test_too_many_texts_in_a_language_are_a_bad_segment() -> None:
-    variants = [Variant("de", [str(number)]) for number in range(MAX_VARIANTS + 1)]
-    found = read([Segment(1, [Variant("en", ["a"]), *variants])], "en", "de")
-    assert found == [f"more than {MAX_VARIANTS} texts in one language"]
-
-
 def test_without_names_the_two_languages_of_the_file_are_taken_the_first_as_source() -> None:
     segments = [segment(de="nur das"), segment(en_US="a", de="b"), segment(de="c", en_GB="d")]
     assert read(segments) == ["text in one language only (segment s)", ("a", "b"), ("d", "c")]
@@ -87,12 +81,6 @@ def test_a_language_that_the_file_does_not_have_is_told_with_those_that_it_has()
     assert read([], "en", "fr") == []
 
 
-def test_segments_that_are_not_used_are_reported_and_their_languages_known() -> None:
-    found = list(pairs_of([segment(3, "fuzzy", en="a", de="b")], "f", LanguagePair("en", "de"), marks=False))
-    assert found == [BadLine("f", 3, "fuzzy (segment s)", unused=True)]
-    assert found[0].kind == "fuzzy"
-
-
 @pytest.mark.parametrize(
     ("languages", "sides"),
     [(("", ""), ("a", "b")), (("en", "de"), ("a", "b")), (("de", "en"), ("b", "a")), (("en", ""), ("a", "b")),
@@ -100,10 +88,6 @@ def test_segments_that_are_not_used_are_reported_and_their_languages_known() -> 
 )  # fmt: skip
 def test_a_file_may_leave_one_language_unnamed(languages: tuple[str, str], sides: tuple[str, str]) -> None:
     assert read([segment(_="a", de="b")], *languages) == [sides]
-
-
-def test_a_file_with_one_language_named_does_not_fit_two_others() -> None:
-    assert read([segment(_="a", de="b")], "en", "fr")[1].startswith("the file has no text in en and fr; its languages")
 
 
 def test_a_file_without_languages_is_taken_as_it_stands() -> None:

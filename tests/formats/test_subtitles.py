@@ -31,22 +31,6 @@ def test_webvtt_keeps_its_notes_and_voices() -> None:
     assert translated(VTT, ".vtt") == VTT.replace("Hello there", "HELLO THERE")
 
 
-def test_long_lines_are_broken_evenly() -> None:
-    text = "1\n00:00:01,000 --> 00:00:02,000\n" + "word " * 14 + "end\nx y\n"
-    new = translated(text, ".srt").split("\n")[2:-1]
-    assert len(new) == 2 or max(map(len, new)) <= 80
-    assert " ".join(new).split() == text.upper().split("\n", 2)[2].split()
-
-
-def test_all_words_come_out_once_in_order() -> None:
-    cues = ["one two three four", "five", "six seven eight nine ten eleven twelve", "end."]
-    text = "".join(f"{n}\n00:00:0{n},000 --> 00:00:0{n},500\n{cue}\n\n" for n, cue in enumerate(cues, 1))
-    new = translated(text, ".srt")
-    words = [line for line in new.split("\n") if line.isupper() or line.endswith(".")]
-    assert " ".join(words) == " ".join(cues).upper()
-    assert len(words) == 4
-
-
 def cues(*texts: str, gap: float = 0.0) -> str:
     """Cues of a second each."""
     times = (f"00:{number * (1 + gap):09.6f}"[:-3] for number in range(len(texts)))

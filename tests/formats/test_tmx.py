@@ -28,11 +28,6 @@ def test_the_source_language_of_the_memory_comes_first(header: str, own: str, fi
     assert pair == (("Good night.", "Gute Nacht.") if first == "en" else ("Gute Nacht.", "Good night."))
 
 
-def test_old_files_have_lang_without_xml(tmp_path: Path) -> None:
-    text = tmx('<tu><tuv lang="en"><seg>a</seg></tuv><tuv lang="de"><seg>b</seg></tuv></tu>')
-    assert sides(write(tmp_path, "a.tmx", text), "en", "de") == [("a", "b")]
-
-
 def test_a_text_without_a_language_is_a_bad_segment(tmp_path: Path) -> None:
     text = tmx('<tu><tuv><seg>a</seg></tuv></tu>\n<tu tuid="7"><tuv xml:lang="en"><seg>a</seg></tuv></tu>')
     _, bad, unused, error = read(write(tmp_path, "a.tmx", text))
@@ -71,11 +66,6 @@ def test_the_encoding_is_that_of_the_declaration(coding: str, tmp_path: Path) ->
     text = tmx(unit(("en", "green"), ("de", "grün"))).replace('"1.0"', f'"1.0" encoding="{coding}"')
     for name in ("a.tmx", "a.tmx.gz"):
         assert sides(write(tmp_path, name, text.encode(coding)), "en", "de") == [("green", "grün")]
-
-
-def test_a_line_of_text_is_a_line_whatever_the_layout_of_the_file(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.tmx", tmx(unit(("en", "\n   one\n   two\n"), ("de", "eins\r\nzwei &#x2029; &amp;"))))
-    assert sides(path, "en", "de") == [("one two", "eins zwei \u2029 &")]
 
 
 def test_another_file_is_named_as_such(tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -55,6 +53,12 @@ def test_similar_segments_are_found_best_first(tmp_path: Path) -> None:
     assert memory.find("PLEASE restart the computer.")[0].similarity == 0.99
     assert memory.find("Nothing is like this.") == []
     assert memory.find("") == memory.find("...") == []
+
+
+def test_a_new_word_among_common_ones_excludes_nothing(tmp_path: Path) -> None:
+    many = [("Press the red button to continue.", f"t{number}") for number in range(translation_memory.COMMON + 20)]
+    memory = open_memory(written(tmp_path / "m.tsv", many), "en", "de")
+    assert memory.find("Press the red button to continue now.")[0].similarity == 0.875
 
 
 def test_similarity_is_the_word_error_rate_of_a_plain_computation(seed: int) -> None:
@@ -129,13 +133,6 @@ def test_a_damaged_file_names_its_line_and_leaves_nothing(content: str, reason: 
         open_memory(tmp_path / "gone.tmx", "en", "de")
 
 
-def test_a_line_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
-    path, said = tmp_path / "m.tsv", list[str]()
-    path.write_bytes(b"one\teins\ntwo\nthr\xffee\tdrei\n")
-    assert len(open_memory(path, "en", "de", say=said.append)) == 1
-    assert [line.split(": ")[0] for line in said[1:]] == [f"{path}:2", f"{path}:3"]
-
-
 def test_an_index_of_something_else_is_made_anew(tmp_path: Path) -> None:
     path = written(tmp_path / "m.tsv", PAIRS)
     index = tmp_path / "m.tsv.en-de.index"
@@ -177,13 +174,6 @@ def test_a_full_disk_has_a_temporary_index(tmp_path: Path, monkeypatch: pytest.M
     assert memory.find(PAIRS[0][0])[0].target == PAIRS[0][1]
     assert any("cannot be written (database or disk is full): the index is temporary" in line for line in said)
     assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
-
-
-def test_threads_share_a_memory(tmp_path: Path) -> None:
-    memory = open_memory(written(tmp_path / "m.tsv", PAIRS), "en", "de")
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: memory.find(PAIRS[0][0])[0].target, range(200)))
-    assert set(found) == {PAIRS[0][1]}
 
 
 def waited(condition: Callable[[], object]) -> bool:
@@ -237,16 +227,6 @@ def test_no_look_up_waits_for_a_new_index(tmp_path: Path, monkeypatch: pytest.Mo
     assert [target() for _ in range(3)] == ["eine Katze"] * 3
     may_end.set()
     assert waited(lambda: target() == "ein Kater")
-
-
-def test_the_thread_ends_with_the_memory(tmp_path: Path) -> None:
-    path = written(tmp_path / "m.tsv", PAIRS)
-    before = set(enumerate_threads())
-    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.01)
-    (thread,) = set(enumerate_threads()) - before
-    assert thread.daemon
-    del watched
-    assert waited(lambda: not thread.is_alive())
 
 
 def test_columns_without_languages_are_refused_for_several_directions(tmp_path: Path) -> None:

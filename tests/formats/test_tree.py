@@ -4,7 +4,7 @@ import pytest
 
 from limelight.formats.tags import scan_tags
 from limelight.formats.unit import FormatError, splice
-from limelight.formats.xml import Element, escape_xml, parse_xml, with_attribute
+from limelight.formats.xml import Element, parse_xml, with_attribute
 
 
 def test_tags_with_their_places() -> None:
@@ -46,7 +46,3 @@ def test_elements_know_their_places() -> None:
 def test_xml_that_is_refused(text: str, reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
         parse_xml(text)
-
-
-def test_escapes() -> None:
-    assert escape_xml("a & b < c\x00\x1b") == "a &amp; b &lt; c"

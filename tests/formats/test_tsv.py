@@ -26,19 +26,6 @@ def test_columns_make_pairs_with_their_place(tmp_path: Path) -> None:
     ]
 
 
-def test_a_quote_is_a_character(tmp_path: Path) -> None:
-    pair = scan(tmp_path, b'"a\t"b\n')[0]
-    assert isinstance(pair, Pair)
-    assert (pair.source, pair.target) == ('"a', '"b')
-
-
-def test_a_blank_line_is_a_pair_of_empty_sides(tmp_path: Path) -> None:
-    """It does no harm: training leaves it out, and counts it, as it does with any pair that has an empty side."""
-    found = scan(tmp_path, b"a\tb\n\n  \r\nc\td\n\n")
-    assert [(pair.source, pair.target, pair.line) for pair in found if isinstance(pair, Pair)] == [
-        ("a", "b", 1), ("", "", 2), ("", "", 3), ("c", "d", 4), ("", "", 5)]  # fmt: skip
-
-
 @pytest.mark.parametrize(("delimiter", "words"), [(",", "commas"), (";", "semicolons")])
 def test_a_table_without_tabs_is_named(delimiter: str, words: str, tmp_path: Path) -> None:
     table = f'en{delimiter}fr\n"A dog{delimiter} a cat"{delimiter}Un chien\nA bird{delimiter}Un oiseau\n'

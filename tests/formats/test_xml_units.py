@@ -57,20 +57,6 @@ def test_xliff_2() -> None:
     assert codes[3].name == codes[4].name
 
 
-def test_tmx() -> None:
-    text = """<tmx version="1.4"><header srclang="en"/><body>
-<tu><prop type="x">no</prop>
-<tuv xml:lang="EN-us"><seg>a <bpt i="1">&lt;b></bpt>b<ept i="1">&lt;/b></ept></seg></tuv></tu>
-<tu><tuv xml:lang="en"><seg>yes yes</seg></tuv><tuv xml:lang="de-AT"><seg>ja</seg></tuv></tu>
-<tu><tuv xml:lang="fr"><seg>oui oui</seg></tuv></tu>
-</body></tmx>"""
-    assert texts(text, ".tmx") == ["a |b|"]
-    added = '<tuv xml:lang="de" changeid="MT"><seg>A <bpt i="1">&lt;b></bpt>B<ept i="1">&lt;/b></ept></seg></tuv></tu>'
-    assert added in translated(text, ".tmx")
-    with pytest.raises(FormatError, match="--from"):
-        texts(text, ".tmx", source="")
-
-
 def test_qt() -> None:
     text = """<!DOCTYPE TS><TS version="2.1"><context>
 <message><source>open &amp;it</source></message>
@@ -162,13 +148,3 @@ def test_a_width_that_is_no_number_is_no_limit(most: str) -> None:
     for attributes in (f'maxwidth="{most}"', f'slr:sizeRestriction="{most}"'):
         text = XLIFF_1.replace('<trans-unit id="1">', f'<trans-unit id="1" {attributes}>')
         assert list(units_of(text, ".xlf")[0].limits("x" * 99)) == []
-
-
-def test_xliff_of_translation_programs() -> None:
-    """Segments are `mrk` elements in `seg-source`, and definitions of the program stand beside them."""
-    text = """<xliff version="1.2" xmlns:sdl="http://example.org"><file source-language="en" target-language="de"><body>
-<trans-unit id="1"><source>A dog. A cat.</source><seg-source><mrk mtype="seg" mid="1">A dog.</mrk> <mrk mtype="seg"
-mid="2">A cat.</mrk></seg-source><sdl:seg-defs><sdl:seg id="1"/></sdl:seg-defs></trans-unit></body></file></xliff>"""
-    assert texts(text, ".sdlxliff") == texts(text, ".xlf")
-    assert texts(text, ".sdlxliff")
-    assert translated(text, ".sdlxliff") == translated(text, ".xlf") != text

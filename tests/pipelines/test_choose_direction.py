@@ -30,21 +30,6 @@ def test_the_language_of_the_text_is_taken_where_several_fit() -> None:
     assert choose_direction(DIRECTIONS, told, "der Hund läuft").direction == ("de", "en")
 
 
-def test_only_languages_that_fit_are_chosen_however_sure_the_detector_is() -> None:
-    direction, sure = choose_direction(DIRECTIONS, detector(), "the dog runs", target="en")
-    assert direction is not None
-    assert direction.source in ("de", "fr")
-    assert sure is not None
-    assert sure < 0.2
-
-
-def test_what_is_said_is_not_detected() -> None:
-    told = detector()
-    assert choose_direction(DIRECTIONS, told, "der Hund läuft", "fr", "en") == (("fr", "en"), None)
-    assert choose_direction(DIRECTIONS, told, "le chien", target="de") == (("en", "de"), None)
-    assert choose_direction([Direction("en", "de")], told, "le chien") == (("en", "de"), None)
-
-
 def test_an_unclear_target_is_told() -> None:
     with pytest.raises(UserError, match="from en fits 2 of them"):
         choose_direction(DIRECTIONS, detector(), "the dog runs through that")
@@ -70,12 +55,6 @@ def test_a_text_in_another_language_than_the_source_language_is_noticed(text: st
     told = detector()
     direction, _ = choose_direction(DIRECTIONS, told, text, target=target)
     assert other_language(DIRECTIONS, told, text, direction) == language
-
-
-def test_a_model_without_a_detector_knows_its_source_language() -> None:
-    found = [other_language([each], None, "¿Dónde está la estación?", each) for each in DIRECTIONS[:1]]
-    assert found == ["es"]
-    assert other_language([], None, "¿Dónde está la estación?", None) == ""
 
 
 def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_warning() -> None:

@@ -23,12 +23,6 @@ def test_the_label_is_the_most_probable_one(seed: int) -> None:
         assert sum(answer.probabilities.values()) == pytest.approx(1)
 
 
-def test_pooling_is_that_of_the_configuration(seed: int) -> None:
-    first, mean = classifier(pooling="first"), classifier(pooling="mean")
-    mean.model.load_state_dict(first.model.state_dict())
-    assert first.classify(TEXTS) != mean.classify(TEXTS)
-
-
 @pytest.mark.parametrize("chunk", [1, 2, 3, 100])
 def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int) -> None:
     found = classifier()
@@ -37,13 +31,6 @@ def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int) -> None:
     assert [each.text for each in streamed] == TEXTS
     for one, other in zip(streamed, expected, strict=True):
         assert one.probability == pytest.approx(other.probability, abs=1e-6)
-
-
-def test_a_stream_reads_no_further_than_its_chunk() -> None:
-    taken = []
-    answers = classifier().classify_stream((taken.append(text) or text for text in TEXTS), chunk=2)
-    next(answers)
-    assert taken == TEXTS[:2]
 
 
 def test_what_cannot_be_done_is_told() -> None:

@@ -60,16 +60,6 @@ def test_every_request_of_a_text_has_the_tags(text: str) -> None:
     assert {tuple(each) for each in tags(KNOWING, text)} == {("<2de>",)}
 
 
-def test_a_model_of_one_direction_has_no_tag_of_a_language() -> None:
-    one = translator("<formal>", "<informal>", directions=DIRECTIONS[:1])
-    assert {tuple(each) for each in tags(one, "can you help me", formality="informal")} == {("<informal>",)}
-
-
-def test_through_another_language_the_second_direction_has_the_tag() -> None:
-    found = tags(KNOWING, "können Sie mir helfen", source_lang="de", target_lang="fr", formality="formal", guards=False)
-    assert found == [["<2en>"], ["<2fr>", "<formal>"]]
-
-
 @pytest.mark.parametrize(
     ("one", "asked", "says"),
     [

@@ -1,6 +1,5 @@
 """Text from a prompt: held to plain loops over whole texts, in double precision."""
 
-import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +10,10 @@ import torch
 from limelight.config import (
     BatchingConfig,
     DecoderOnlyConfig,
-    EncoderOnlyConfig,
     ModelConfig,
-    RecurrentConfig,
     RecurrentLanguageModelConfig,
     RunConfig,
-    TransformerConfig,
 )
-from limelight.decoding import greedy
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
@@ -147,29 +142,6 @@ def test_samples_are_given_the_log_probability_of_what_was_drawn(
     assert generator.generate("the old dog", samples=5, max_tokens=17, sampling=sampling) == found
 
 
-def test_what_is_drawn_is_drawn_as_the_model_says(seed: int) -> None:
-    """One token, many times: the counts are those of the probabilities, within six deviations."""
-    generator = TextGenerator(exact(ROTARY), CHARACTERS, window=9)
-    found = generator.generate("the", samples=1000, max_tokens=1, sampling=Sampling(seed=seed))
-    expected = next_log_probabilities(generator.model, [0, *encode_text(CHARACTERS.target, "the")])
-    for number, log_probability in enumerate(expected):
-        tokens = tuple(CHARACTERS.target.pieces([number])) if number else ()
-        share, probability = sum(each.tokens == tokens for each in found) / 1000, math.exp(log_probability)
-        assert abs(share - probability) < 6 * math.sqrt(probability * (1 - probability) / 1000) + 1e-3
-
-
-def test_the_end_comes_as_often_at_the_edge_of_a_window_as_elsewhere(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each token is drawn once: as many steps as tokens and ends, and no token beyond the limit."""
-    drawn = []
-    original = greedy.draw
-    monkeypatch.setattr(greedy, "draw", lambda rows, *how: (drawn.append(len(rows)), original(rows, *how))[1])
-    generator = TextGenerator(exact(ROTARY), CHARACTERS, window=6)
-    (found,) = generator.generate("a", max_tokens=30, sampling=Sampling(seed=seed))
-    assert drawn == [1] * (len(found.tokens) + (found.ended_by == "end"))
-
-
 def test_a_window_never_reads_more_than_it_holds(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     added = []
     original = Engine.submit
@@ -195,19 +167,6 @@ def test_a_sample_is_a_function_of_its_number_and_not_of_the_others(seed: int) -
     assert len({each.tokens for each in five}) > 1
 
 
-def test_a_window_draws_other_numbers_than_the_one_before(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    drawn = []
-    original = greedy.draw
-    monkeypatch.setattr(
-        greedy, "draw", lambda rows, cuts, uniform: (drawn.extend(uniform.tolist()), original(rows, cuts, uniform))[1]
-    )
-    model = exact(ROTARY)
-    with torch.no_grad():
-        model.decoder.embedding.weight[0] -= 9  # the end is improbable
-    TextGenerator(model, CHARACTERS, window=4).generate("a", max_tokens=12, sampling=Sampling(seed=seed))
-    assert len(set(drawn)) == len(drawn)
-
-
 @pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
 @pytest.mark.parametrize("config", [ROTARY, CELLS], ids=["rotary", "cells"])
 def test_a_stream_is_the_text_in_parts(kind: str, config: ModelConfig, seed: int) -> None:
@@ -220,14 +179,6 @@ def test_a_stream_is_the_text_in_parts(kind: str, config: ModelConfig, seed: int
         assert "".join(generator.stream("the old\ndog ", **how)) == found.text
         assert not any(each in found.text for each in stop)
         assert (found.ended_by == "stop") <= bool(stop)
-    assert not torch.is_inference_mode_enabled()
-
-
-def test_whoever_takes_a_part_of_a_stream_is_outside_of_the_model(seed: int) -> None:
-    model = exact(ROTARY)
-    parts = TextGenerator(model, CHARACTERS, window=9).write("the", max_tokens=5)
-    next(parts)
-    assert model.training
     assert not torch.is_inference_mode_enabled()
 
 
@@ -310,19 +261,3 @@ def test_a_folder_is_all_it_takes(tmp_path: Path, config: ModelConfig, window: i
     assert load_generator(str(folder), precision="fp32").generate("the", max_tokens=12) == found
     with pytest.raises(UserError, match="unknown precision 'int4'"):
         load_generator(folder, precision="int4")
-
-
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        (TransformerConfig(d_model=4, heads=2, d_ff=4, encoder_layers=1, decoder_layers=1),
-         "this is a model of the family transformer, which does not generate; use it with `limelight translate`"),
-        (RecurrentConfig(embedding=3, hidden=3),
-         "this is a model of the family recurrent, which does not generate; use it with `limelight translate`"),
-        (EncoderOnlyConfig(d_model=4, heads=2, d_ff=4, layers=1),
-         "this is a model of the family encoder_only, which does not generate; use it with `limelight fill` or"),
-    ],
-)  # fmt: skip
-def test_another_model_is_told_with_its_verb(tmp_path: Path, config: ModelConfig, message: str, seed: int) -> None:
-    with pytest.raises(UserError, match=message):
-        load_generator(save(tmp_path / "run", config))

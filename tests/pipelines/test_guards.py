@@ -13,7 +13,8 @@ from limelight.decoding.sampling import Sampling
 from limelight.pipelines.codec import Codec, Part, Prepared, Steps, once
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation
-from limelight.text.marking import annotated, has_marks, show_marks
+from limelight.text.marking import PLACEHOLDER, annotated, has_marks, mark_number, show_marks
+from limelight.text.protect import Span
 
 Say = Callable[[str, SearchSettings], Sequence[str]]
 """What the model makes of a text (placeholders as `<ph0>`), best first."""
@@ -57,9 +58,14 @@ def translated(
     placeholders: bool = True,
     unknown: float = 0.0,
     phrase: bool = False,
+    spans: Sequence[str] = (),
 ) -> tuple[Translation, list[str]]:
-    """The translation, and the texts that were searched."""
-    prepared, asked = asked_of(text, settings or SearchSettings(), Direction("en", "de")), list[str]()
+    """The translation, and the texts that were searched. With `spans`, which placeholders of the text stand for, they
+    are text at first."""
+    direction, given = Direction("en", "de"), settings or SearchSettings()
+    prepared, asked = asked_of(text, given, direction), list[str]()
+    plain = PLACEHOLDER.sub(lambda mark: spans[mark_number(mark[0])], text) if spans else None
+    first = asked_of(plain, given, direction) if plain else None
     if phrase and prepared.request is not None:
         prepared = replace(prepared, request=replace(prepared.request, constraints=Constraints((Phrase(((5,),)),))))
     codec = Fake(unknown, placeholders=placeholders)
@@ -69,7 +75,7 @@ def translated(
         found = codec.finish(prepared, (yield from once(prepared.request)))
         return [replace(found, alternatives=()), *found.alternatives]
 
-    steps, found = guarded(codec, prepared, search), None
+    steps, found = guarded(codec, prepared, search, first, [Span(each) for each in spans]), None
     while True:
         try:
             request = next(steps) if found is None else steps.send(found)
@@ -86,7 +92,7 @@ def marked(text: str) -> str:
     return text
 
 
-SOURCES = ["the dog sees 3 birds", "they met at 7:05 pm", "it rains", "Salt & pepper for $5", "see www.a.org now"]
+SOURCES = ["the dog sees 3 birds", "they met at 17:05", "it rains", "Salt & pepper for $5", "see www.a.org now"]
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -100,6 +106,25 @@ def test_a_lost_number_is_a_placeholder_in_one_further_search() -> None:
     found, asked = translated("at 7:05 pm on May 3", lambda *_: next(said))
     assert asked == ["at 7:05 pm on May 3", "at <ph0> on <ph1>"]
     assert (found.text, found.warnings) == ("19:05 um 3. Mai", ())
+
+
+def test_a_lost_sign_is_a_placeholder_in_one_further_search() -> None:
+    said = iter([["x y"], ["x <ph0> y"]])
+    found, asked = translated("a → b", lambda *_: next(said))
+    assert asked == ["a → b", "a <ph0> b"]
+    assert (found.text, found.warnings) == ("x → y", ())
+
+
+def test_spans_are_text_at_first_and_placeholders_if_one_is_lost() -> None:
+    source, spans = marked("move <ph0> to <ph1> now"), ["{x}", "{x}.txt"]
+    found, asked = translated(source, lambda *_: ["nach {x}.txt jetzt {x}"], spans=spans)
+    assert asked == ["move {x} to {x}.txt now"]
+    assert (show_marks(found.text), found.warnings) == ("nach <ph1> jetzt <ph0>", ())
+    for lost in ("nach {x}.txt", "nach {x} und {x} jetzt {x}.txt", "nach {y} jetzt {x}.txt"):
+        said = iter([[lost], ["<ph0> nach <ph1>"]])
+        found, asked = translated(source, lambda *_, said=said: next(said), spans=spans)
+        assert asked == ["move {x} to {x}.txt now", "move <ph0> to <ph1> now"]
+        assert (show_marks(found.text), found.warnings) == ("<ph0> nach <ph1>", ())
 
 
 def test_what_stays_lost_is_the_models_own_word_with_a_warning() -> None:

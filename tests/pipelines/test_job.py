@@ -69,14 +69,6 @@ def test_requests_are_made_on_demand() -> None:
     assert made == 2 * AT_ONCE
 
 
-def test_a_job_without_requests_is_done_at_once() -> None:
-    for sentences in ([], [asking("a", 0)]):
-        job = Job(sentences, list)
-        assert job.done
-        assert job.take(1) == []
-    assert job.result == ["a[]"]
-
-
 @pytest.mark.parametrize("searches", [0, 1])
 def test_the_error_of_a_sentence_is_that_of_the_text(searches: int) -> None:
     def refusing() -> Steps[str]:

@@ -62,13 +62,6 @@ def test_several_are_an_ensemble_of_translators(runs: Path) -> None:
         load([runs / "transformer", runs / "decoder_only"])
 
 
-@pytest.mark.parametrize("family", ["transformer", "decoder_only"])
-def test_precision_is_that_of_the_search(runs: Path, family: str) -> None:
-    assert load(runs / family, precision="int8").searched is not load(runs / family).searched
-    with pytest.raises(UserError, match="unknown precision 'int4'"):
-        load(runs / family, precision="int4")
-
-
 def test_what_would_change_nothing_is_refused(runs: Path) -> None:
     for family, option in (
         ("decoder_only", {"shortlist": True}),

@@ -6,14 +6,13 @@ import pytest
 
 from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
-from limelight.interop import export_limelight
 from limelight.models.families import build_model
 from limelight.pipelines.classifier import Classifier
 from limelight.pipelines.load import load_classifier, load_mask_filler, load_reader
 from limelight.pipelines.mask_filler import MaskFiller
-from limelight.storage.model import load_model, save_model
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers
-from tests.pipelines.helpers import LABELS, TEXTS, classifier, config, masked_model, tokenizer
+from tests.pipelines.helpers import LABELS, classifier, config, masked_model, tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -37,19 +36,6 @@ def test_a_masked_model_fills_and_a_classifier_chooses(folders: dict[str, Path])
     assert found.labels == LABELS
     assert load_mask_filler(folders["masked"]).fill("a [MASK]").masks
     assert not found.model.training
-
-
-def test_what_is_loaded_says_what_was_saved(tmp_path: Path, seed: int) -> None:
-    own = classifier()
-    both = Tokenizers(own.tokenizer, own.tokenizer)
-    save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")
-    assert load_classifier(tmp_path / "run").classify(TEXTS) == own.classify(TEXTS)
-
-
-@pytest.mark.parametrize("form", ["fp32", "bf16", "int8"])
-def test_a_smaller_folder_keeps_its_labels(form: str, folders: dict[str, Path], tmp_path: Path) -> None:
-    export_limelight(load_model(folders["classifier"]), tmp_path / "small", form=form)
-    assert load_classifier(tmp_path / "small").labels == LABELS
 
 
 def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Path]) -> None:

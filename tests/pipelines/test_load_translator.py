@@ -62,11 +62,6 @@ def test_a_run_gives_its_model_its_tokenizers_and_its_settings(
     assert one.translate(TEXTS, beam_size=3) == found
 
 
-def test_the_device_can_be_chosen(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
-    run = stored(tmp_path / "run", tokenizers)
-    assert load_translator(run, torch.device("cpu")).device == torch.device("cpu")
-
-
 def test_only_who_owns_the_process_gives_threads(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
     runs = [stored(tmp_path / name, tokenizers) for name in "ab"]
     assert load_translator(runs[0]).threads is None
@@ -93,16 +88,6 @@ def test_an_ensemble_needs_one_tokenizer(seed: int, tmp_path: Path, tokenizers: 
     message = r"first and .*foreign cannot be an ensemble: .* \(91 source and 91 target ids against 91 source"
     with pytest.raises(UserError, match=message):
         load_translator([first, foreign])
-
-
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nowhere: there is no such model"):
-        load_translator(tmp_path / "nowhere")
-
-
-def test_no_folder_is_no_translator() -> None:
-    with pytest.raises(UserError, match="no model to load: give the folder of a run"):
-        load_translator([])
 
 
 @pytest.mark.parametrize(("level", "kind"), [("avx2", Fp32Linear), ("all", Bf16Linear)])

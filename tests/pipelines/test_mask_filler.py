@@ -6,7 +6,7 @@ import torch
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.mask_filler import MaskFiller
-from limelight.tokens import END, LINE, MASK, UNKNOWN, train_tokenizer
+from limelight.tokens import END, MASK, train_tokenizer
 from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE
 from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
@@ -84,54 +84,11 @@ def test_behind_a_space_a_word_begins_and_right_behind_a_letter_it_goes_on(kind:
     assert found.fill("the [MASK]   [MASK]  run").text == "the dog dog run"
 
 
-def test_a_mask_stands_for_a_piece_with_its_space() -> None:
-    """The model sees what it saw in training: no bare space before a mask."""
-    for kind in ("wordpiece", "bpe"):
-        found = preferring(kind, [f"{SPACE}cat"])
-        found.fill("the [MASK] runs")
-        row = found.tokenizer.pieces(found.model.read_rows[0])
-        whole = found.tokenizer.pieces(found.tokenizer.encode("the cat runs"))
-        assert row == ["</s>", *(MASK if piece == f"{SPACE}cat" else piece for piece in whole), "</s>"]
-
-
 def test_characters_are_guessed_one_by_one_spaces_and_all() -> None:
     found = preferring("characters", ["c", SPACE])
     filled = found.fill("the[MASK]cat")
     assert filled.text == "the cat"
     assert [guess.text for guess in filled.masks[0][:2]] == [SPACE, "c"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_only_what_stands_for_text_is_guessed(kind: str) -> None:
-    tokens = tokenizer(kind)
-    apart = ["</s>", "<unk>", MASK, LINE, "<ph3>"]
-    found = preferring(kind, apart)
-    guesses = found.fill(f"a {MASK} b{MASK}", top=tokens.size).masks
-    assert not {guess.text for mask in guesses for guess in mask} & set(apart)
-    assert UNKNOWN not in (guesses[0][0].text,)
-
-
-def test_the_source_is_kept_and_the_text_normalized(seed: int) -> None:
-    filled = filler().fill("a  cat\t[MASK]")
-    assert filled.source == "a  cat\t[MASK]"
-    assert filled.text.startswith("a cat ")
-    assert MASK not in filled.text
-
-
-def test_a_vocabulary_without_a_piece_of_the_kind_takes_another(seed: int) -> None:
-    letters = train_tokenizer(
-        ["ab"] * 9, kind="bpe", vocabulary_size=None, languages=(), byte_fallback=False, seed=1, sentences=9,
-        reserved=[MASK, LINE],
-    )  # fmt: skip
-    kinds = {piece.startswith(SPACE) and piece != SPACE for piece in letters.pieces(range(letters.size))}
-    model = masked_model()
-    model.encoder.embedding.weight = torch.nn.Parameter(torch.randn(letters.size, 12))
-    model.encoder.embedding.padding = letters.padding
-    model.output_bias = torch.nn.Parameter(torch.zeros(letters.padding))
-    found = MaskFiller(model, letters)
-    assert kinds
-    for text in ("a [MASK]", "a[MASK]"):
-        assert found.fill(text).masks[0]
 
 
 def test_what_cannot_be_filled_is_refused() -> None:

@@ -62,15 +62,6 @@ def test_lines_and_forced_beginnings_keep_a_text_whole(seed: int) -> None:
     assert list(one.translate_stream(["Cab bed. Face age!"], lines=True, guards=False)) == [whole]
 
 
-def test_alternatives_are_made_of_those_of_each_sentence(seed: int) -> None:
-    one = translator()
-    found = one.translate("Cab bed. Face age!", n_best=3, guards=False)
-    first, second = (one.translate(text, n_best=3, guards=False) for text in ("Cab bed.", "Face age!"))
-    assert found.text == f"{first.text} {second.text}"
-    expected = [f"{a.text} {b.text}" for a, b in zip(first.alternatives, second.alternatives, strict=True)]
-    assert [each.text for each in found.alternatives] == expected
-
-
 def test_alternatives_of_several_sentences_are_in_the_order_of_their_scores() -> None:
     """Each sentence has the same weight in all of them, whatever the lengths of its alternatives."""
 
@@ -94,10 +85,3 @@ def test_sentences_of_a_text_are_drawn_apart_and_the_first_as_if_alone(seed: int
     assert len(drawn) == 9
     assert len(set(drawn)) > 1
     assert drawn[0] == one.translate("Face.", sampling=sampling, guards=False).text
-
-
-def test_texts_of_any_number_of_sentences_in_one_call(seed: int) -> None:
-    one = translator()
-    texts = ["", "Cab bed. Face age!", " \n ", "Hi?", TEXT]
-    assert one.translate(texts) == [one.translate(text) for text in texts]
-    assert one.translate(texts[2]).text == ""

@@ -66,9 +66,3 @@ def test_pairs_do_not_cross() -> None:
     found = placed(given, spans, [0, 1, 2, 3])
     assert found.index("<ph0>") < found.index("<ph1>") < found.index("<ph2>") < found.index("<ph3>")
     assert "<ph1>B<ph2>" in found
-
-
-def test_at_both_ends() -> None:
-    given = attended("0 it rains 1", "es regnet", {0: 1, 1: 2})
-    spans = {0: Span("{a}", "alone", -1, "", " "), 1: Span("{b}", "alone", -1, " ", "")}
-    assert placed(given, spans, [0, 1]) == "<ph0>es regnet<ph1>"

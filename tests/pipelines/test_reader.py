@@ -7,7 +7,7 @@ import torch
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.classifier import Reader
-from tests.pipelines.helpers import TEXTS, classifier, masked_model, tokenizer
+from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,6 @@ def test_a_vector_is_that_of_the_text_alone(
         np.testing.assert_allclose(vector, by_hand(reader, text, pooling), atol=1e-5)
 
 
-def test_no_texts_give_no_vectors(reader: Reader[MaskedModel]) -> None:
-    assert reader.vectors([]).shape == (0, 12)
-
-
 def test_the_model_is_left_as_it_was(reader: Reader[MaskedModel]) -> None:
     reader.model.train()
     state = torch.get_rng_state()
@@ -47,10 +43,6 @@ def test_the_model_is_left_as_it_was(reader: Reader[MaskedModel]) -> None:
     np.testing.assert_array_equal(first, again)
     assert reader.model.training
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_a_classifier_has_vectors_too() -> None:
-    assert classifier().vectors(["cat"]).shape == (1, 12)
 
 
 def test_settings_out_of_bounds_are_refused(reader: Reader[MaskedModel]) -> None:

@@ -33,13 +33,6 @@ def translator(kinds: int = 12, **settings) -> Translator:
     return Translator(random_model(kinds, 11), characters(), DecodingConfig(**settings))
 
 
-def test_a_text_gives_a_translation_and_a_list_a_list(seed: int) -> None:
-    one = translator()
-    assert isinstance(one.translate("face"), Translation)
-    assert one.translate(["face"]) == [one.translate("face")]
-    assert one.translate([]) == []
-
-
 @pytest.mark.parametrize("other", [None, math.nan, 5, b"face", ["face"], {"en": "face"}])
 def test_what_is_no_text_is_refused_by_its_number(other: object, seed: int) -> None:
     one = translator()
@@ -78,32 +71,6 @@ def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:
         assert translation.source == "face"
         assert (translation.score, translation.log_probability) == (hypothesis.score, hypothesis.log_probability)
         assert translation.finished == hypothesis.finished
-
-
-@pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
-def test_patience_is_a_setting(seed: int, patience: float) -> None:
-    """Each further token costs nothing, and a strong penalty rewards it: only patience ends a search early."""
-    logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
-    logits[..., 0] = math.log(10)
-    model = TableModel(logits)
-    Translator(model, characters(), DecodingConfig(patience=patience, prune=1000, length_penalty=2.5)).translate(
-        "face", beam_size=4, guards=False
-    )
-    ended = [1, 4, 4, 4, 4]  # at the first step one, then all four
-    steps = next(number for number in range(1, 6) if sum(ended[:number]) >= 4 * patience)
-    assert len(model.rows_read) == steps
-
-
-@pytest.mark.parametrize(("n_best", "prune", "alone"), [(1, 0.5, True), (1, 1000, False), (2, 0.5, False)])
-def test_pruning_is_a_setting_for_who_wants_the_best_alone(n_best: int, prune: float, alone: bool) -> None:
-    """One token is a thousand times as probable as all others together: one hypothesis alone stays within reach."""
-    logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
-    logits[..., 3] = math.log(10_000)
-    model = TableModel(logits)
-    one = Translator(model, characters(), DecodingConfig(prune=prune, max_length_extra=3))
-    one.translate("face", beam_size=4, n_best=n_best)
-    assert model.lived[0] == 1
-    assert (set(model.lived[1:]) == {1}) == alone
 
 
 @pytest.mark.parametrize(
@@ -151,16 +118,6 @@ def test_blank_texts_stay_empty(seed: int, blank: str) -> None:
     assert translator().translate(blank, n_best=3) == Translation("", 0.0, (), 0.0, blank, finished=True)
 
 
-@pytest.mark.parametrize(("text", "pieces"), [("\u200b", []), ("\u00a0", [1])])
-def test_what_is_blank_to_a_reader_or_to_the_tokenizer_stays_empty(seed: int, text: str, pieces: list[int]) -> None:
-    class Own(Characters):
-        def encode(self, text: str) -> list[int]:
-            return pieces
-
-    one = Translator(random_model(1, 11), Tokenizers(Own(), Own()))
-    assert one.translate(text).text == ""
-
-
 def test_a_translation_is_one_line(seed: int) -> None:
     class Own(Characters):
         def decode(self, ids: Sequence[int]) -> str:
@@ -175,15 +132,6 @@ def test_n_best_are_alternatives_of_the_first(seed: int) -> None:
     assert len(found.alternatives) == 6
     assert all(other.alternatives == () for other in found.alternatives)
     assert len({found.tokens, *(other.tokens for other in found.alternatives)}) == 7
-
-
-def test_defaults_are_those_of_the_configuration(seed: int) -> None:
-    settings = {"beam_size": 2, "length_penalty": 1.3, "max_length_factor": 1.0, "max_length_extra": 2}
-    one = translator(**settings)
-    other = Translator(one.model, one.tokenizers)
-    assert one.translate(TEXTS) == one.translate(TEXTS, beam_size=2, length_penalty=1.3)
-    assert one.translate(TEXTS) != other.translate(TEXTS)
-    assert all(len(found.tokens) <= len(found.source.strip()) + 2 for found in one.translate(TEXTS))
 
 
 def test_a_prefix_begins_its_translation(seed: int) -> None:
@@ -217,18 +165,6 @@ def test_a_stream_reads_a_chunk_at_a_time(seed: int) -> None:
     assert len(read) == 3
 
 
-def test_the_source_gets_its_end_and_padding(seed: int) -> None:
-    seen = []
-
-    class Listening(TableModel):
-        def encode(self, source, source_valid):
-            seen.append((source.tolist(), source_valid.tolist()))
-            return super().encode(source, source_valid)
-
-    Translator(Listening(random_model(1, 11).logits, 11), characters()).translate(["ab", "c"], guards=False)
-    assert seen == [([[2, 3, 0], [4, 0, 11]], [[True] * 3, [True, True, False]])]
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_in_evaluation_mode_and_put_back_as_it_was(seed: int, training: bool) -> None:
     modes = []
@@ -245,17 +181,6 @@ def test_the_model_is_in_evaluation_mode_and_put_back_as_it_was(seed: int, train
     Translator(model, characters()).translate(["ab", "c"])
     assert set(modes) == {(False, False, True)}
     assert (model.training, model.part.training) == (training, not training)
-
-
-def test_the_model_is_put_back_after_an_error(seed: int) -> None:
-    class Broken(TableModel):
-        def step(self, ids, state):
-            raise ZeroDivisionError
-
-    model = Broken(random_model(1, 11).logits)
-    with pytest.raises(ZeroDivisionError):
-        Translator(model.train(), characters()).translate("ab")
-    assert model.training
 
 
 # --- sampling ---
@@ -279,11 +204,6 @@ def test_samples_of_one_text_are_drawn_independently_best_first(seed: int) -> No
         assert scores == sorted(scores, reverse=True)
 
 
-def test_a_stream_does_not_draw_the_same_again_in_each_chunk(seed: int) -> None:
-    found = list(translator().translate_stream(["face"] * 20, sampling=Sampling(seed=seed), chunk=1))
-    assert len({translation.tokens for translation in found}) > 1
-
-
 # --- what a user is told ---
 
 
@@ -305,16 +225,6 @@ def test_a_stream_does_not_draw_the_same_again_in_each_chunk(seed: int) -> None:
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
         translator().translate(["face"], **options)
-
-
-def test_one_text_takes_one_prefix() -> None:
-    with pytest.raises(UserError, match="one text takes one prefix: also give it as a string"):
-        translator().translate("face", prefix=["a"])
-
-
-def test_a_chunk_holds_a_line() -> None:
-    with pytest.raises(UserError, match="chunk must be at least 1 line, not 0"):
-        list(translator().translate_stream(["face"], chunk=0))
 
 
 def bounded(longest: int) -> Translator:
@@ -357,10 +267,6 @@ def test_attention_follows_the_own_translation(attentive: Translator) -> None:
     assert found.source_pieces == ("f", "a", "c", "e", "</s>")
     assert found.target_pieces == (*translation.tokens, "</s>")
     assert found.cross.shape == (2, 3, len(translation.tokens) + 1, 5)
-
-
-def test_attention_follows_a_target_that_is_given(attentive: Translator) -> None:
-    assert attentive.attention("face", target="bad").target_pieces == ("b", "a", "d", "</s>")
 
 
 def test_there_is_nothing_to_look_at_in_a_blank_text(attentive: Translator) -> None:
@@ -434,16 +340,6 @@ def test_packed_layers_follow_what_becomes_of_the_weights(precision: str) -> Non
     assert texts_of(packed) == texts_of(following)
 
 
-def test_attention_is_that_of_the_model_itself() -> None:
-    found, expected = (searched_in(precision).attention("face", target="bad") for precision in ("int8", None))
-    assert (found.cross == expected.cross).all()
-
-
-def test_an_unknown_precision_is_refused(seed: int) -> None:
-    with pytest.raises(UserError, match="unknown precision 'half'; choose from fp32, bf16, int8"):
-        searched_in("half")
-
-
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     """As if three sentences were worth an engine; all that are made."""
@@ -462,13 +358,3 @@ def test_several_engines_translate_as_one_does(engines: list[object]) -> None:
     assert len(engines) == 3
     assert [found.text for found in one.translate(texts[:6], guards=False)] == [LEARNED[text] for text in texts[:6]]
     assert len(engines) == 3 + 2
-
-
-def test_several_engines_draw_as_one_does(engines: list[object], seed: int) -> None:
-    drawn = []
-    for threads in (3, 1):
-        one = searched_in("fp32", threads=threads)
-        found = one.translate(list(LEARNED), sampling=Sampling(seed=seed, temperature=3.0))
-        drawn.append([translation.text for translation in found])
-    assert drawn[0] == drawn[1] != list(LEARNED.values())
-    assert len(engines) == 3

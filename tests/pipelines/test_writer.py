@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from itertools import accumulate
 
 import pytest
 
@@ -42,16 +41,6 @@ def test_the_parts_are_the_whole(kind: str, prompt: str, seed: int) -> None:
         both = decode_text(tokenizer, [*pieces, *more])
         assert decode_text(tokenizer, pieces) + "".join(parts) == both
         assert not writer.stopped
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_can_be_said_is_said_at_once(kind: str) -> None:
-    tokenizer = TOKENIZERS[kind]
-    pieces = encode_text(tokenizer, "The old dog\nsees a bird")
-    writer = Writer(tokenizer, [])
-    parts = [writer.hear(piece) for piece in pieces]
-    assert list(accumulate(parts)) == [decode_text(tokenizer, pieces[: size + 1]) for size in range(len(pieces))]
-    assert writer.rest() == ""
 
 
 def test_the_bytes_of_a_character_come_together() -> None:

@@ -10,7 +10,7 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
 from limelight.preparation import pairs as module
 from limelight.preparation.pairs import Prepared, prepare, read_valid
-from limelight.text.marking import has_private_use, placeholder, show_marks
+from limelight.text.marking import has_marks, placeholder, show_marks
 from limelight.tokens.marked import decode_marked
 from limelight.tokens.tokenizer import PLACEHOLDERS
 from limelight.training.preflight import check_run
@@ -271,7 +271,7 @@ def test_codes_of_a_memory_are_stored_as_ids_of_placeholders(config: RunConfig, 
     sides = [show_marks(decode_marked(tokenizer, ids[row].tolist())) for ids in (store.sources, store.targets)]
     assert sides == ["six <ph0>and<ph1> 5", "sechs <ph1>und<ph0> 5"]
     pieces = [piece for number in range(tokenizer.size - 1) for piece in tokenizer.pieces([number])]
-    assert not any(map(has_private_use, pieces))  # the vocabulary is learned from the text alone
+    assert not any(map(has_marks, pieces))  # the vocabulary is learned from the text alone
     listing = tmp_path / "run" / "data" / "train-0-skipped.txt"
     assert f"26 of 26 pairs kept\n14 segments are not used; each of them in {listing}\n" in said
     assert "  not used 14: no text in de (first: " in said
@@ -284,7 +284,7 @@ def test_a_vocabulary_without_placeholders_gets_text_without_codes(
     found, _ = prepared(with_data(config, train=memory(tmp_path / "a.tmx")), tmp_path / "run")
     store = found.stores[0]
     assert store.marked.tolist() == []
-    assert not any(has_private_use(text) for side in store.texts(np.arange(len(store))) for text in side)
+    assert not any(has_marks(text) for side in store.texts(np.arange(len(store))) for text in side)
 
 
 @pytest.mark.parametrize("kind", ["tsv", "tmx"])

@@ -46,41 +46,6 @@ def test_each_reason_drops_its_pair_and_names_its_place(bad: tuple[str, str], re
     assert (report.total, report.kept) == (3, 2)
 
 
-@pytest.mark.parametrize(
-    "good",
-    [
-        ("a" * 100, "b" * 100),  # at the bound
-        ("a" * 60, "b" * 20),  # at the ratio
-        ("no", "auf keinen Fall"),  # short sides are not compared
-        ("same", "Same"),
-        ("first", "ein anderer"),
-    ],
-)
-def test_what_is_at_a_bound_stays(good: tuple[str, str]) -> None:
-    kept, _ = run([("first", "erster"), good])
-    assert kept == [("first", "erster"), good]
-
-
-def test_filters_can_be_switched_off() -> None:
-    sides = [("same", "same"), ("first", "erster"), ("first", "erster")]
-    kept, report = run(sides, drop_duplicates=False, drop_identical=False)
-    assert kept == sides
-    assert report.kept == report.total == 3
-
-
-def test_both_sides_count_for_a_duplicate() -> None:
-    sides = [("a", "b"), ("ab", ""), ("a", "c"), ("b", "a")]
-    assert run(sides)[0] == [("a", "b"), ("a", "c"), ("b", "a")]
-
-
-def test_the_same_characters_split_elsewhere_are_another_pair() -> None:
-    assert len(run([("ab", "c"), ("a", "bc")])[0]) == 2
-
-
-def test_any_string_can_be_compared() -> None:
-    assert len(run([("half \ud800", "b"), ("half \udfff", "b"), ("half \ud800", "b")])[0]) == 2
-
-
 def test_it_streams() -> None:
     """The first pair comes before the second is read: corpora do not fit in memory."""
 
@@ -119,14 +84,6 @@ def test_pairs_in_are_pairs_kept_and_dropped(sides: list[tuple[str, str]], dupli
         assert len(set(stripped)) == len(stripped)
     if identical:
         assert all(source != target for source, target in stripped)
-
-
-@given(st.lists(st.tuples(SIDES, SIDES), max_size=30))
-def test_cleaning_twice_is_cleaning_once(sides: list[tuple[str, str]]) -> None:
-    once, _ = run(sides)
-    again, report = run(once)
-    assert again == once
-    assert not any(report.dropped.values())
 
 
 def test_marks_are_no_text_but_make_a_pair_another_one() -> None:
@@ -191,12 +148,3 @@ def test_a_list_on_a_full_disk_is_named(tmp_path: Path) -> None:
     assert caught.value.filename == str(path)
     assert path.read_text(encoding="utf-8") == "of a former start\n"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_nothing_left_out_makes_no_list_and_removes_the_former_one(tmp_path: Path) -> None:
-    path = tmp_path / "left-out.tsv"
-    path.write_text("of a former start\n", encoding="utf-8")
-    with LeftOutList(path) as left_out:
-        pass
-    assert left_out.summary() == ""
-    assert not path.exists()

@@ -11,9 +11,7 @@ from limelight.text.labels import (
     MAX_LABEL_LENGTH,
     MAX_LABELS,
     dump_labels,
-    label_fault,
     label_numbers,
-    labels_fault,
     read_labels,
 )
 from limelight.text.pair import Pair
@@ -67,17 +65,6 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b" " * 10_000_001)
     with pytest.raises(UserError, match="cannot read the labels: 10,000,001 bytes"):
         read_labels(tmp_path / "large")
-
-
-def test_good_labels_have_no_fault() -> None:
-    assert [label_fault(label) for label in ("a", "a b", "x" * MAX_LABEL_LENGTH, "é")] == [""] * 4
-    assert labels_fault([str(number) for number in range(MAX_LABELS)]) == ""
-
-
-def test_pairs_become_numbers() -> None:
-    pairs = [Pair("x", label, "t.tsv", line) for line, label in enumerate(["b", " a ", "b"], start=1)]
-    assert label_numbers(pairs, ["a", "b"]) == [1, 0, 1]
-    assert label_numbers([], ["a"]) == []
 
 
 def test_an_unknown_label_is_told_with_its_place() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.text.sentences import COUNTED, MAX_BYTES, Sentences, divided, is_short, split_sentences, with_short
+from limelight.text.sentences import COUNTED, Sentences, divided, split_sentences, with_short
 
 
 def at_most(count: int) -> Callable[[str], bool]:
@@ -62,10 +62,3 @@ def test_the_work_grows_with_the_length(unit: str) -> None:
     assert sum(end - begin for begin, end in divided(text, fits)) <= len(text)
     assert max(seen) <= COUNTED
     assert sum(seen) <= 8 * len(text)
-
-
-def test_bytes_are_counted_and_not_characters() -> None:
-    assert is_short("a" * MAX_BYTES)
-    assert not is_short("a" * MAX_BYTES + "a")
-    assert not is_short("\U0001f600" * (MAX_BYTES // 4 + 1))
-    assert is_short("\ud800")

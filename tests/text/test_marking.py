@@ -116,28 +116,6 @@ def test_one_to_many_marks_and_every_number() -> None:
     assert numbers[0] > 2000
 
 
-def test_marks_stand_glued_and_apart_at_both_ends_and_in_brackets() -> None:
-    texts = [show_marks(marked(seed, placeholders=True).source) for seed in range(2000)]
-    forms = [r"^<ph\d+> \w", r"^<ph\d+>\w", r"\. <ph\d+>$", r"\.<ph\d+>$", r"\(<ph\d+>\)", r'"<ph\d+>"', r"<ph\d+>:",
-             r"<ph\d+><ph\d+>", r"<ph\d+> <ph\d+>", r"\w<ph\d+> \w", r"\w <ph\d+> \w"]  # fmt: skip
-    for form in forms:
-        assert sum(re.search(form, text) is not None for text in texts) > 3, form
-
-
-def test_marks_are_nested_alike_on_both_sides() -> None:
-    """An inner pair of marks closes before the outer one."""
-    nested = 0
-    for seed in range(3000):
-        source, text = marked(seed, placeholders=True)
-        target = [mark_number(mark) for mark in PLACEHOLDER.findall(text)]
-        match = re.search(r"<ph(\d+)>(?:\w+ )?<ph(\d+)>\w+<ph(\d+)><ph(\d+)>", show_marks(source))
-        if match:
-            a, b, c, d = map(int, match.groups())
-            places = [target.index(number) for number in (a, b, c, d)]
-            nested += places == sorted(places)
-    assert nested > 3
-
-
 def test_a_term_is_followed_by_a_form_of_its_translation() -> None:
     forms = {
         "old": {"alte", "Alte"}, "man": {"Mann", "mann"}, "many": {"viele", "Viele"}, "alas": {"Leider", "leider"},
@@ -159,13 +137,6 @@ def test_a_term_is_followed_by_a_form_of_its_translation() -> None:
     assert seen["Autos"] > seen["Auto"] > seen["autos"]
 
 
-def test_common_words_and_discontinuous_translations_are_no_terms() -> None:
-    for seed in range(300):
-        source = marked(seed, terms=True).source
-        assert f"The {TERM_BEGIN}" not in source
-        assert f"sold {TERM_BEGIN}" not in source
-
-
 def found(draft: _Draft, *, around: bool = False) -> set[tuple[int, int]]:
     """The phrases of the source that are free."""
     tried = (draft.find(Random(seed), longest=3, around=around) for seed in range(300))
@@ -181,22 +152,6 @@ def test_phrases_are_marked_inside_others_but_not_across_them() -> None:
     draft.close((4, 4))
     assert found(draft) == {span for span in everything if not {1, 2, 4} & set(span)} | {(1, 1), (2, 2)}
     assert found(draft, around=True) == found(draft) | {(0, 2), (4, 4), (4, 5)}
-
-
-def test_marks_around_what_was_replaced_do_not_make_it_free() -> None:
-    draft = _Draft(PAIR, ALIGNMENT)
-    draft.close((1, 2))
-    draft.surround((1, 2))
-    assert not {span for span in found(draft) if {1, 2} & set(span)}
-    assert {span for span in found(draft, around=True) if {1, 2} & set(span)} == {(0, 2)}
-
-
-def test_no_mark_is_lost_in_a_long_sentence_that_is_aligned_throughout() -> None:
-    words = " ".join(f"w{number}" for number in range(14))
-    alignment = Alignment([Link(number, 13 - number) for number in range(14)], WordForms())
-    for seed in range(4000):
-        pair, _ = place_marks(Sides(words, words), alignment, Random(seed), placeholders=True, terms=seed % 4 == 0)
-        assert sorted(PLACEHOLDER.findall(pair.target)) == PLACEHOLDER.findall(pair.source)
 
 
 def test_without_links_there_are_marks_at_the_ends_and_no_terms() -> None:

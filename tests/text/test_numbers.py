@@ -81,6 +81,7 @@ OTHER = [
     ("1,299 euros", "1,299 Euro", "en", "de"),
     ("-5 °C", "5 °C", "en", "de"),
     ("at 7:05 pm", "um 7:05 Uhr", "en", "de"),
+    ("at 7:05 pm", "um 7:05 pm", "en", "de"),
     ("on May 3, 1987", "am 3. Juni 1987", "en", "de"),
     ("on May 3, 1987", "am Mai 3, 1987", "en", "de"),
     ("at 19:30", "à 19 30", "en", "fr"),
@@ -100,12 +101,12 @@ def test_other_values(source: str, output: str, one: str, other: str) -> None:
     assert compare_numbers(source, output, (one, other)).lost
 
 
-def test_only_numbers_with_separators_and_codes_are_carried_at_first() -> None:
-    text = "In 2024 we paid $1,299.50 for 3 of 10.5 kg (A4), 21st, at 7:05 pm on May 3, 2024; ½ of -5 °C."
+def test_only_numbers_with_separators_are_carried_at_first() -> None:
+    text = "In 2024 we paid $1,299.50 for 3 of 10.5 kg (A4, 1.2.3), 21st, at 7:05 pm on May 3, 2024; ½ of -5 °C."
     found = [text for *_, text in carried_numbers(text, "en", "de")]
-    assert found == ["1.299,50\u00a0$", "10,5 kg", "A4", "½", "-5 °C"]
+    assert found == ["1.299,50\u00a0$", "10,5 kg", "1.2.3", "½", "-5 °C"]
     every = [text for *_, text in carried_numbers(text, "en", "de", every=True)]
-    assert every == ["2024", "1.299,50\u00a0$", "3", "10,5 kg", "A4", "19:05", "3. Mai 2024", "½", "-5 °C"]
+    assert every == ["2024", "1.299,50\u00a0$", "3", "10,5 kg", "A4", "1.2.3", "19:05", "3. Mai 2024", "½", "-5 °C"]
 
 
 def test_a_language_without_a_notation_keeps_numbers_as_they_are() -> None:

@@ -6,10 +6,18 @@ from html.parser import HTMLParser
 
 import pytest
 
-from limelight.text import protect as module
-from limelight.text.marking import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, annotated, placeholder, show_marks
-from limelight.text.protect import Protected, Span, divide, protect, protect_within, restore
-from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans, pattern
+from limelight.text.marking import (
+    MARK,
+    MAX_PLACEHOLDERS,
+    TERM_BEGIN,
+    annotated,
+    mark_number,
+    placeholder,
+    show_marks,
+    text_placeholder,
+)
+from limelight.text.protect import Protected, protect, protect_within, restore
+from limelight.text.protectors import DEFAULT, PROTECTORS, pattern
 
 FRAGMENTS = [
     "<b>", "</b>", "<i>", "</i>", '<a href="{u}">', "</a>", "<br/>", "<br>", "{x}", "{y}", "%s", "%d", "{}", "$t(k)",
@@ -24,7 +32,7 @@ def drawn(draw: random.Random, most: int = 25) -> str:
 
 def marked(text: str) -> str:
     """`<ph0>` as the mark."""
-    return re.sub(r"<ph(\d+)>", lambda match: placeholder(int(match[1])), text)
+    return re.sub(r"<ph(\d+)>", lambda match: text_placeholder(int(match[1])), text)
 
 
 def shown(text: str) -> tuple[str, str, str]:
@@ -56,17 +64,12 @@ def test_what_the_model_sees(text: str, parts: tuple[str, str, str]) -> None:
     assert shown(text) == parts
 
 
-@pytest.mark.parametrize(("text", "has"), [("<b>{x}</b> 12!", False), ("{x} ok", True), ("", False), ("日 {x}", True)])
-def test_whether_there_is_anything_to_translate(text: str, has: bool) -> None:
-    assert protect(text, DEFAULT).has_words == has
-
-
 def test_a_text_that_is_not_translated_comes_back_as_it_was(seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(300):
         text = drawn(draw)
         protected = protect(text, DEFAULT)
-        assert MARK.findall(protected.text) == [placeholder(number) for number in range(len(protected.spans))]
+        assert MARK.findall(protected.text) == [text_placeholder(number) for number in range(len(protected.spans))]
         restored = restore(protected.text, protected)
         assert restored.text == text
         assert restored.is_whole
@@ -97,13 +100,13 @@ def test_each_span_is_there_exactly_once_or_reported(seed: int) -> None:
         text = "".join(draw.choice(["a", "b", ".", " ", f"{{v{number}}}", f"<v{number}>"]) for number in range(10, 24))
         protected = protect(text, [PROTECTORS["variables"], PROTECTORS["tags"]])
         output = changed(draw, protected.text)
-        marks = MARK.findall(output)
+        marks = list(map(mark_number, MARK.findall(output)))
         restored = restore(output, protected)
         for number, span in enumerate(protected.spans):
             assert restored.text.count(span.text) == (number not in restored.missing)
-            assert (placeholder(number) in marks) == (number not in restored.missing)
-            assert (marks.count(placeholder(number)) > 1) == (number in restored.doubled)
-        assert restored.unknown == sum(ord(mark) - 0xF0000 >= len(protected.spans) for mark in marks)
+            assert (number in marks) == (number not in restored.missing)
+            assert (marks.count(number) > 1) == (number in restored.doubled)
+        assert restored.unknown == sum(mark >= len(protected.spans) for mark in marks)
         assert not MARK.search(restored.text)
         assert restored.text.startswith(protected.prefix)
         assert restored.text.endswith(protected.suffix)
@@ -181,58 +184,6 @@ def test_arguments_by_place_keep_their_order() -> None:
 )
 def test_spaces_beside_spans(source: str, output: str, text: str) -> None:
     assert restore(marked(output), protect(source, DEFAULT)).text == text
-
-
-def test_a_doubled_mark_takes_one_of_its_spaces_along() -> None:
-    protected = protect("a {x} b", DEFAULT)
-    restored = restore(marked("a <ph0> b <ph0> c <ph5>"), protected)
-    assert (restored.text, restored.doubled, restored.unknown) == ("a {x} b c", (0,), 1)
-    assert not restored.is_whole
-
-
-def test_more_spans_than_placeholders_are_refused() -> None:
-    with pytest.raises(ValueError, match="31 spans, and there are 30 placeholders; divide the text"):
-        protect("{x} a " * 31, DEFAULT)
-    assert len(protect("<p>" + "{x} a " * 30 + "</p>", DEFAULT).spans) == 30
-
-
-def test_a_divided_text_is_whole_and_its_parts_can_be_protected(seed: int) -> None:
-    draw = random.Random(seed)
-    for _ in range(50):
-        text, most = drawn(draw, 80), draw.randint(3, MAX_PLACEHOLDERS)
-        parts = divide(text, DEFAULT, most)
-        assert "".join(parts) == text
-        for part in parts:
-            assert part
-            assert len(find_spans(part, DEFAULT)) <= most
-            assert restore(protect(part, DEFAULT).text, protect(part, DEFAULT)).text == part
-
-
-def test_a_long_text_is_divided_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = list[int]()
-    monkeypatch.setattr(module, "find_spans", lambda text, some: read.append(len(text)) or find_spans(text, some))
-    text = f"x {'a ' * 99}" * 3000
-    assert "".join(divide(text, [pattern("x")])) == text
-    assert sum(read) < 12 * len(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("{a} b. {c} d. {e} f.", ("{a} b. {c} d. ", "{e} f.")),
-        ("{a} b {c} d {e} f", ("{a} b {c} d ", "{e} f")),
-        ("{a}{b}{c}", ("{a}{b}", "{c}")),
-        ("{a} b", ("{a} b",)),
-        ("", ()),
-    ],
-)
-def test_where_a_text_is_divided(text: str, parts: tuple[str, ...]) -> None:
-    assert divide(text, DEFAULT, 2) == parts
-
-
-def test_protected_text_can_be_written_by_hand() -> None:
-    restored = restore(placeholder(0), Protected(placeholder(0), (Span("x"),), "<", ">"))
-    assert restored.text == "<x>"
 
 
 def test_marked_text_gets_further_placeholders_and_keeps_its_own_and_its_terms() -> None:

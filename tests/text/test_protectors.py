@@ -78,16 +78,6 @@ CASES = {
 }  # fmt: skip
 
 
-def test_dotted_names_in_quotes_are_kept() -> None:
-    text = 'Define "theme.inherit" and \'a.b_c.d\', then end.Begin "Mr. Smith" or "so. it"'
-    assert found(text) == ["theme.inherit", "a.b_c.d"]
-
-
-def test_a_name_between_signs_may_stand_beside_a_word() -> None:
-    """As placeholders do that a client has put for tags."""
-    assert found("Click @@PH3@@here@@PH4@@ or ##a##there, not a__b__c or x::y::z") == ["@@PH3@@", "@@PH4@@", "##a##"]
-
-
 def test_every_protector_has_cases() -> None:
     assert set(CASES) == set(PROTECTORS)
 
@@ -137,36 +127,6 @@ def test_of_overlapping_spans_the_first_wins_and_then_the_longest() -> None:
 def test_prices_are_no_arguments_but_beside_the_first_argument() -> None:
     assert found("it costs $5 or $2.50", PROTECTORS["names"]) == []
     assert found("$1 of $2 at $2.50", PROTECTORS["names"]) == ["$1", "$2"]
-
-
-def test_a_flag_of_one_letter_is_between_spaces() -> None:
-    assert found("use -v now, or (-x)", PROTECTORS["names"]) == ["-v", "-x"]
-
-
-@pytest.mark.parametrize(
-    "flag",
-    [
-        *("\u2011\u2011flag", "\u2013\u2011output=x", "\u2212\u2212help", "-\u2011dry\u2011run"),
-        *("--dry\u2011run", "\u2010\u2010x", "\u2011v", "\u2013v", "\u2212r", "\u2015\u2015all"),
-    ],
-)
-def test_a_flag_may_have_dashes_that_a_typesetter_made_of_its_hyphens(flag: str) -> None:
-    assert found(f"Use {flag} here.") == [flag]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a house \u2013a dog lives there\u2013 is old",
-        "he came \u2014y no se fue",
-        "a \u2013 b \u2014 c \u2011 d",
-        "well\u2014\u2014then",
-        "pages 3\u20135",
-        "e\u2011mail",
-    ],
-)
-def test_a_dash_beside_a_word_is_no_flag(text: str) -> None:
-    assert found(text) == []
 
 
 def test_characters_of_marks_are_always_spans() -> None:
@@ -244,9 +204,3 @@ def test_no_span_tears_a_pair_of_codes_apart() -> None:
     assert spans == [
         codes[0], "https://a.org/b", codes[1], f"{{x {codes[2]}y{codes[3]}}}", codes[4], "key", codes[5], codes[6]
     ]  # fmt: skip
-
-
-def test_a_section_of_character_data_is_a_pair_of_tags() -> None:
-    spans = find_spans("<![CDATA[a <b>c</b>]]> <!-- d -->", DEFAULT)
-    assert [each.role for each in spans] == ["open", "open", "close", "close", "alone"]
-    assert not find_spans("a ]]> b", [PROTECTORS["tags"]])

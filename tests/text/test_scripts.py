@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from limelight.text.words import count_scripts, count_words, is_mostly_unspaced, is_unspaced, split_words
+from limelight.text.words import count_words, is_unspaced, split_words
 
 NAMES = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER", "LAO LETTER", "KHMER LETTER",
          "MYANMAR LETTER", "TIBETAN LETTER", "BOPOMOFO LETTER", "IDEOGRAPHIC FULL STOP", "FULLWIDTH COMMA")  # fmt: skip
@@ -44,14 +44,3 @@ def test_words_are_split_and_characters_where_there_are_no_spaces() -> None:
     assert split_words("Hello, world!!! don't") == ["Hello", ",", "world", "!!!", "don", "'", "t"]
     assert split_words("我喜歡cats。") == ["我", "喜", "歡", "cats", "。"]
     assert split_words(" \t") == []
-
-
-def test_most_letters_decide() -> None:
-    assert is_mostly_unspaced(["猫が魚", "a b"])
-    assert not is_mostly_unspaced(["猫が", "a b"])
-    assert not is_mostly_unspaced([])
-
-
-def test_scripts_are_counted_by_letters() -> None:
-    assert count_scripts(["猫が ab, 1", "간"]) == {"han": 1, "kana": 1, "hangul": 1, "unspaced": 2, "letters": 5}
-    assert count_scripts([]) == dict.fromkeys(("han", "kana", "hangul", "unspaced", "letters"), 0)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.text import BadLine, SkipReport
 from limelight.text.clean import NAMED
@@ -53,17 +52,6 @@ def test_the_list_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.Mon
         "  skipped 1: too long (first: t.tsv:1)",
     ]
     assert (tmp_path / "skipped.txt").read_text().count("\n") == 3
-
-
-def test_what_was_skipped_before_a_fatal_line_is_listed(tmp_path: Path) -> None:
-    for name, content in (("t.en", b"a\n\xff\n"), ("t.de", b"a\nb\nc\n")):
-        (tmp_path / name).write_bytes(content)
-    with (
-        pytest.raises(UserError, match=r"t\.de:3: this line has no partner"),
-        SkipReport(tmp_path / "skipped.txt", lambda _: None) as report,
-    ):
-        list(read_pairs([tmp_path / "t.en", tmp_path / "t.de"], on_bad_line=report.add))
-    assert (tmp_path / "skipped.txt").read_text().startswith(f"{tmp_path / 't.en'}:2: not valid UTF-8")
 
 
 def test_segments_that_are_not_used_are_counted_apart_and_not_said(tmp_path: Path) -> None:

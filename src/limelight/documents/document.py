@@ -2,9 +2,9 @@
 
 What is read is bounded, and refused as a whole where something is wrong with it: nothing is written then.
 
-A service reads the documents of others in a child process (`reader`) with a bound on time and memory: whatever is in
-one, nothing else can come to harm. The first call has the file, with `name`, `source`, `target`, `unpacked` and
-`segments`; its answer are the segments. The second call has the translations; its answer is the file.
+A service reads untrusted documents in a child process (`reader`) with a bound on time and memory: a harmful document
+can only end that process. The first call has the file, with `name`, `source`, `target`, `unpacked` and `segments`; its
+answer contains the segments. The second call has the translations; its answer is the file.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def open_document(path: Path, options: Options) -> Document:
     """Read a file. Raises `UserError` for one that is not what its name says, too large, or damaged."""
     suffix, name = suffix_of(path), str(path)
     if suffix not in FORMATS and suffix != DOCX:
-        raise UserError(f"{name}: documents are {', '.join([*FORMATS, DOCX])}, not {suffix or 'without an ending'}")
+        raise UserError(
+            f"{name}: documents are {', '.join([*FORMATS, DOCX])}, not {suffix or 'a file without an ending'}"
+        )
     try:
         data = read_plain(path, MAX_FILE)
     except OSError as error:
@@ -90,7 +92,7 @@ def open_document(path: Path, options: Options) -> Document:
 
 
 def read_document(data: bytes, name: str, options: Options, *, unpacked: int = MAX_UNPACKED) -> Document:
-    """The same of bytes; `name` says by its ending what they are, and a zip file has at most `unpacked` bytes in it."""
+    """Read a document from bytes. The ending of `name` gives the format; a zip file may unpack to `unpacked` bytes."""
     suffix = suffix_of(name)
     try:
         if suffix == DOCX:
@@ -142,7 +144,9 @@ def _members(data: bytes, unpacked: int) -> list[tuple[zipfile.ZipInfo, bytes]]:
                 found.append((info, content))
             return found
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise FormatError(f"no zip file, as a DOCX file is, or a damaged one ({shown(str(error), 80)})") from None
+        raise FormatError(
+            f"not a valid DOCX file: it is not a zip archive, or it is damaged ({shown(str(error), 80)})"
+        ) from None
 
 
 def _zipped(data: bytes, changed: dict[str, bytes]) -> bytes:

@@ -15,8 +15,7 @@ from limelight.text.judge import IN_TARGET_LANGUAGE
 
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
-COPIED = "copied"
-NAMED = (IN_TARGET_LANGUAGE, COPIED, "span misplaced", "term not used")
+NAMED = (IN_TARGET_LANGUAGE, "span misplaced", "term not used")
 """Warnings that have reasons of their own here."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
 WORST = 3
@@ -144,7 +143,7 @@ def _some(what: str, found: Sequence[object]) -> Iterator[str]:
 
 
 def _row(*cells: object) -> str:
-    """A row of the table. A name of a file may be none of UTF-8."""
+    """A row of the table. File names may contain bytes that are not valid UTF-8."""
     texts = (" ".join(str(cell).splitlines()).replace("\t", " ") for cell in cells)
     return "\t".join(texts).encode("utf-8", "replace").decode()
 
@@ -153,14 +152,12 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
     """What should be looked at in a translation, if anything. In a file with `both_sides` a translation that is the
     same as its source is not written."""
     reasons = list(_reasons(unit, kept))
-    is_there = IN_TARGET_LANGUAGE in kept.warnings
-    kinds = [SUSPECT] * bool(reasons or (COPIED in kept.warnings and not is_there))
+    kinds = [SUSPECT] * bool(reasons)
     if kept.text.strip() == unit.text.strip():
         kinds.append(UNTRANSLATED if both_sides else UNCHANGED)
+        is_there = IN_TARGET_LANGUAGE in kept.warnings
         said = IN_TARGET_LANGUAGE if is_there else "the translation is the same as the source"
         reasons.append(said + ": left untranslated" * both_sides)
-    elif COPIED in kept.warnings:
-        reasons.append(COPIED)
     if kept.confidence is not None and kept.confidence < LOW_CONFIDENCE:
         kinds.append(UNSURE)
         reasons.append("low confidence")

@@ -30,7 +30,7 @@ def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = ""
     elif suffix in (".tsv", ".csv", ".txt"):
         terms = list(_table_terms(path, "\t" if suffix != ".csv" else ",", source_lang, target_lang))
     else:
-        raise UserError(f"{path}: a glossary is a .tsv, .csv or .tbx file, not {suffix or 'without an ending'}")
+        raise UserError(f"{path}: a glossary is a .tsv, .csv or .tbx file, not {suffix or 'a file without an ending'}")
     if not terms:
         raise UserError(f"{path}: the glossary has no terms")
     if len(terms) > MAX_TERMS:

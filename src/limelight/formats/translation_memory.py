@@ -150,15 +150,14 @@ class TranslationMemory:
 
     def _candidates(self, text: str) -> list[int]:
         """The segments that share most rare words with a text."""
-        tokens = list(_tokens(text))
-        weights = defaultdict[int, float](float)
-        for token in tokens[:MAX_TOKENS]:
+        weights, common = defaultdict[int, float](float), list[str]()
+        for token in islice(_tokens(text), MAX_TOKENS):
             having = self._having(token)
-            if len(having) <= COMMON:
-                for number in having:
-                    weights[number] += math.log(1 + self._total / len(having))
-        if not weights and tokens:  # only common words: segments with all of them
-            weights |= dict.fromkeys(self._having(" AND ".join(tokens)), 1.0)
+            common += [token] if len(having) > COMMON else []
+            for number in having if len(having) <= COMMON else ():
+                weights[number] += math.log(1 + self._total / len(having))
+        if not weights and common:  # no rarer words: segments with all the common ones
+            weights |= dict.fromkeys(self._having(" AND ".join(common)), 1.0)
         return sorted(weights, key=lambda number: (weights[number], number), reverse=True)[:CANDIDATES]
 
     def _having(self, query: str) -> list[int]:

@@ -40,7 +40,7 @@ from limelight.text.kept_signs import INVISIBLE
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, without_marks
 from limelight.text.notations import Protector
-from limelight.text.protectors import numbers, signs
+from limelight.text.protectors import numbers, unheld
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
@@ -363,11 +363,15 @@ class Codec:
             )
         return self._held[character]
 
+    def holds(self, text: str) -> bool:
+        """Whether the vocabulary has tokens for all characters of a text but spaces."""
+        return all(each.isspace() or self.is_held(each) for each in set(text))
+
     def carriers(self, direction: Direction | None) -> tuple[Protector, ...]:
-        """The protectors of what every translation carries: numbers, in the notation of the target language, and signs
-        that the vocabulary lacks."""
+        """The protectors of numbers, in the notation of the target language, and of signs and words that the
+        vocabulary lacks."""
         languages = names_of(direction)
-        return numbers(*languages), signs(self.is_held, languages)
+        return numbers(*languages), unheld(self.is_held, languages)
 
     def unknown_share(self, text: str, request: Request) -> float:
         """The share of letters of a text that are not in the source vocabulary."""
@@ -376,7 +380,7 @@ class Codec:
         return unknown_share(text, self._letters)
 
     def recased(self, prepared: Prepared) -> Prepared:
-        """A sentence in capitals or title case in sentence case; the same if hardly a word changes."""
+        """A sentence in capitals in sentence case; the same if hardly a word changes."""
         text, request = recased(prepared.text, self.tokenizers.source.encode), prepared.request
         changed = sum(one != other for one, other in zip(prepared.text.split(), text.split(), strict=False))
         if request is None or changed < MIN_RECASED:

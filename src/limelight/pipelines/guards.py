@@ -14,15 +14,18 @@ alike, and name the faults in `Translation.warnings`:
     copied            it is equal to the source
     unknown script    the vocabulary has hardly any letter of the source
 
-For the faults in `SEARCHED` the sentence is searched once more, with a wider beam; with all numbers as placeholders if
-one was lost, without repetition if there was a loop. The translation with the least severe faults is kept. Samples,
-n-best lists and searches for given phrases only get warnings. docs/translation.md has the measured effect of the
-checks.
+At first the model reads variables, names and numbers as they are: it knows most of them, and they say something. For
+the faults in `SEARCHED` the sentence is searched once more, with a wider beam: with placeholders for its spans, and for
+numbers and signs if one was lost; without repetition if there was a loop. The translation with the least severe faults
+is kept. Samples, n-best lists and searches for given phrases only get warnings. docs/translation.md has the measured
+effect of the checks.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -33,10 +36,10 @@ from limelight.pipelines.codec import Codec, Part, Prepared, Steps, names_of, wi
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.kept_signs import changed_signs
-from limelight.text.marking import ANNOTATION, PLACEHOLDER, has_marks
+from limelight.text.marking import ANNOTATION, PLACEHOLDER, has_marks, mark_number
 from limelight.text.numbers import compare_numbers
-from limelight.text.protect import Protected, protect_within, restore
-from limelight.text.protectors import numbers
+from limelight.text.protect import Protected, Span, protect_within, restore
+from limelight.text.protectors import numbers, signs
 
 SEVERITY = {
     "loop": 16,
@@ -51,8 +54,10 @@ SEVERITY = {
     "unknown script": 2,
 }
 """Weights of faults: of two translations of a sentence, the one with the smaller sum is kept."""
-SEARCHED = frozenset({"loop", "placeholder lost", "number lost", "address lost"})
+SEARCHED = frozenset({"loop", "placeholder lost", "number lost", "sign lost", "address lost"})
 """Faults for which a sentence is searched once more."""
+CARRIED = frozenset({"number lost", "sign lost"})
+"""Faults after which numbers and signs are placeholders."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
 UNSURE = 0.1
 """Maximum confidence of such a translation: the features of the confidence do not cover these faults."""
@@ -82,20 +87,28 @@ class Attempt(NamedTuple):
         return sum(SEVERITY[fault] for fault in self.faults), -sure
 
 
-def guarded(codec: Codec, prepared: Prepared, search: Search) -> Steps[Translation]:
-    """The translation of a sentence, with warnings."""
-    found = yield from search(prepared)
+def guarded(
+    codec: Codec, prepared: Prepared, search: Search, plain: Prepared | None = None, spans: Sequence[Span] = ()
+) -> Steps[Translation]:
+    """The translation of a sentence, with warnings. `plain` is the sentence with its spans as text, if it is searched
+    first."""
+    first = plain or prepared
+    found = yield from search(first)
     request = prepared.request
     if request is None:
         return found[0]
-    best = checked(codec, prepared, found[0])
+    if plain is not None:
+        found = [replace(each, text=_with_placeholders(each.text, prepared.text, spans)) for each in found]
+    best = checked(codec, prepared, found[0], first.request)
     settings = request.settings
     is_final = settings.sampling is not None or settings.n_best > 1 or bool(request.constraints.include)
     if not is_final and not SEARCHED.isdisjoint(best.faults):
-        again, spans = _again(codec, prepared, request, best)
+        again, further = _again(codec, prepared, request, best)
         others = yield from search(again)
-        restored = (_with_spans(replace(each, alternatives=()), spans) for each in others)
-        best = min([best, *(checked(codec, prepared, each) for each in restored)], key=lambda each: each.rank)
+        restored = (_with_spans(replace(each, alternatives=()), further) for each in others)
+        best = min(
+            [best, *(checked(codec, prepared, each, again.request) for each in restored)], key=lambda each: each.rank
+        )
     translation = replace(best.translation, warnings=best.faults) if best.faults else best.translation
     if "loop" in best.faults and not (is_final or request.prefix):
         translation = replace(translation, text=checks.cut_loops(prepared.text, translation.text))
@@ -106,9 +119,22 @@ def guarded(codec: Codec, prepared: Prepared, search: Search) -> Steps[Translati
     return replace(translation, confidence=min(UNSURE, translation.confidence))
 
 
-def checked(codec: Codec, prepared: Prepared, translation: Translation) -> Attempt:
-    """The translation with its faults."""
-    request = prepared.request
+def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
+    """A translation with placeholders in place of its spans. One that it has too often has its placeholder twice."""
+    marks = defaultdict[str, list[str]](list)
+    for mark in PLACEHOLDER.findall(source):
+        marks[spans[mark_number(mark)].text].append(mark)
+    every = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
+
+    def placed(match: re.Match[str]) -> str:
+        left = marks[match[0]]
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return re.sub(every, placed, text)
+
+
+def checked(codec: Codec, prepared: Prepared, translation: Translation, request: Request | None) -> Attempt:
+    """The translation of a request with its faults."""
     sizes = (len(request.source) if request else 0, len(translation.tokens))
     found = faults(ANNOTATION.sub("", prepared.text), translation.text, names_of(prepared.direction), sizes)
     if request is not None and codec.unknown_share(prepared.text, request) > UNKNOWN:
@@ -146,9 +172,9 @@ def _again(codec: Codec, prepared: Prepared, request: Request, best: Attempt) ->
         settings = replace(settings, rules=tuple(rules.items()))
     text, spans = prepared.text, None
     may_mark = codec.knows_placeholders and not request.prefix and (prepared.marked or not has_marks(text))
-    if "number lost" in best.faults and may_mark:
+    if CARRIED.intersection(best.faults) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
-            spans = protect_within(text, [numbers(*names_of(prepared.direction), every=True)])
+            spans = protect_within(text, [numbers(*names_of(prepared.direction), every=True), signs()])
             text = spans.text
     part = Part(text, prepared.direction, "", request.substream, prepared.marked or spans is not None, prepared.tags)
     if spans is None:

@@ -21,9 +21,9 @@ from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.repair_marks import Repaired, repair
 from limelight.pipelines.translation import Translation, Word, joined, token_weights
-from limelight.text.checks import is_capitals, is_title
+from limelight.text.checks import is_capitals
 from limelight.text.glossary import Match, phrases_of, unused_terms, whole_term, without_added_sentences
-from limelight.text.marking import ANNOTATION, MARK, mark_number
+from limelight.text.marking import ANNOTATION, MARK, PLACEHOLDER, has_marks, mark_number
 from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.protect import Span
 from limelight.text.sentences import NO_BREAK
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 def translated(codec: Codec, source: MarkedSentence, part: Part, options: Options) -> Steps[Found]:
     """The translations of a sentence. Where one of them lacks a term, it is searched again for those with all terms; of
     an n-best list, the others use at least as many terms as the best one."""
-    found = _found(codec, source, part, (yield from _searched(codec, part, options)))
+    found = _found(codec, source, part, (yield from _searched(codec, source, part, options)))
     if options.search.sampling is not None or not any(rank.unused for rank in found.ranks[: options.search.n_best]):
         return found
     phrases = Phrases(tuple(phrases_of(source.terms, found.ranks[0].repaired.text, names_of(part.direction)[1])))
@@ -66,7 +66,7 @@ def translated(codec: Codec, source: MarkedSentence, part: Part, options: Option
         constraints = codec.constraints(phrases)
     except UserError:  # a term without tokens in the vocabulary
         return _with_others(found, found.ranks, options)
-    again = yield from _searched(codec, part, options.with_phrases(phrases, constraints))
+    again = yield from _searched(codec, source, part, options.with_phrases(phrases, constraints))
     other = _found(codec, source, part, again)
     ends = names_of(part.direction)
     shorter = [without_added_sentences(rank.repaired.text, source.text, ends) for rank in other.ranks]
@@ -86,13 +86,14 @@ def _with_others(found: Found, ranks: Sequence[Rank], options: Options) -> Found
     return found._replace(ranks=(found.ranks[0], *best[: options.search.n_best - 1]))
 
 
-def _searched(codec: Codec, part: Part, options: Options) -> Steps[Translation]:
+def _searched(codec: Codec, source: MarkedSentence, part: Part, options: Options) -> Steps[Translation]:
     """The translation of a sentence by the search and the guards, with its alternatives."""
-    [prepared] = codec.encode([part], options.search)
+    plain = _plain(codec, source, part, options)
+    prepared, *first = codec.encode([part, *([plain] if plain else [])], options.search)
     prepared = with_constraints(prepared, options.constraints)
     search = partial(_search, codec, options)
     if options.checks(part.direction):
-        found = yield from guarded(codec, prepared, search)
+        found = yield from guarded(codec, prepared, search, first[0] if first else None, source.spans)
     else:
         best, *others = yield from search(prepared)
         found = replace(best, alternatives=tuple(others)) if others else best
@@ -101,24 +102,40 @@ def _searched(codec: Codec, part: Part, options: Options) -> Steps[Translation]:
     return replace(found, warnings=(*found.warnings, *options.phrases.warnings(found.text)))
 
 
+MAX_PLAIN = 40
+"""Maximum length of a span that the model reads as it is: a longer one takes many steps."""
+
+
+def _plain(codec: Codec, source: MarkedSentence, part: Part, options: Options) -> Part | None:
+    """The sentence with its spans as text; None if placeholders are needed at once: for spans that the vocabulary does
+    not hold or that have structure, and for searches after which there is no further one."""
+    spans = [source.spans[mark_number(mark)] for mark in PLACEHOLDER.findall(part.text)]
+    is_final = options.search.n_best > 1 or options.search.sampling is not None or any(options.phrases)
+    if not spans or is_final or part.prefix or not options.checks(part.direction):
+        return None
+    if not all(each.name == "" and len(each.text) <= MAX_PLAIN and codec.holds(each.text) for each in spans):
+        return None
+    if is_capitals(part.text):
+        return None
+    text = PLACEHOLDER.sub(lambda mark: source.spans[mark_number(mark[0])].text, part.text)
+    return part._replace(text=text, marked=has_marks(text)) if codec.fits(text) else None
+
+
 def _search(codec: Codec, options: Options, prepared: Prepared) -> Steps[list[Translation]]:
     """The translations of a sentence by one search, or several if an excluded phrase occurs in other tokens. The model
-    reads a source in capitals or title case in sentence case, as its training text mostly is; capitals are put back."""
+    reads a source in capitals in sentence case, as its training text mostly is; capitals are put back."""
     if prepared.request is None:
         return [codec.finish(prepared)]
     if options.checks(prepared.direction) and not any(map(str.isalnum, prepared.text)):  # marks are not alphanumeric
         return [replace(codec.finish(replace(prepared, request=None)), text=prepared.text)]
-    asked, capitals = prepared, False
-    is_free = not (prepared.request.prefix or any(options.phrases) or ANNOTATION.search(prepared.text))
+    asked, capitals, phrases = prepared, False, options.phrases
+    is_free = not (prepared.request.prefix or any(phrases) or ANNOTATION.search(prepared.text))
     if is_free and options.checks(prepared.direction):
         capitals = is_capitals(prepared.text)
-        if capitals or is_title(prepared.text):
-            asked = codec.recased(prepared)
+        asked = codec.recased(prepared) if capitals else prepared
     assert asked.request is not None
-    phrases = (
-        codec.phrase_tokens.searched(asked.request, options.phrases) if any(options.phrases) else once(asked.request)
-    )
-    found = codec.finish(asked, (yield from phrases))
+    steps = codec.phrase_tokens.searched(asked.request, phrases) if any(phrases) else once(asked.request)
+    found = codec.finish(asked, (yield from steps))
     several = [found] if not found.alternatives else [replace(found, alternatives=()), *found.alternatives]
     if asked is not prepared:
         several = [replace(each, source=prepared.text) for each in several]

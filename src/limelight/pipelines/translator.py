@@ -208,7 +208,8 @@ class Translator(Codec):
     def _job(self, text: Text, options: Options) -> TextJob:
         require_text(text.text, f"text {text.number}")
         codes = (code_protector([Code("", *each) for each in text.codes]),) if text.codes else ()
-        bare = without_spans(text.text, (*codes, *(DEFAULT if options.protectors is None else options.protectors)))
+        found = (*codes, *(DEFAULT if options.protectors is None else options.protectors))
+        bare = without_spans(text.text, found) if options.detected or not options.source_lang else ""
         direction, sure = self._chosen(bare, options.source_lang, options.target_lang, pivot=options.pivot)
         protectors = () if text.prefix else (*codes, *self._protectors(options, direction))
         other = ""
@@ -255,7 +256,7 @@ class Translator(Codec):
         return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join, plan)
 
     def _protectors(self, options: Options, direction: Direction | None) -> tuple[Protector, ...]:
-        """What is carried through the translation of a text: also numbers and signs where anything is protected."""
+        """What is carried through the translation of a text: also numbers and signs where anything is."""
         protected = options.default_protectors(direction) if options.protectors is None else options.protectors
         if not (protected and self.knows_placeholders) or options.phrases.has_digits:
             return protected

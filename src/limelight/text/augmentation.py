@@ -32,7 +32,6 @@ from limelight.text.marking import (
     SIMILAR_MARK,
     Alignment,
     has_marks,
-    has_private_use,
     joined_alignment,
     place_marks,
     placeholder,
@@ -225,7 +224,7 @@ def _name_like(word: str, lists: Sequence[Sequence[str]], random: Random) -> str
 def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:
     """Write a word of the source and the word that translates it in capitals."""
     links = [link for link in alignment.links if link.sure]
-    if not links or any(map(has_private_use, pair)):
+    if not links or any(map(has_marks, pair)):
         return pair
     link = random.choice(links)
     edges = [word_spans(side)[number] for side, number in zip(pair, link[:2], strict=True)]
@@ -239,7 +238,7 @@ def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:
 def figures(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Replace the numbers that occur once on each side by placeholders, as those with separators are in translation."""
     shared = shared_numbers(*pair)[:MAX_PLACEHOLDERS]
-    if any(map(has_private_use, pair)):
+    if any(map(has_marks, pair)):
         return pair
     first = random.randint(0, MAX_PLACEHOLDERS - len(shared)) if random.random() < 0.2 else 0
     for mark, number in enumerate(shared, first):

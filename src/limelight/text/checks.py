@@ -24,10 +24,6 @@ SHORT, LONG = 0.3, 3.0
 FEW = 10
 """Tolerance in tokens, added to the bounds: short texts vary most."""
 
-MIN_WORDS = 3
-"""Minimum number of words of a text in title case."""
-TITLED = 0.75
-"""Minimum share of capitalized words in title case."""
 MIN_LETTERS = 4
 """Minimum number of letters of a text in capitals: fewer are an abbreviation."""
 UPPER = 0.9
@@ -124,16 +120,6 @@ def unknown_share(text: str, alphabet: frozenset[str]) -> float:
     return sum(letter not in alphabet for letter in letters) / len(letters) if letters else 0.0
 
 
-def is_title(text: str) -> bool:
-    """Whether a text is in title case: at least three words, of which all with four letters or more are capitalized,
-    and most of the others."""
-    words = [word for word in LETTERS.findall(without_addresses(text)) if word.lower() != word.upper()]
-    large = [word[0].isupper() for word in words]
-    if len(words) < MIN_WORDS or sum(large) < TITLED * len(words) or is_capitals(text):
-        return False
-    return all(is_large for word, is_large in zip(words, large, strict=True) if len(word) > 3)
-
-
 def is_capitals(text: str) -> bool:
     """Whether a text, apart from addresses, is in capitals."""
     if text[1:].islower():  # most are
@@ -143,21 +129,19 @@ def is_capitals(text: str) -> bool:
 
 
 def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
-    """A text in capitals or title case, converted to sentence case.
+    """A text in capitals, converted to sentence case.
 
     Each word is lowercased or capitalized, whichever form has fewer tokens; of equal ones the more frequent form, whose
-    ids are lower. So names and German nouns keep their capitals. Addresses and abbreviations are unchanged.
+    ids are lower. So names and German nouns keep their capitals. Addresses are unchanged.
 
     Args:
         encode: a word to its ids, of a vocabulary in which frequent tokens come first.
     """
-    kept, capitals = [match.span() for match in ADDRESS.finditer(text)], is_capitals(text)
+    kept = [match.span() for match in ADDRESS.finditer(text)]
 
     def better(match: re.Match[str]) -> str:
         word = match[0]
         if any(begin <= match.start() < end for begin, end in kept):
-            return word
-        if not capitals and not word.istitle():
             return word
         both = word.lower(), word.lower().capitalize()
         return min(both, key=lambda each: (len(ids := encode(each)), max(ids, default=0)))

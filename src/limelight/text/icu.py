@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from limelight.text.marking import PLACEHOLDER
+from limelight.text.marking import MARK
 from limelight.text.protectors import BRACES, FLUENT, pattern
 
 MAX_NESTED = 6
@@ -28,7 +28,7 @@ _TAIL = re.compile(r"\s*\}")
 _KEY = r"\s\*?\[\s*[\w.-]+\s*\]\s*"
 _VARIANT, _VARIANT_OF_LINE = re.compile(_KEY), re.compile(rf"\n[ \t]*{_KEY.removeprefix(chr(92) + 's')}")
 """What precedes the text of a variant of Fluent, in one line and where each has its own."""
-_QUOTE = re.compile(rf"'(?=[{{}}#|']|{PLACEHOLDER.pattern})")
+_QUOTE = re.compile(rf"'(?=[{{}}#|']|{MARK.pattern})")
 
 IN_BRANCHES = (pattern("#"), pattern("'[{}#|][^']*'"))
 """Additional protectors in a branch: the number and quotations."""

@@ -76,7 +76,9 @@ def held_characters(pieces: Iterable[str]) -> frozenset[str]:
 
 def is_sign(text: str) -> bool:
     """Whether a text consists of signs alone: no letters, digits, or punctuation of sentences only."""
-    return all(map(_is_mark, text)) and any(_is_symbol(each) or not _is_punctuation(each) for each in text)
+    return all(map(_is_mark, text)) and any(
+        _is_symbol(each) or not (_is_punctuation(each) or category(each)[0] == "M") for each in text
+    )
 
 
 def find_signs(text: str) -> Iterator[Span]:

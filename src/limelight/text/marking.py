@@ -2,9 +2,10 @@
 insertion into both sides of an aligned pair.
 
 A marked text is a string in which the characters U+F0000 to U+F001F (plane 15) represent the reserved tokens `<ph0>` to
-`<ph31>`, and the three after them a form of address and a similar translation. Only functions for marked text interpret
-them (`tokens/marked.py`); in all other text they are ordinary characters. Code that inserts marks into untrusted text
-has to check for such characters first (`has_marks`).
+`<ph31>`, and the three after them a form of address and a similar translation. The rest of the plane represents codes
+of documents (`formats/unit.py`) and placeholders of a whole text, before its sentences get placeholders of their own.
+Only functions for marked text interpret them (`tokens/marked.py`); in all other text they are ordinary characters. Code
+that inserts marks into untrusted text has to check for such characters first (`has_marks`).
 
 A model that was trained with placeholders in place of words, around words and between words copies them into its
 translation. A model that was trained with target forms after source words uses the given form (Dinu et al. 2019,
@@ -41,13 +42,12 @@ FORMALITY_MARKS = {"formal": chr(_FIRST + MARK_COUNT), "informal": chr(_FIRST + 
 SIMILAR_MARK = chr(_FIRST + MARK_COUNT + 2)
 """Follows a source, and precedes the translation of a similar one."""
 
-MARK = re.compile(f"[{chr(_FIRST)}-{SIMILAR_MARK}]")
+MARK = re.compile("[\U000f0000-\U000ffffd]")
 PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")
 ANNOTATION = re.compile(f"{TERM_BEGIN}[^{TERM_END}]*{TERM_END}")
 FIRST_CODE, LAST_CODE = 0xF1000, 0xFFFFD
 CODES = re.compile(f"[{chr(FIRST_CODE)}-{chr(LAST_CODE)}]")
-"""Matches the character of a code in the text of a document (`formats/unit.py`)."""
-_PRIVATE = re.compile("[\U000f0000-\U000ffffd]")
+"""Matches the character of a code in the text of a document, or the placeholder of a whole text."""
 
 
 def placeholder(number: int) -> str:
@@ -57,9 +57,16 @@ def placeholder(number: int) -> str:
     return chr(_FIRST + number)
 
 
+def text_placeholder(number: int) -> str:
+    """The character for a span of a whole text, which may have any number of them."""
+    return chr(FIRST_CODE + number)
+
+
 def mark_number(mark: str) -> int:
-    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the beginning and the end of a term."""
-    return ord(mark) - _FIRST
+    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the beginning and the end of a term; those of a whole
+    text are counted from 0, too."""
+    code = ord(mark)
+    return code - (FIRST_CODE if code >= FIRST_CODE else _FIRST)
 
 
 def mark_of(number: int) -> str:
@@ -75,11 +82,6 @@ def annotated(source: str, target: str) -> str:
 def has_marks(text: str) -> bool:
     """Whether a text has a character that marked text would interpret as a mark."""
     return MARK.search(text) is not None
-
-
-def has_private_use(text: str) -> bool:
-    """Whether a text has any private-use character of plane 15."""
-    return _PRIVATE.search(text) is not None
 
 
 def without_marks(text: str) -> str:
@@ -158,7 +160,7 @@ def place_marks(
     Each placeholder occurs once on each side. A pair that already has private-use characters is unchanged. No term is
     annotated if none is found.
     """
-    if any(map(has_private_use, pair)):
+    if any(map(has_marks, pair)):
         return pair, ()
     draft = _Draft(pair, alignment)
     if placeholders:

@@ -1,9 +1,10 @@
 """Numbers of a text: carried through a translation in the notation of its language, and compared by value.
 
-"1,299" is 1299 in English and 1.299 in German. A model easily loses a separator, so a number with one is a placeholder
-in its input (`carried_numbers`) and is written in the notation of the target language. Numbers that the model writes
-itself are compared (`compare_numbers`): a number of the source needs one of the same value in the translation. A small
-number may be a word there. Nothing here depends on a language but the separators, a fact of the Unicode CLDR.
+"1,299" is 1299 in English and 1.299 in German. A model easily loses a separator or the unit behind it, so a number with
+one is a placeholder in its input (`carried_numbers`) and is written in the notation of the target language. Numbers
+that the model writes itself are compared (`compare_numbers`): a number of the source needs one of the same value in the
+translation. A small number may be a word there. Nothing here depends on a language but the separators and the names of
+months, facts of the Unicode CLDR.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         number = Number(match.start(), end, found, kind, frozenset())
         return number._replace(readings=frozenset[Reading]({found.casefold(), tuple(sorted(number.parts))}))
     if kind == "time":
-        half = _HALF_DAY.match(text, end)
+        half = _HALF_DAY.match(text, end) if NOTATIONS.get(language, _POINT).currency_first else None
         end = half.end() if half else end
         hour, *minutes = map(int, re.findall(r"\d+", found))
         if half:
@@ -226,10 +227,11 @@ def _scaled(after: str) -> Fraction:
 
 def carried_numbers(text: str, source: str, target: str, *, every: bool = False) -> Iterator[tuple[int, int, str]]:
     """Begin and end of the numbers that become placeholders, and what the translation has instead: those with
-    separators and codes, or every number. A number with letters at its end, such as an ordinal, is left to the
-    model."""
+    separators, or every number. A number with letters at its end, such as an ordinal, is left to the model, and so is a
+    code with letters at first: it may be part of a compound."""
     for number in find_numbers(text, source):
-        is_fixed = number.kind in ("code", "date") or (number.kind == "plain" and _SEPARATED.search(number.text))
+        has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
+        is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
         after = text[number.end : number.end + 1]
         if (is_fixed or every) and not (number.kind == "plain" and re.match(rf"[{LETTERS}{UNSPACED}]", after)):
             yield number.begin, number.end, localized(number, source, target)

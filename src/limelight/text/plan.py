@@ -9,21 +9,25 @@ weights. A text without spans and terms is a plan of plain sentences.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from limelight.text.glossary import Glossary, Match, find_terms
 from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
-from limelight.text.marking import CODES, MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.marking import (
+    CODES,
+    MARK,
+    MAX_PLACEHOLDERS,
+    PLACEHOLDER,
+    mark_number,
+    placeholder,
+    text_placeholder,
+    without_marks,
+)
 from limelight.text.notations import Protector
-from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
+from limelight.text.protect import VALUE, Protected, Span, protect, restore
 from limelight.text.protectors import find_spans
 from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_no_breaks, with_short
-
-ENDS = ".!?…。！？"
-TAIL = re.compile(rf"(?<=\w)((?:\s*[(\[]{PLACEHOLDER.pattern}[)\]]|\s?:\s{PLACEHOLDER.pattern})+)([{ENDS}]*)\Z")
-"""Placeholders in brackets or after a colon at the end of a sentence, which do not affect the rest of it."""
 
 
 class MarkedSentence(NamedTuple):
@@ -33,21 +37,14 @@ class MarkedSentence(NamedTuple):
     spans: tuple[Span, ...] = ()
     """The spans of its placeholders; partners are numbers within the sentence, -1 for those of other sentences."""
     numbers: tuple[int, ...] = ()
-    """The numbers of these spans in the whole part."""
+    """The numbers of these spans in the whole text."""
     prefix: str = ""
     """Marks before the sentence, which stay there."""
     suffix: str = ""
-    tail: str = ""
-    """Separate marks at its end, as in `Copied (%d).`, which stay before its final punctuation."""
     sent: str = ""
     """The model's input: the sentence without the tags that attention places."""
     terms: tuple[Match, ...] = ()
     """Terms of the glossary in `sent`."""
-
-    def with_tail(self, translation: str) -> str:
-        """A translation with the tail before its final punctuation."""
-        body = translation.rstrip(ENDS) if self.tail else translation
-        return f"{body}{self.tail}{translation[len(body) :]}"
 
     @property
     def has_words(self) -> bool:
@@ -62,12 +59,12 @@ class Branch(NamedTuple):
     begin: int
     """Its begin in the span."""
     end: int
-    parts: tuple[PlanPart, ...]
+    part: PlanPart
     apostrophes: Apostrophes
 
 
 class PlanPart(NamedTuple):
-    """A text, or a part of one, with at most as many spans as there are placeholders."""
+    """A text with spans or terms, or the text of a branch."""
 
     protected: Protected
     gaps: Sentences
@@ -83,16 +80,16 @@ class Plan(NamedTuple):
     text: str
     plain: Sentences | None
     """The sentences of a text without spans and terms."""
-    parts: tuple[PlanPart, ...] = ()
-    """The consecutive parts of any other text."""
+    part: PlanPart | None = None
+    """Any other text."""
 
     @property
     def sentences(self) -> list[MarkedSentence | None]:
-        """All sentences: those of each part, then those in its messages. None for a sentence without words in a text
-        with spans, which is not translated."""
+        """All sentences, then those in the messages of the text. None for a sentence without words in a text with
+        spans, which is not translated."""
         if self.plain is not None:
             return [MarkedSentence(text, sent=text) for text in self.plain.texts]
-        return [each if each.has_words else None for each in _sentences(self.parts)]
+        return [each if each.has_words else None for each in _sentences(self.part)] if self.part else []
 
     def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
@@ -100,7 +97,8 @@ class Plan(NamedTuple):
         if self.plain is not None:
             return with_no_breaks(self.text, self.plain.join([text or "" for text in texts])), []
         failed = list[str]()
-        return with_no_breaks(self.text, _rebuilt(self.parts, iter(texts), failed)), failed
+        text = _rebuilt(self.part, iter(texts), failed) if self.part else ""
+        return with_no_breaks(self.text, text), failed
 
 
 def plan_text(
@@ -123,15 +121,15 @@ def plan_text(
         sentences = Sentences((text,), ("", "")) if whole else split_sentences(text, language)
         return Plan(text, with_short(sentences, fits))
 
-    def prepared(text: str, protectors: Sequence[Protector], nested: int) -> tuple[PlanPart, ...]:
-        parts = list[PlanPart]()
-        for piece in divide(text, protectors):
-            protected = protect(piece, protectors)
-            split = with_short(_split(protected, "" if whole else language), fits)
-            sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
-            inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
-            parts.append(PlanPart(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner))
-        return tuple(parts)
+    def has_room(text: str) -> bool:
+        return len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text)
+
+    def prepared(text: str, protectors: Sequence[Protector], nested: int) -> PlanPart:
+        protected = protect(text, protectors)
+        split = with_short(_split(protected, "" if whole else language), has_room)
+        sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
+        inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
+        return PlanPart(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner)
 
     def opened(protected: Protected, protectors: Sequence[Protector], nested: int) -> Iterator[Branch]:
         for number, span in enumerate(protected.spans):
@@ -163,6 +161,11 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
     return PLACEHOLDER.sub(lambda match: placeholder(numbers[mark_number(match[0])]), text)
 
 
+def _of_text(text: str, numbers: Sequence[int]) -> str:
+    """A sentence with the placeholders of the whole text, where its spans have these numbers."""
+    return PLACEHOLDER.sub(lambda match: text_placeholder(numbers[mark_number(match[0])]), text)
+
+
 def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
     """A marked text without some placeholders, and the places in it of all kept and removed ones. Those of white space
     become a space."""
@@ -183,37 +186,33 @@ def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span
     return "".join([*parts, text[place:]]), places
 
 
-def _sentences(parts: Sequence[PlanPart]) -> Iterator[MarkedSentence]:
-    for part in parts:
-        yield from part.sentences
-        for branch in part.branches:
-            yield from _sentences(branch.parts)
+def _sentences(part: PlanPart) -> Iterator[MarkedSentence]:
+    yield from part.sentences
+    for branch in part.branches:
+        yield from _sentences(branch.part)
 
 
 def _rebuilt(
-    parts: Sequence[PlanPart], waiting: Iterator[str | None], failed: list[str], apostrophes: Apostrophes | None = None
+    part: PlanPart, waiting: Iterator[str | None], failed: list[str], apostrophes: Apostrophes | None = None
 ) -> str:
     """The text with its translated sentences, the messages in it with those of their branches; spans that are not whole
     are added to `failed`."""
-    texts = list[str]()
-    for part in parts:
-        sentences = list[str]()
-        for source in part.sentences:
-            text = next(waiting)
-            text = source.text if text is None else text
-            text = renumbered(text, source.numbers) if source.numbers else without_marks(text)
-            sentences.append(source.prefix + source.with_tail(text) + source.suffix)
-        spans = list(part.protected.spans)
-        replaced = [(each, _rebuilt(each.parts, waiting, failed, each.apostrophes)) for each in part.branches]
-        for branch, text in reversed(replaced):
-            raw = spans[branch.span].text
-            spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
-        joined = part.gaps.join(sentences)
-        marked = joined if apostrophes is None else apostrophes.write(joined)
-        restored = restore(marked, part.protected._replace(spans=tuple(spans)))
-        texts.append(restored.text)
-        failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
-    return "".join(texts)
+    sentences = list[str]()
+    for source in part.sentences:
+        text = next(waiting)
+        text = source.text if text is None else text
+        text = _of_text(text, source.numbers) if source.numbers else without_marks(text)
+        sentences.append(source.prefix + text + source.suffix)
+    spans = list(part.protected.spans)
+    replaced = [(each, _rebuilt(each.part, waiting, failed, each.apostrophes)) for each in part.branches]
+    for branch, text in reversed(replaced):
+        raw = spans[branch.span].text
+        spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
+    joined = part.gaps.join(sentences)
+    marked = joined if apostrophes is None else apostrophes.write(joined)
+    restored = restore(marked, part.protected._replace(spans=tuple(spans)))
+    failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
+    return restored.text
 
 
 def _split(protected: Protected, language: str) -> Sentences:
@@ -241,18 +240,13 @@ def _breaks(mark: str, spans: Sequence[Span]) -> bool:
 def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or are single, are kept outside of it."""
     begin, end = _inside(text, spans)
-    apart = TAIL.search(text, begin, end)
-    if apart and any(spans[mark_number(mark)].role in ("open", "close") for mark in MARK.findall(apart[1])):
-        apart = None
-    tail = apart[1] if apart else ""
-    inner = text[begin : apart.start()] + apart[2] if apart else text[begin:end]
+    inner = text[begin:end]
     numbers = [mark_number(mark) for mark in MARK.findall(inner)]
     local = {number: place for place, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
-    marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
-    return MarkedSentence(
-        marked, own, tuple(numbers), text[:begin], text[end:], tail, model_input(marked, own, carry_tags=carry_tags)
-    )
+    marked = MARK.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
+    sent = model_input(marked, own, carry_tags=carry_tags)
+    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], sent)
 
 
 def model_input(marked: str, spans: Sequence[Span], *, carry_tags: bool) -> str:
@@ -276,7 +270,7 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
     begin, end = 0, len(text)
     while begin < end:
         first, last = _tag(text[begin], spans), _tag(text[end - 1], spans)
-        around = first is not None and first.partner >= 0 and text[end - 1] == placeholder(first.partner)
+        around = first is not None and first.partner >= 0 and text[end - 1] == text_placeholder(first.partner)
         before = around or (first is not None and first.partner not in numbers)
         after = around or (not before and last is not None and last.partner not in numbers)
         if not (before or after):
@@ -288,5 +282,5 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 
 def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
-    span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
+    span = spans[mark_number(character)] if MARK.match(character) else None
     return span if span is not None and (_is_tag(span) or CODES.fullmatch(span.text)) and span.name != VALUE else None

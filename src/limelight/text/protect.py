@@ -13,24 +13,31 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from limelight.text.marking import ANNOTATION, MARK, MAX_PLACEHOLDERS, PLACEHOLDER, has_marks, mark_number, placeholder
+from limelight.text.marking import (
+    ANNOTATION,
+    FIRST_CODE,
+    LAST_CODE,
+    MARK,
+    PLACEHOLDER,
+    has_marks,
+    mark_number,
+    placeholder,
+    text_placeholder,
+)
 from limelight.text.notations import SECTION, Found, Protector, Role
 from limelight.text.protectors import find_spans
 from limelight.text.words import is_unspaced
 
 VALUE = "value"
 """The name of a span with tags that says something itself, such as `<b>{x}</b>`."""
-_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
 _ANNOTATED = re.compile(rf"\w* ?{ANNOTATION.pattern}")
 """An annotated term with its last word."""
-_SPACES = re.compile(r"\s+")
 _SCRIPT = re.compile(r"\S{1,4}")
 _WORD_BEFORE = re.compile(r"[^\W_]+\Z")
 _FORMULA = re.compile(r"(?:(?:[A-Z][a-z]?\d*){1,4}|[a-z]{1,2}|\d+)(?![a-z])")
 """Symbols of elements, a unit, or a number."""
-_AHEAD = 5000
-"""To divide a text, so many characters are searched for spans first, then twice as many, and so on, until there are
-enough in the first half: the end can divide a span, of which parts are found then."""
+MAX_SPANS = LAST_CODE - FIRST_CODE
+"""Maximum number of spans of a text; those after them are ordinary text."""
 
 
 class Span(NamedTuple):
@@ -48,7 +55,7 @@ class Span(NamedTuple):
 
 
 class Protected(NamedTuple):
-    """A text whose spans were replaced by placeholders, numbered from 0 in order."""
+    """A text whose spans were replaced by placeholders, numbered from 0 in order: any number of them."""
 
     text: str
     """Marked text."""
@@ -90,21 +97,18 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
 
     White space, single tags and pairs of tags around the whole text become its prefix and suffix. An element that
     contains only spans is one span.
-
-    Raises `ValueError` for more spans than there are placeholders: `divide` it first.
     """
-    found = _paired(_collapsed(text, _with_scripts(text, find_spans(text, protectors))))
+    found = _paired(_collapsed(text, _with_scripts(text, find_spans(text, protectors)))[:MAX_SPANS])
     begin, end, found = _inner(text, found)
-    if len(found) > MAX_PLACEHOLDERS:
-        raise ValueError(f"{len(found)} spans, and there are {MAX_PLACEHOLDERS} placeholders; divide the text")
-    parts, place = [], begin
+    parts, places, place, size = [], list[int](), begin, 0
     for number, (span, _) in enumerate(found):
-        parts += [text[place : span.begin], placeholder(number)]
+        parts += [text[place : span.begin], text_placeholder(number)]
+        size += span.begin - place + 1
+        places.append(size - 1)
         place = span.end
     marked = "".join([*parts, text[place:end]])
     spans = []
-    for number, (span, partner) in enumerate(found):
-        where = marked.index(placeholder(number))
+    for (span, partner), where in zip(found, places, strict=True):
         left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
         spans.append(Span(span.text or text[span.begin : span.end], span.role, partner, left, right, span.name))
     return Protected(marked, tuple(spans), text[:begin], text[end:])
@@ -142,54 +146,17 @@ def restore(marked: str, protected: Protected) -> Restored:
 
     Spaces around a span become as in the source if the adjacent character is of the same kind.
     """
-    marked, order, doubled, unknown = _kept_once(marked.strip(), len(protected.spans))
-    text = marked
-    for number in order:
-        text = _spaced(text, number, protected.spans[number])
+    text, marks, doubled, unknown = _kept_once(marked.strip(), len(protected.spans))
+    for number, mark in marks.items():
+        text = _spaced(text, mark, protected.spans[number])
+    order = list(marks)
     whole = MARK.sub(lambda match: protected.spans[mark_number(match[0])].text, text)
-    missing = tuple(number for number in range(len(protected.spans)) if number not in order)
+    missing = tuple(number for number in range(len(protected.spans)) if number not in marks)
     misplaced = find_misplaced(order, protected.spans)
     sequence = [number for number in order if protected.spans[number].role == "sequential"]
     reordered = tuple(now for now, was in zip(sequence, sorted(sequence), strict=True) if now != was)
     text = protected.prefix + whole + protected.suffix
     return Restored(text, missing, doubled, unknown, misplaced, reordered)
-
-
-def divide(text: str, protectors: Sequence[Protector], most: int = MAX_PLACEHOLDERS) -> tuple[str, ...]:
-    """Divide the text into as few parts as possible, each with at most `most` spans; concatenated, they are the text.
-
-    It is divided after a sentence if at least half as many spans precede that place, else at the last white space,
-    else before a span.
-    """
-    parts = []
-    while text:
-        ahead = _AHEAD
-        spans = find_spans(text[:ahead], protectors)
-        while ahead < len(text) and (len(spans) <= most or spans[most].begin > ahead // 2):
-            ahead *= 2
-            spans = find_spans(text[:ahead], protectors)
-        cut = len(text)
-        for allowed in range(most, 0, -1):
-            if len(spans) <= allowed:
-                break
-            cut = _cut(text, spans, allowed)
-            if len(find_spans(text[:cut], protectors)) <= most:
-                break
-        parts.append(text[:cut])
-        text = text[cut:]
-    return tuple(parts)
-
-
-def _cut(text: str, spans: Sequence[Found], allowed: int) -> int:
-    """The end of a part with at most `allowed` spans."""
-    end = spans[allowed].begin
-    gaps = [(spans[number].end, spans[number + 1].begin) for number in range(allowed)]
-    for pattern, first in ((_SENTENCE_END, allowed // 2), (_SPACES, 0)):
-        for begin, until in reversed(gaps[first:]):
-            places = [match.end() for match in pattern.finditer(text, begin, until)]
-            if places:
-                return places[-1]
-    return end
 
 
 class _Marked(NamedTuple):
@@ -293,18 +260,18 @@ def _stripped(text: str, begin: int, end: int) -> tuple[int, int]:
     return end - len(inside), end - len(inside) + len(inside.rstrip())
 
 
-def _kept_once(marked: str, count: int) -> tuple[str, list[int], tuple[int, ...], int]:
-    """The text with only the first occurrence of each mark, their numbers in order, those that occurred more than once,
-    and how many marks belonged to none of `count` spans."""
-    order, doubled, unknown = list[int](), set[int](), 0
+def _kept_once(marked: str, count: int) -> tuple[str, dict[int, str], tuple[int, ...], int]:
+    """The text with only the first occurrence of each mark, the marks by their numbers in order, the numbers of those
+    that occurred more than once, and how many marks belonged to none of `count` spans."""
+    order, doubled, unknown = dict[int, str](), set[int](), 0
     parts, place = [], 0
     for match in MARK.finditer(marked):
         number = mark_number(match[0])
         if number < count and number not in order:
-            order.append(number)
+            order[number] = match[0]
             continue
         unknown += number >= count
-        doubled |= {number} & set(order)
+        doubled |= {number} & order.keys()
         parts.append(marked[place : match.start()])
         place = match.end()
         if parts[-1].endswith(" ") and marked[place : place + 1] == " ":
@@ -312,9 +279,9 @@ def _kept_once(marked: str, count: int) -> tuple[str, list[int], tuple[int, ...]
     return "".join([*parts, marked[place:]]).strip(), order, tuple(sorted(doubled)), unknown
 
 
-def _spaced(text: str, number: int, span: Span) -> str:
+def _spaced(text: str, mark: str, span: Span) -> str:
     """The text with the spaces beside a mark as they were in the source."""
-    left, mark, right = text.partition(placeholder(number))
+    left, mark, right = text.partition(mark)
     if span.role == "space":
         left, right = left.rstrip(" " * (span.left != " ")), right.lstrip(" " * (span.right != " "))
         return left + mark + right
@@ -337,10 +304,10 @@ def _beside(text: str, was: str, *, inner: bool) -> str:
 def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
     """The opening tags of complete pairs that are not properly nested, and the tags that are inside another pair than
     in the source."""
-    opened, found = list[int](), set[int]()
+    opened, found, there = list[int](), set[int](), {*order}
     for number in order:
         partner = spans[number].partner
-        if partner not in order:
+        if partner not in there:
             continue
         if spans[number].role == "open":
             opened.append(number)
@@ -352,7 +319,7 @@ def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ..
     if not found:
         was, now = _parents(sorted(order), spans), _parents(order, spans)
         found = {number for number in order if spans[number].name and was[number] != now[number]}
-        found = {min(number, spans[number].partner) if spans[number].partner in order else number for number in found}
+        found = {min(number, spans[number].partner) if spans[number].partner in there else number for number in found}
     return tuple(sorted(found))
 
 
@@ -360,12 +327,12 @@ def _parents(order: Sequence[int], spans: Sequence[Span]) -> dict[int, int]:
     """For each span the tag that opens the innermost pair around it; -1 for none. A tag whose partner is in another
     sentence is around all that follows or precedes it."""
     opened = [number for number in reversed(order) if spans[number].role == "close" and spans[number].partner < 0]
-    found = dict[int, int]()
+    found, there = dict[int, int](), {*order}
     for number in order:
         role, partner = spans[number].role, spans[number].partner
         if role == "close" and opened and opened[-1] in (partner, number):
             opened.pop()
         found[number] = opened[-1] if opened else -1
-        if role == "open" and (partner < 0 or partner in order):
+        if role == "open" and (partner < 0 or partner in there):
             opened.append(number)
     return found

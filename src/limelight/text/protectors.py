@@ -189,15 +189,20 @@ def numbers(source: str, target: str, *, every: bool = False) -> Protector:
     return Protector("numbers", lambda text: (Found(begin, end, text=new) for begin, end, new in found(text)))
 
 
-def signs(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protector:
-    """A protector for signs between spaces, of which `|` divides a text, and for what the vocabulary or both languages
-    lack."""
+def signs() -> Protector:
+    """A protector for signs between spaces."""
+    return spans_by(find_signs)
 
-    def find(text: str) -> Iterator[Found]:
-        for begin, end in (*find_signs(text), *find_unheld(text, is_held, languages)):
-            yield Found(begin, end, "break" if text[begin:end] == "|" else "alone")
 
-    return Protector("signs", find)
+def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protector:
+    """A protector for what the vocabulary or both languages lack, and for signs beyond ASCII between spaces, which are
+    rare in training text."""
+
+    def find(text: str) -> Iterator[tuple[int, int]]:
+        yield from (span for span in find_signs(text) if not text[slice(*span)].isascii())
+        yield from find_unheld(text, is_held, languages)
+
+    return spans_by(find)
 
 
 def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...]]]) -> Protector:
@@ -223,13 +228,13 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     Characters of the text that would be interpreted as marks are always spans. A span ends before a code
     (`units/unit.py`) whose partner is outside, so that pairs of tags are not divided.
     """
-    found = [Found(*match.span()) for match in MARK.finditer(text)]
-    codes = list[Found]()
+    found, codes = list[Found](), list[Found]()
     is_plain = not _PART_OF_SPAN.search(text)
     for protector in protectors:
         own = [] if is_plain and protector in DEFAULT else list(protector.find(text))
         found += own
         codes += [each for each in own if protector.name == CODES and each.role != "alone"]
+    found += (Found(*match.span()) for match in MARK.finditer(text))  # of equal spans the first ones are taken
     spans: list[Found] = []
     trimmed = _Trimmed(codes)
     for span in sorted(found, key=lambda each: (each.begin, -each.end)):
