@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-published test-portable torture bench bench-portable bench-serve check check-page docs format lock sbom
+.PHONY: help demo test test-all test-wheel test-browser test-clients test-ray test-published test-portable test-portable-os torture bench bench-portable bench-serve check check-page docs format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -24,10 +24,10 @@ test: .venv/.ready-dev ## run the tests of a change
 
 test-all: .venv/.ready-dev ## run everything once, before a release: all tests with all shapes checked, wheel, browser, clients, Ray
 	@OMP_NUM_THREADS=1 LIMELIGHT_TESTS=all $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 20 $(ELSEWHERE)
-	@$(MAKE) --no-print-directory test-wheel test-browser test-clients test-ray test-published
+	@$(MAKE) --no-print-directory test-wheel test-portable-os test-browser test-clients test-ray test-published
 
 test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
-	@$(BIN)/python -m pytest -q -rA tests/packaging
+	@$(BIN)/python -m pytest -q -rA tests/packaging --ignore tests/packaging/test_portable_os.py
 
 # Where Chromium is: Debian's package is called so. Without a browser, or without a test that ran, this fails.
 BROWSER ?= chromium
@@ -45,6 +45,9 @@ AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS
 
 test-portable: .venv/.ready-dev ## run make test as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
 	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q $(QUICK)
+
+test-portable-os: .venv/.ready-dev ## train, translate, evaluate and serve without what Windows does not have (fcntl, fork, signals, /proc)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/packaging/test_portable_os.py
 
 # npm may not be there, or may not give the package: its test says then that it is left out.
 test-clients: .venv/.ready-clients ## talk to a running service with the clients of others, and list what passes

@@ -190,9 +190,9 @@ async def serve(
         asked.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    if reload is not None:
-        loop.add_signal_handler(signal.SIGHUP, reload)
+        _handle(loop, number, stop)
+    if reload is not None and hasattr(signal, "SIGHUP"):
+        _handle(loop, signal.SIGHUP, reload)
     begun()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     stopping = asyncio.create_task(asked.wait())
@@ -200,6 +200,14 @@ async def serve(
     stopping.cancel()
     await drain(service, server, seconds=drain_seconds, delay=drain_delay)
     await serving
+
+
+def _handle(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> None:
+    """Call `act` in the loop at a signal."""
+    try:
+        loop.add_signal_handler(number, act)
+    except NotImplementedError:  # Windows
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(act) and None)
 
 
 async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:
