@@ -1,11 +1,15 @@
 """`limelight clean`: what is removed is listed with its reason, and all else is written as it was."""
 
 import csv
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from limelight.formats import read_pairs
+from limelight.text.clean import CleanReport
+from limelight.text.pair import Pair
 from tests.cli.conftest import Limelight
 from tests.preparation.parallel import invented_pairs
 
@@ -133,3 +137,30 @@ def test_mistakes_are_named(
     ended = limelight("clean", *words)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_an_interrupted_run_changes_nothing(
+    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C when some pairs are written and some are listed."""
+    for name in ("c.tsv", "c-left-out.tsv", "c-skipped.txt"):
+        (tmp_path / name).write_text("of a former run")
+    text = write(tmp_path / "text.tsv", [*FAULTY.values(), *GOOD, *GOOD])
+    text.write_text(f"no TAB\n{text.read_text(encoding='utf-8')}", encoding="utf-8")
+
+    def interrupted(self: CleanReport, pair: Pair, reason: str) -> None:
+        if self.kept == len(GOOD):
+            os.kill(os.getpid(), signal.SIGINT)
+        drop(self, pair, reason)
+
+    drop = CleanReport.drop
+    monkeypatch.setattr(CleanReport, "drop", interrupted)
+    ended = limelight("clean", text, "--source", "en", "--target", "de", "-o", tmp_path / "c.tsv")
+    partial = tmp_path / "c.tsv.partial"
+    assert (ended.code, ended.err.splitlines()[-1]) == (
+        130,
+        f"limelight: stopped by SIGINT; what was done until then is in {partial}",
+    )
+    assert len(partial.read_text(encoding="utf-8").splitlines()) == len(GOOD)
+    partial.unlink()
+    assert {path.read_text() for path in tmp_path.iterdir() if path != text} == {"of a former run"}

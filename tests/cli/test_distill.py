@@ -2,15 +2,19 @@
 
 import json
 import shutil
+import signal
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from limelight.cli.app import run
 from limelight.formats import read_pairs
+from limelight.parts import parts_of
 from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines, write_pairs
+from tests.torture.commands import Command, Moment
 
 
 def pairs_of(path: Path) -> list[tuple[str, str]]:
@@ -135,3 +139,41 @@ def test_the_bounds_are_those_of_the_models_own_text(limelight: Limelight, one: 
     assert "left out 1: the input is too long" in ended.out
     limits = json.loads((tmp_path / "new.tsv.json").read_text())["made_of"]["limits"]
     assert limits == {"max_characters": 3, "max_length_ratio": 2.5, "skip_bad_lines": False}
+
+
+@pytest.fixture(scope="module")
+def whole(one: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corpus of an uninterrupted command, beside its text (a.en): 1,000 lines and 200 more are two commits."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_lines(folder / "a.en", words(1200, 7, most=6))
+    output = folder / "whole.tsv.gz"
+    text = ["--text", str(folder / "a.en"), "-o", str(output)]
+    assert run(["distill", "--model", str(one), *text, "--beam", "1", "--device", "cpu", "--quiet"]) == 0
+    return output
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_interrupted_it_goes_on_to_the_same_bytes(
+    number: signal.Signals, limelight: Limelight, one: Path, whole: Path, tmp_path: Path
+) -> None:
+    text = str(whole.parent / "a.en")
+    begin = ["distill", "--model", str(one), "--text", text, "--beam", "1", "--device", "cpu"]
+    words_of_it = [*begin, "-o", str(tmp_path / "new.tsv.gz")]
+    command = Command(words_of_it, tmp_path / "err", Moment("limelight.parts.Parts.append", 2, lasts=30))
+    command.reach()
+    command.send(number)
+    ended = command.end()
+    folder = parts_of(tmp_path / "new.tsv.gz")
+    assert json.loads((folder / "000000.json").read_text())["tally"]["inputs"] == 1000
+    if number == signal.SIGINT:
+        assert ended.code == 130
+        assert f"stopped by SIGINT; the work so far is in {folder}; the same command continues it" in command.errors
+    other = limelight(*words_of_it, "--length-penalty", "1")
+    assert other.code == 2
+    assert "made with other settings: search.length_penalty is 0.6 there, 1.0 here" in other.err
+    rest = limelight(*words_of_it)
+    assert rest.code == 0
+    assert "new.tsv.gz: resuming after line 1,000 of 1,200 lines" in rest.err
+    assert (tmp_path / "new.tsv.gz").read_bytes() == whole.read_bytes()
+    assert not folder.exists()
+    assert len(pairs_of(tmp_path / "new.tsv.gz")) > 250

@@ -1,12 +1,15 @@
 """Translation memories, catalogs and tables: trained on, validated on, evaluated on, as they are."""
 
+import json
 import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Limelight, settings
-from tests.formats.files import tmx, unit
+from tests.formats.files import qt, tmx, unit, xliff
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -15,15 +18,63 @@ def as_tmx(pairs: Pairs) -> str:
     return tmx("".join(unit(("en-GB", source), ("fr", "autre"), ("MI", target)) for source, target in pairs))
 
 
+def as_xliff(pairs: Pairs) -> str:
+    units = "".join(
+        f'<trans-unit id="{number}"><source>{source}</source><target>{target}</target></trans-unit>\n'
+        for number, (source, target) in enumerate(pairs)
+    )
+    return xliff(units).replace('"de"', '"mi"')
+
+
+def as_xliff_2(pairs: Pairs) -> str:
+    units = "".join(
+        f'<unit id="{number}"><segment state="final"><source>{source}</source><target>{target}</target></segment>'
+        "</unit>\n"
+        for number, (source, target) in enumerate(pairs)
+    )
+    return xliff(units, version="2.1").replace('"de"', '"mi"')
+
+
 def as_po(pairs: Pairs) -> str:
     header = 'msgid ""\nmsgstr "Language: mi\\n"\n\n'
     return header + "".join(f'msgid "{source}"\nmsgstr "{target}"\n\n' for source, target in pairs)
+
+
+def as_qt(pairs: Pairs) -> str:
+    messages = "".join(
+        f"<message><source>{source}</source><translation>{target}</translation></message>\n" for source, target in pairs
+    )
+    return qt(messages, 'language="mi_XX"')
+
+
+def as_csv(pairs: Pairs) -> str:
+    return "note;en;mi\n" + "".join(f'x;"{source}";{target}\n' for source, target in pairs)
+
+
+FORMATS = {".tmx": as_tmx, ".xlf": as_xliff, ".xliff": as_xliff_2, ".po": as_po, ".ts": as_qt, ".csv": as_csv}
 
 
 def pairs_in(file: Path, count: int) -> Pairs:
     lines = file.read_text(encoding="utf-8").splitlines()[:count]
     sides = [line.split("\t") for line in lines]
     return [(escape(source, quote=False), escape(target, quote=False)) for source, target in sides]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_format_from_training_to_evaluation(suffix: str, limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    counts = {"train": 60, "valid": 5, "test": 5}
+    files = {name: tmp_path / f"{name}{suffix}" for name in counts}
+    for name, count in counts.items():
+        files[name].write_text(FORMATS[suffix](pairs_in(corpus / f"{name}.tsv", count)), encoding="utf-8")
+    text = ["--train", files["train"], "--valid", files["valid"], "--source", "en", "--target", "mi"]
+    ended = limelight("train", *text, "--recipe", "tiny", *settings(), "--max-steps", 4, "--out", tmp_path / "run")
+    assert ended.code == 0, ended.err
+    assert "60 of 60 pairs kept" in ended.err
+    first, second = pairs_in(corpus / "train.tsv", 1)[0]
+    assert re.search(rf"train\{suffix}:\d+: en: {re.escape(first)} -> mi: {re.escape(second)}\n", ended.err)
+    ended = limelight("evaluate", "--model", tmp_path / "run", "--test", files["test"], "--beam", 1, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out)["sentences"] == 5
 
 
 def test_codes_are_placeholders_for_the_model_and_what_is_unused_is_told(

@@ -1,5 +1,6 @@
 """From files to stores: dirty text, empty text, missing text, and what is not done twice."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +318,19 @@ def test_a_language_that_is_not_there_is_told_before_anything_is_made(config: Ru
     with pytest.raises(UserError, match=r"a\.tmx:1: the file has no text in fr"):
         check_run(with_data(config, train=french, valid=()), tmp_path / "run")
     assert not (tmp_path / "run" / "data" / "train-0").exists()
+
+
+def test_separate_vocabularies(config: RunConfig, tmp_path: Path) -> None:
+    tokens = config.tokens.model_copy(update={"joint": False, "vocabulary_size": 70})
+    found, said = prepared(config.model_copy(update={"tokens": tokens}), tmp_path / "run")
+    source, target = found.tokenizers
+    assert source is not target
+    assert "learned a separate bpe vocabulary of 70" in said
+    assert source.pieces(source.encode("one")) != target.pieces(target.encode("one"))
+
+
+def test_a_truncated_archive_names_file_and_line(config: RunConfig, tmp_path: Path) -> None:
+    whole = gzip.compress(text_of(config) * 50, compresslevel=1)
+    cut = corpus(tmp_path / "cut.tsv.gz", whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"cut\.tsv\.gz:\d+: the file is damaged or cut off here"):
+        prepared(with_data(config, train=cut), tmp_path / "run")

@@ -218,3 +218,12 @@ def test_nothing_in_a_model_folder_could_run(joint: Tokenizers, seed: int, tmp_p
     save(tmp_path, joint)
     kinds = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert kinds == {".safetensors", ".yaml", ".md", ".model"}
+
+
+def test_separate_vocabularies_stay_separate(seed: int, tmp_path: Path) -> None:
+    separate = Tokenizers(tokenizer(TEXTS[:2]), tokenizer(TEXTS))
+    config = CONFIGS["recurrent"]
+    save_model(tmp_path, build_model(config.model, separate), separate, config, notes={}, card="")
+    found = load_model(tmp_path).tokenizers
+    assert (found.source.size, found.target.size) == (separate.source.size, separate.target.size)
+    assert found.source.size != found.target.size

@@ -119,12 +119,12 @@ class Faults:
         stretch = self._stretches.reasons.get(self._number, "")
         languages = self._stretches.languages
         sides = pair.source, pair.target
-        foreign = [foreign_language(text, [code]) if code else "" for text, code in zip(sides, languages, strict=True)]
+        is_copy = _is_copy(pair.source, pair.target)  # its text is in the language of one side at most
         tests: list[tuple[str, Callable[[], bool]]] = [
-            ("identical", lambda: _is_copy(pair.source, pair.target)),
+            ("identical", lambda: is_copy),
             ("encoding", lambda: bool(encoding_damage(pair.source) or encoding_damage(pair.target))),
             ("swapped", lambda: _is_swapped(sides, languages)),
-            ("language", lambda: any(foreign)),
+            ("language", lambda: not is_copy and _is_foreign(sides, languages)),
         ]
         if stretch:
             tests.append((stretch, lambda: True))
@@ -137,6 +137,11 @@ class Faults:
         before = key in self._seen
         self._seen.add(key)
         return before
+
+
+def _is_foreign(sides: tuple[str, str], languages: tuple[str, str]) -> bool:
+    """Whether a side is in another language than its own."""
+    return any(code and foreign_language(text, [code]) for text, code in zip(sides, languages, strict=True))
 
 
 def _is_copy(source: str, target: str) -> bool:
