@@ -9,16 +9,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import ctranslate2
 import sentencepiece
+import typer
 
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 
 
-def main() -> None:
-    package, folder = Path(sys.argv[1]), sys.argv[2]
+def main(
+    package: Annotated[Path, typer.Argument(help="An unpacked Argos package.")],
+    folder: Annotated[Path, typer.Argument(help="What `limelight import` made of it.")],
+) -> None:
+    """Translate the lines of standard input with both, and print a table."""
     texts = sys.stdin.read().splitlines()
     split = sentencepiece.SentencePieceProcessor(model_file=str(package / "sentencepiece.model"))
     there = ctranslate2.Translator(str(package / "model"), compute_type="int8", intra_threads=1)
@@ -48,4 +53,4 @@ def seconds(translate: Callable[[list[str], int], None], calls: list[list[str]],
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

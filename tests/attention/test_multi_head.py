@@ -16,6 +16,11 @@ from limelight.config.models import SCORES
 from limelight.errors import UserError
 from limelight.inspection.probe import Intervention, attentions_of, probe
 
+IN_HEADS = [
+    name for name, kind in SCORES.parts.items() if isinstance(kind, str) and SCORES.find(name).in_self_attention
+]
+"""Our scores that multi-head attention can have."""
+
 BATCH, QUERY, KEY, HEADS, HEAD_SIZE = 2, 5, 7, 3, 4
 D_MODEL = HEADS * HEAD_SIZE
 
@@ -78,7 +83,7 @@ def test_causal_self_attention_is_torchs(seed: int) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", [name for name, kind in SCORES.parts.items() if isinstance(kind, str)])
+@pytest.mark.parametrize("name", IN_HEADS)
 @pytest.mark.parametrize("causal", [False, True])
 def test_any_score_compares_queries_with_keys_in_every_head(name: str, causal: bool, seed: int) -> None:
     """With weights and without: the equation, head by head, for more queries than are too few for the fused kernel."""
@@ -107,7 +112,7 @@ def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatc
     kernel = module._kernel
     monkeypatch.setattr(module, "_kernel", lambda *heads, **options: fused.append(name) or kernel(*heads, **options))
     inputs = torch.randn(BATCH, MAX_UNFUSED_QUERIES + 1, D_MODEL).double()
-    for name in SCORES.parts:
+    for name in IN_HEADS:
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
         attention(*attention.project_self(inputs))
     assert fused == ["dot", "scaled_dot"]

@@ -82,7 +82,7 @@ def test_heads_are_removed(limelight: Limelight, trained: Path, corpus: Path, tm
 def test_what_the_command_line_refuses(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for words, fault in (
-        (["--to", "onnx", "-o", out], "'onnx' is not one of 'ctranslate2', 'huggingface'"),
+        (["--to", "onnx", "-o", out], "'onnx' is not one of 'argos', 'ctranslate2', 'huggingface'"),
         (["--to", "ctranslate2"], "missing option"),
         (["-o", out], "missing option"),
         (

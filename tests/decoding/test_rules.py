@@ -160,9 +160,9 @@ def test_what_was_asked_is_told() -> None:
 def at_least(count: int) -> Rule:
     """No end before so many tokens."""
 
-    def rule(tokens: np.ndarray, permitted: np.ndarray) -> None:
+    def rule(tokens: np.ndarray, factors: np.ndarray) -> None:
         if tokens.shape[1] < count:
-            permitted[:, 0] = np.inf
+            factors[:, 0] = np.inf
 
     return rule
 
@@ -184,7 +184,7 @@ def test_a_new_option_is_a_function_and_a_row(seed: int, beam_size: int, monkeyp
 @pytest.mark.parametrize("beam_size", [1, 2])
 def test_a_rule_that_fails_fails_its_request_alone(seed: int, beam_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks_at(count: int) -> Rule:
-        def rule(tokens: np.ndarray, permitted: np.ndarray) -> None:
+        def rule(tokens: np.ndarray, factors: np.ndarray) -> None:
             if tokens.shape[1] == count:
                 raise ZeroDivisionError(f"at {count}")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from limelight.errors import UserError
 from limelight.formats import pairs as pairs_module
 from limelight.formats import read_pairs
-from limelight.formats.opening import BOTH_SIDES, PIPES, SEGMENT_FORMATS
+from limelight.formats.opening import BOTH_SIDES, PIPES, ROWS, SEGMENT_FORMATS
 from limelight.text import BadLine
 from tests.formats.files import CONTENTS, SENTENCES
 
@@ -128,7 +128,7 @@ def test_every_format_of_segments_is_read_by_its_name(suffix: str, compression: 
 
 
 def test_every_format_that_is_known_has_a_reader() -> None:
-    assert {*pairs_module._COLUMNS, *pairs_module._SEGMENTS} == {*BOTH_SIDES, ".json", PIPES}
+    assert {*pairs_module._COLUMNS, *pairs_module._SEGMENTS} == {*BOTH_SIDES, *ROWS, ".json", PIPES}
     assert set(CONTENTS) == set(SEGMENT_FORMATS)
 
 

@@ -7,7 +7,7 @@ import pytest
 from limelight.config import DecodingConfig
 from limelight.decoding.request import Hypothesis, search_settings
 from limelight.errors import UserError
-from limelight.inspection.coverage import with_coverage
+from limelight.inspection.coverage import LEAST, with_coverage
 from tests.models.helpers import attention_of, batch_of, exact_model, recurrent, transformer
 
 
@@ -32,7 +32,7 @@ def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
             / (len(layers) * layers[0].shape[1])
             for i in range(len(source))
         ]
-        expected.append((each.score + 0.3 * sum(math.log(min(each, 1.0)) for each in of_token), each.ids))
+        expected.append((each.score + 0.3 * sum(math.log(min(max(each, LEAST), 1.0)) for each in of_token), each.ids))
     found = with_coverage(model, source, hypotheses, 0.3)
     assert [each.ids for each in found] == [ids for _, ids in sorted(expected, reverse=True)]
     assert [each.score for each in found] == pytest.approx(sorted((score for score, _ in expected), reverse=True))

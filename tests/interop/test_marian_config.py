@@ -64,7 +64,7 @@ def test_reasons_come_together() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"model_type": "bart"}, "a model of type 'bart'; Marian models"),
+        ({"model_type": "bart"}, "a model of type 'bart'; Marian, M2M100 and NLLB models"),
         ({"d_model": None, "eos_token_id": [0]}, "an integer is required for d_model, eos_token_id"),
         ({"activation_function": "gelu_new"}, "activation_function='gelu_new': supported are relu, gelu, swish"),
         ({"activation_function": ["relu"]}, "activation_function="),

@@ -148,15 +148,15 @@ class Stream(ABC):
 
             def receive(number: int) -> Chunk | None:
                 nonlocal making
-                if number and (number - 1) % relay.size == relay.rank:
-                    making = threads.submit(make, next(own))
                 chunk, maker = None, number % relay.size
-                if maker == relay.rank:
-                    try:
+                try:
+                    if number and (number - 1) % relay.size == relay.rank:
+                        making = threads.submit(make, next(own))
+                    if maker == relay.rank:
                         chunk = making.result()
-                    except Exception:
-                        if not stopping.is_set():
-                            raise
+                except Exception:
+                    if not stopping.is_set():  # otherwise the other processes, too, stop after this exchange
+                        raise
                 return relay.pass_on(chunk, maker)
 
             try:

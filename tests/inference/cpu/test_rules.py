@@ -48,9 +48,9 @@ def test_repeated_ngrams(size: int, seed: int) -> None:
     numbers, rule, found = np.random.default_rng(seed), no_repeat_ngram(size), 0
     for _ in range(200):
         tokens = numbers.integers(0, 4, size=(1, numbers.integers(0, 12)))
-        permitted = np.ones((1, 4), dtype=bool)
-        rule(tokens, permitted)
+        factors = np.ones((1, 4))
+        rule(tokens, factors)
         forbidden = [rules.repeats(tokens[0], tokens.shape[1], token, size) for token in range(4)]
-        assert forbidden == (~permitted[0]).tolist(), tokens
+        assert forbidden == np.isinf(factors[0]).tolist(), tokens
         found += sum(forbidden)
     assert found
