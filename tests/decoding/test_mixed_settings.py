@@ -242,23 +242,6 @@ def test_of_a_beam_the_most_probable_hypothesis_is_shown(seed: int) -> None:
         assert engine.partial(number, since=length - 1).ids == shown.ids[-1:]
 
 
-def test_what_is_certain_is_what_the_result_begins_with() -> None:
-    """Of any search. With a beam it is less than the best hypothesis, which may be another one in the end."""
-    said: dict[int, list[tuple[int, ...]]] = {}
-    engine = Engine(random_model(KINDS, VOCABULARY))
-    numbers = [engine.submit(random_request(number)) for number in range(60)]
-    results: dict[int, tuple[int, ...]] = {}
-    while engine.busy:
-        for outcome in engine.step():
-            results[outcome.id] = outcome.hypotheses[0].ids
-        for number in numbers:
-            said.setdefault(number, []).append(engine.certain(number))
-    for number, result in results.items():
-        assert all(result[: len(each)] == each for each in said[number])
-    assert sum(any(each) for each in said.values()) > 20
-    assert engine.certain(numbers[0]) == ()
-
-
 # ---- errors
 
 

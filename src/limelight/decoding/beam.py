@@ -34,7 +34,7 @@ from torch import Tensor
 from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths, numbers
 from limelight.decoding.request import Hypothesis, Request, penalties_at
-from limelight.decoding.search import Search, common_start, gains, grown
+from limelight.decoding.search import Search, gains, grown
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
@@ -259,11 +259,6 @@ class BeamSearch(Search):
 
     def partial(self, slot: int, since: int) -> Hypothesis:
         return self._active(slot, 0, since)
-
-    def certain(self, slot: int) -> tuple[int, ...]:
-        """The common prefix of all active and finished hypotheses: the result is one of these, or continues one."""
-        there = self.tokens[slot, self.log_probabilities[slot] > -np.inf, : self.positions[slot]]
-        return common_start([*there.tolist(), *(hypothesis.ids for hypothesis in self.finished[slot])])
 
     def _active(self, slot: int, rank: int, since: int = 0) -> Hypothesis:
         length = int(self.positions[slot])

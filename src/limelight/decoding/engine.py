@@ -129,10 +129,6 @@ class Lane:
         """The most probable active hypothesis of a request, from `since` on; None for one of another lane."""
         return next((self.search.partial(slot, since) for slot in self._slots_of(id)), None)
 
-    def certain(self, id: int) -> tuple[int, ...]:
-        """What the result of a request will begin with; empty for one of another lane."""
-        return next(map(self.search.certain, self._slots_of(id)), ())
-
     def _slots_of(self, id: int) -> list[int]:
         """The slot of a request; empty for one of another lane."""
         return [slot for slot, entry in enumerate(self._slots) if entry is not None and entry.id == id]
@@ -306,7 +302,7 @@ class Engine:
     def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
         """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
 
-        One that is `followed` is always decoded in steps, so that `partial` and `certain` tell how far it has come.
+        One that is `followed` is always decoded in steps, so that `partial` tells how far it has come.
 
         Raises `UserError` for invalid settings, ids that the model does not have, and more positions than it has
         learned: an invalid request raises here, and does not affect others.
@@ -378,12 +374,8 @@ class Engine:
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
         """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits,
-        is decided or unknown. With a beam wider than 1 its tokens may change from step to step, see `certain`."""
+        is decided or unknown. With a beam wider than 1 its tokens may change from step to step."""
         return next(filter(None, (lane.partial(number, since) for lane in self._lanes.values())), None)
-
-    def certain(self, number: int) -> tuple[int, ...]:
-        """What the result of a request will begin with: of a beam, the tokens that its hypotheses have in common."""
-        return next(filter(None, (lane.certain(number) for lane in self._lanes.values())), ())
 
     def _require_positions(self, request: Request) -> None:
         """Raise `UserError` for a request that would exceed the positions that the model has learned."""

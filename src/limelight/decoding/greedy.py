@@ -10,7 +10,7 @@ from torch import Tensor
 from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
 from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.sampling import Cuts, draw
-from limelight.decoding.search import Search, common_start, gains, grown
+from limelight.decoding.search import Search, gains, grown
 from limelight.decoding.top import most_probable
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
@@ -149,10 +149,6 @@ class PathSearch(Search):
         best = int(self.log_probabilities[slot].argmax())
         length = self.lengths[slot, best] if self.lengths[slot, best] >= 0 else self.positions[slot]
         return self._hypothesis(slot, best, self.tokens[slot, best, since:length].tolist(), since)
-
-    def certain(self, slot: int) -> tuple[int, ...]:
-        lengths = np.where(self.lengths[slot] >= 0, self.lengths[slot], self.positions[slot])
-        return common_start([ids[:length].tolist() for ids, length in zip(self.tokens[slot], lengths, strict=True)])
 
     def _hypothesis(self, slot: int, number: int, ids: list[int], before: int = 0) -> Hypothesis:
         """Greedy search has the score that beam search would give; the score of samples is not normalized."""

@@ -99,10 +99,6 @@ class Search(ABC):
     def partial(self, slot: int, since: int) -> Hypothesis:
         """The most probable active hypothesis of a request, with its tokens from number `since` on."""
 
-    @abstractmethod
-    def certain(self, slot: int) -> tuple[int, ...]:
-        """The tokens that the result of a request begins with, whatever is found from now on."""
-
     def request(self, slot: int) -> Request:
         """The request in this slot."""
         request = self.requests[slot]
@@ -213,13 +209,6 @@ class Search(ABC):
             self.forced_count, self.forced_sum = grown(self.forced_count, batch), grown(self.forced_sum, batch)
             self.requests += [None] * more
             self.rules += [[] for _ in range(more)]
-
-
-def common_start(several: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The tokens that all of them begin with."""
-    shortest, *others = sorted(several, key=len)
-    count = next((at for at, token in enumerate(shortest) if any(other[at] != token for other in others)), None)
-    return tuple(shortest[:count])
 
 
 def gains(sums: Sequence[float]) -> tuple[float, ...]:
