@@ -34,7 +34,14 @@ def has(ids: Sequence[int], phrase: Phrase, phrases: Sequence[Phrase]) -> bool:
 
 
 def has_all(ids: Sequence[int], constraints: Constraints) -> bool:
-    include = constraints.include
+    """Forms with an excluded run are none: their first tokens begin nothing."""
+
+    def possible(phrase: Phrase) -> Phrase:
+        runs = constraints.exclude
+        forms = (form for form in phrase.forms if not any(contains(form, run) for run in runs))
+        return phrase._replace(forms=tuple(forms))
+
+    include = [possible(phrase) for phrase in constraints.include]
     return all(has(ids, phrase, include) for phrase in include) and not any(
         contains(ids, run) for run in constraints.exclude
     )
