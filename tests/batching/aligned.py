@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, TokenStore
-from limelight.text.marking import Link
+from limelight.text.marked_pairs import Link
 
 
 def aligned(folder: Path, store: TokenStore, *, turned: bool = False) -> AlignmentStore:

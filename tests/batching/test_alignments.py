@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, open_alignments
 from limelight.errors import RunError
-from limelight.text.marking import Link
+from limelight.text.marked_pairs import Link
 
 SIDES = (SideForms({"cat": ["cats"]}, ["the"]), SideForms({"Katze": ["Katzen"], "貓": []}, ["die", "der"]))
 LINKS = st.lists(st.builds(Link, st.integers(0, 0x7FFF), st.integers(0, 0x7FFF), st.booleans()), max_size=9)

@@ -13,7 +13,7 @@ from limelight.preparation.word_alignment import (
     share_stem,
     split_words,
 )
-from limelight.text.marking import Link
+from limelight.text.marked_pairs import Link
 from limelight.text.pair import Sides
 
 DICTIONARY = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs",

@@ -8,6 +8,7 @@ import pytest
 
 from limelight.config.run import AugmentationConfig
 from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, LATER, Augmented, Languages, augment, figures, names
+from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.marking import (
     ANNOTATION,
     FORMALITY_MARKS,
@@ -15,9 +16,6 @@ from limelight.text.marking import (
     PLACEHOLDER,
     TERM_BEGIN,
     TERM_END,
-    Alignment,
-    Link,
-    WordForms,
     mark_number,
     placeholder,
 )

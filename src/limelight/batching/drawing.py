@@ -21,7 +21,7 @@ from limelight.batching.store import AlignmentStore, TokenStore
 from limelight.child import Child, ChildEndedError, Frame, Handler, Header
 from limelight.errors import RunError
 from limelight.text.augmentation import ALIGNED, MARKING, Augmented, Languages, augment
-from limelight.text.marking import Alignment
+from limelight.text.marked_pairs import Alignment
 from limelight.text.pair import Sides
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 from limelight.tokens.marked import encode_mixed

@@ -14,7 +14,7 @@ import numpy as np
 from limelight.batching.ragged import REMEDY, Ragged, open_column, open_ragged
 from limelight.errors import RunError
 from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
-from limelight.text.marking import Alignment, Link, WordForms
+from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.tokens.tokenizer import END, UNKNOWN
 
 _LINKS, _FORMS = "links", "forms.json"

@@ -150,7 +150,7 @@ def faults(
     changes = compare_numbers(checks.without_addresses(source), checks.without_addresses(output), languages)
     ours, theirs = PLACEHOLDER.findall(source), PLACEHOLDER.findall(output)
     found = {
-        "loop": bool(checks.find_loop(source, output)),
+        "loop": checks.find_loop(source, output) is not None,
         "placeholder lost": ours != theirs and sorted(ours) != sorted(theirs),
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
@@ -166,8 +166,8 @@ def faults(
 def _again(codec: Codec, prepared: Prepared, request: Request, best: Attempt) -> tuple[Prepared, Protected | None]:
     """The sentence for a further search, and its spans if it has further placeholders."""
     settings = _wider(request.settings)
-    if "loop" in best.faults:
-        size = len(checks.find_loop(prepared.text, best.translation.text))
+    if loop := checks.find_loop(prepared.text, best.translation.text):
+        size = len(loop.words)
         rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, size)), **dict(settings.rules)}
         settings = replace(settings, rules=tuple(rules.items()))
     text, spans = prepared.text, None

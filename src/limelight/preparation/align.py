@@ -33,7 +33,7 @@ from limelight.preparation.word_alignment import (
     learn_aligner,
     split_words,
 )
-from limelight.text.marking import Link
+from limelight.text.marked_pairs import Link
 from limelight.text.pair import Pair, Sides
 
 GROUP = 10_000

@@ -25,7 +25,7 @@ from limelight.preparation.lexicon import (
     learn_lexicon,
     meet,
 )
-from limelight.text.marking import Link
+from limelight.text.marked_pairs import Link
 from limelight.text.pair import Sides
 from limelight.text.words import words_of
 

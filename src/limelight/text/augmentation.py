@@ -9,31 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from random import Random
 from typing import NamedTuple
 
 from limelight.text.formality import form_of_address
 from limelight.text.invented import (
-    decimal_written,
     invented_decimal,
     invented_insert,
     invented_name,
     invented_number,
     invented_quantity,
     invented_sign,
-    number_written,
     shared_numbers,
+    written,
 )
+from limelight.text.marked_pairs import Alignment, joined_alignment, place_marks
 from limelight.text.marking import (
     ANNOTATION,
     FORMALITY_MARKS,
     MAX_PLACEHOLDERS,
     SIMILAR_MARK,
-    Alignment,
     has_marks,
-    joined_alignment,
-    place_marks,
     placeholder,
 )
 from limelight.text.pair import Sides
@@ -41,6 +38,8 @@ from limelight.text.words import word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
+INVENTED = 0.25
+"""Share of invented names where there are lists: a model should copy any name."""
 
 
 class Languages(NamedTuple):
@@ -63,6 +62,15 @@ class Augmented(NamedTuple):
         """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
         return self.marked or not {*MARKING, *TAGGING}.isdisjoint(self.applied)
 
+    @property
+    def has_other_marks(self) -> bool:
+        """Whether its source has characters of the corpus that would be read as marks."""
+        return has_marks(self.pair.source) and not self.is_marked
+
+    def changed(self, name: str, pair: Sides) -> Augmented:
+        """The pair after an augmentation, which may not apply to it."""
+        return self if pair == self.pair else self._replace(pair=pair, applied=(*self.applied, name))
+
 
 MARKING = ("placeholders", "terms")
 """Augmentations that mark aligned words."""
@@ -72,6 +80,9 @@ ALIGNED = (*MARKING, "emphasis")
 
 TAGGING = ("formality", "memory", "figures")
 """Augmentations that add tags or placeholders without alignments."""
+
+LATER = (*ALIGNED, "decimals", "signs", "spaces", "figures", "formality", "memory")
+"""Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""
 
 Augmentation = Callable[[Sides, Languages, Random], Sides]
 
@@ -86,17 +97,7 @@ _WIDE_END = ("。", "！", "？")
 _FINAL = (".", "!", "?", "।", *_WIDE_END)
 _MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
 _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
-_BRACKETS = (
-    ("(", ")"),
-    ("[", "]"),
-    ("{", "}"),
-    ("<", ">"),
-    ("*", "*"),
-    ("**", "**"),
-    ("`", "`"),
-    ("_", "_"),
-    ("‘", "’"),
-)
+_BRACKETS = ("()", "[]", "{}", "<>", "**", ("**", "**"), "``", "__", "‘’")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -142,61 +143,56 @@ def augment(
     if unknown:
         raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
-    found = []
     changes = AUGMENTATIONS | {"names": partial(names, lists=name_lists)}
     had_marks = marked or [False] * len(pairs)
     joinable = list(zip(languages, tags or [None] * len(pairs), had_marks, strict=True))
-    for place, spoken in enumerate(languages):
+
+    def drawn(name: str) -> bool:
+        """Whether an augmentation is tried."""
+        rate = rates.get(name, 0.0)
+        return (rate > 0 or name not in LATER) and random.random() < rate
+
+    def augmented(place: int) -> Augmented:
         parts = [place]
-        if random.random() < rates.get("join", 0.0):
+        if drawn("join"):
             following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
             if not had_marks[place]:
                 parts = [other for other in following if joinable[other] == joinable[place]]
-        pair, applied = _joined([pairs[part] for part in parts]), ("join",) * (len(parts) > 1)
-        # A rate of 0 draws no random number, so runs without these two keep their sequence of draws.
-        aligned = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in ALIGNED}
-        if any(aligned.values()):
+        joined = _joined([pairs[part] for part in parts])
+        found = Augmented(pairs[place], (), had_marks[place]).changed("join", joined)
+        marks = {name: drawn(name) for name in ALIGNED}
+        if any(marks.values()):
             alignment = joined_alignment([pairs[part] for part in parts], [alignment_of(part) for part in parts])
-            if aligned.pop("emphasis"):
-                emphasized = _emphasis(pair, alignment, random)
-                applied += ("emphasis",) * (emphasized != pair)
-                pair = emphasized
-            pair, added = place_marks(pair, alignment, random, **aligned) if any(aligned.values()) else (pair, ())
-            applied += added
+            if marks.pop("emphasis"):
+                found = found.changed("emphasis", _emphasis(found.pair, alignment, random))
+            if any(marks.values()):
+                pair, applied = place_marks(found.pair, alignment, random, **marks)
+                found = found._replace(pair=pair, applied=found.applied + applied)
         for name, change in changes.items():
-            if name in LATER and not rates.get(name, 0.0):
-                continue
-            if name in TAGGING and has_marks(pair.source) and not Augmented(pair, applied, had_marks[place]).is_marked:
-                continue  # the corpus has characters that would be read as marks
-            if random.random() < rates.get(name, 0.0):
-                varied = change(pair, spoken, random)
-                applied += (name,) * (varied != pair)
-                pair = varied
-        if rates.get("memory", 0.0) and random.random() < rates["memory"] and len(parts) == 1:
-            pair, added = _with_similar(Augmented(pair, applied, had_marks[place]), similar_of(place))
-            applied += added
-        found.append(Augmented(pair, applied, had_marks[place]))
-    return found
+            if not (name in TAGGING and found.has_other_marks) and drawn(name):
+                found = found.changed(name, change(found.pair, languages[place], random))
+        if drawn("memory") and len(parts) == 1:
+            found = found.changed("memory", _with_similar(found, similar_of(place)))
+        return found
+
+    return [augmented(place) for place in range(len(pairs))]
 
 
-def _with_similar(augmented: Augmented, similar: str) -> tuple[Sides, tuple[str, ...]]:
-    """The pair with the target of a similar one after its source, and the name of this augmentation if it applies."""
+def _with_similar(augmented: Augmented, similar: str) -> Sides:
+    """The pair with the target of a similar one after its source."""
     pair = augmented.pair
-    if not similar or has_marks(similar) or (has_marks(pair.source) and not augmented.is_marked):
-        return pair, ()
-    return pair._replace(source=f"{pair.source}{SIMILAR_MARK}{similar}"), ("memory",)
+    if not similar or has_marks(similar) or augmented.has_other_marks:
+        return pair
+    return pair._replace(source=f"{pair.source}{SIMILAR_MARK}{similar}")
 
 
 def _joined(pairs: Sequence[Sides]) -> Sides:
-    return Sides(*(_paragraph([pair[side] for pair in pairs]) for side in range(2)))
+    return Sides(*(reduce(_followed, sentences) for sentences in zip(*pairs, strict=True)))
 
 
-def _paragraph(sentences: Sequence[str]) -> str:
-    """The sentences concatenated; no space follows a Chinese or Japanese full stop."""
-    text = sentences[0]
-    for sentence in sentences[1:]:
-        text += sentence if text.endswith(_WIDE_END) else f" {sentence}"
-    return text
+def _followed(text: str, sentence: str) -> str:
+    """Both sentences; no space follows a Chinese or Japanese full stop."""
+    return text + ("" if text.endswith(_WIDE_END) else " ") + sentence
 
 
 def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence[Sequence[str]] = ()) -> Sides:
@@ -208,10 +204,6 @@ def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence
             name = _name_like(word, lists, random)
             pair = Sides(*(side.replace(word, name) for side in pair))
     return pair
-
-
-INVENTED = 0.25
-"""Share of invented names where there are lists: a model should copy any name."""
 
 
 def _name_like(word: str, lists: Sequence[Sequence[str]], random: Random) -> str:
@@ -235,14 +227,14 @@ def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:
     return Sides(*(side[:begin] + word.upper() + side[end:] for side, word, (begin, end) in sides))
 
 
-def figures(pair: Sides, _languages: Languages, random: Random) -> Sides:
+def figures(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Replace the numbers that occur once on each side by placeholders, as those with separators are in translation."""
     shared = shared_numbers(*pair)[:MAX_PLACEHOLDERS]
     if any(map(has_marks, pair)):
         return pair
     first = random.randint(0, MAX_PLACEHOLDERS - len(shared)) if random.random() < 0.2 else 0
     for mark, number in enumerate(shared, first):
-        pair = Sides(*(re.sub(rf"(?<!\d){number}(?!\d)", placeholder(mark), side) for side in pair))
+        pair = _with_number(pair, languages, number, lambda _, mark=mark: placeholder(mark))  # type: ignore[misc]
     return pair
 
 
@@ -250,21 +242,15 @@ def spaces(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Make no-break spaces of the source ordinary ones, or ordinary ones where typography has none no-break ones."""
     if _UNBREAKABLE.search(pair.source):
         return pair._replace(source=_UNBREAKABLE.sub(" ", pair.source))
-    kind = random.choice("\u00a0\u00a0\u202f")
-    return pair._replace(source=_BREAKABLE.sub(kind, pair.source))
+    return pair._replace(source=_BREAKABLE.sub(random.choice("\u00a0\u00a0\u202f"), pair.source))
 
 
 def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Replace each number that occurs once on each side by another, formatted for each language."""
     for number in shared_numbers(*pair):
-        pair = _with_number(pair, languages, number, partial(number_written, invented_number(random)))
+        new = str(invented_number(random))
+        pair = _with_number(pair, languages, number, partial(written, new, ungrouped=4))
     return pair
-
-
-def _with_number(pair: Sides, languages: Languages, number: str, written: Callable[[str], str]) -> Sides:
-    """The pair with a number replaced by what is `written` in each language."""
-    sides = zip(pair, languages, strict=True)
-    return Sides(*(re.sub(rf"(?<!\d){number}(?!\d)", written(language), side) for side, language in sides))
 
 
 def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
@@ -272,7 +258,7 @@ def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
     numbers gets a quantity in parentheses, or becomes one."""
     shared = shared_numbers(*pair)
     for number in shared:
-        pair = _with_number(pair, languages, number, partial(decimal_written, invented_decimal(random)))
+        pair = _with_number(pair, languages, number, partial(written, invented_decimal(random)))
     if shared:
         return pair
     quantities = invented_quantity(languages, random)
@@ -281,25 +267,40 @@ def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
     return Sides(*(f"{side} ({quantity})" for side, quantity in zip(pair, quantities, strict=True)))
 
 
+def _with_number(pair: Sides, languages: Languages, number: str, new: Callable[[str], str]) -> Sides:
+    """The pair with a number replaced by the `new` one of each language."""
+    sides = zip(pair, languages, strict=True)
+    return Sides(*(re.sub(rf"(?<!\d){number}(?!\d)", new(language), side) for side, language in sides))
+
+
+def _between(pair: Sides, before: str, after: str) -> Sides:
+    """The pair with the same text before and after both sides."""
+    return Sides(*(f"{before}{side}{after}" for side in pair))
+
+
 def signs(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Put brackets around both sides, the same signs before or after them, or a sign in place of the full stop."""
     kind, sign = random.randrange(4), invented_sign(random)
     if kind == 0:
-        opening, closing = random.choice(_BRACKETS)
-        return Sides(*(opening + side + closing for side in pair))
+        return _between(pair, *random.choice(_BRACKETS))
     if kind == 1:
-        return Sides(*(f"{sign} {side}" for side in pair))
+        return _between(pair, f"{sign} ", "")
     if kind == 2 and all(side.endswith(".") for side in pair):
         return Sides(*(f"{side[:-1]} {sign}." for side in pair))
-    return Sides(*(f"{side} {sign}" for side in pair))
+    return _between(pair, "", f" {sign}")
 
 
 def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Add the same string at the beginning or the end of both sides; sometimes it replaces both sides."""
-    what, where = invented_insert(random), random.randrange(8)
-    if where == 0 and not any(map(has_marks, pair)):
+    what, kind = invented_insert(random), random.randrange(8)
+    if kind == 0 and not any(map(has_marks, pair)):
         return Sides(what, what)
-    return Sides(*(f"{what} {side}" if where == 1 else f"{side} {what}" for side in pair))
+    return _between(pair, f"{what} ", "") if kind == 1 else _between(pair, "", f" {what}")
+
+
+def lists(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Put the same list mark before both sides."""
+    return _between(pair, random.choice(_MARKS), "")
 
 
 def same(pair: Sides, _languages: Languages, _random: Random) -> Sides:
@@ -312,12 +313,6 @@ def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
     straight = random.random() < 0.5
     marks = [('"', '"') if straight else _QUOTES.get(language, _QUOTES["en"]) for language in languages]
     return Sides(*(f"{opening}{side}{closing}" for side, (opening, closing) in zip(pair, marks, strict=True)))
-
-
-def lists(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Put the same list mark before both sides."""
-    mark = random.choice(_MARKS)
-    return Sides(*(mark + side for side in pair))
 
 
 def bare(pair: Sides, _languages: Languages, _random: Random) -> Sides:
@@ -388,28 +383,9 @@ def _each_word(text: str, change: Callable[[str], str]) -> str:
     return _WORD.sub(lambda match: match[0] if _ADDRESS.search(match[0]) else change(match[0]), text)
 
 
-AUGMENTATIONS: dict[str, Augmentation] = {
-    change.__name__: change
-    for change in (
-        same,
-        names,
-        numbers,
-        inserts,
-        quotes,
-        lists,
-        bare,
-        lowercase,
-        uppercase,
-        titlecase,
-        typos,
-        decimals,
-        signs,
-        spaces,
-        figures,
-        formality,
-    )
-}
+_IN_ORDER = (
+    same, names, numbers, inserts, quotes, lists, bare, lowercase, uppercase, titlecase, typos, decimals, signs, spaces,
+    figures, formality,
+)  # fmt: skip
+AUGMENTATIONS: dict[str, Augmentation] = {change.__name__: change for change in _IN_ORDER}
 """In the order in which they are applied; `join` and `ALIGNED` come before, and `memory` after them."""
-
-LATER = ("decimals", "signs", "spaces", "figures", "formality")
-"""Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""

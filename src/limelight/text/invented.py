@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from limelight.text.kept_signs import SIGNS
+from limelight.text.languages import normal_code
+from limelight.text.numbers import NOTATIONS, SPACED
 
 _ONSETS = ("b", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "dr", "kr", "st")
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ei", "ia", "io")
@@ -30,35 +32,12 @@ _EMOJI += ("❤️", "☀️", "🏖️", "✈️", "⚠️")
 _DOMAINS = ("com", "org", "net", "de", "fr", "eu", "edu", "io", "example", "co.uk")
 _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
 
-_UNITS = (
-    "mg",
-    "g",
-    "kg",
-    "ml",
-    "l",
-    "mm",
-    "cm",
-    "m",
-    "km",
-    "km/h",
-    "°C",
-    "GB",
-    "MB",
-    "kWh",
-    "V",
-    "Hz",
-    "m²",
-    "s",
-    "min",
-)
+_UNITS = "mg g kg ml l mm cm m km km/h °C GB MB kWh V Hz m² s min".split()  # noqa: SIM905
 _CURRENCIES = ("$", "€", "£")
 _VARIABLES = (
     "{x}", "{{x}}", "${x}", "$x", "%s", "%d", "%(x)s", "%1$s", "{0}", "{1}", "<x>", "</x>", "<x/>", "<b>", "[x]",
     "[[x]]", "`x`", "``x``", "*x*", "**x**", "_x_", "x()", ":x:", "%{x}", "&x;", "\\n", "x_id", "x.y", "x=1", '"x"',
 )  # fmt: skip
-
-THOUSANDS = {"de": ".", "es": ".", "it": ".", "nl": ".", "pt": ".", "fr": "\u202f", "en": ","}
-"""Thousands separators by language; other languages use a no-break space."""
 
 
 def invented_name(random: Random) -> str:
@@ -79,19 +58,14 @@ def invented_number(random: Random) -> int:
     return random.randint(2, 10 ** random.randint(1, 7))
 
 
-def number_written(value: int, language: str) -> str:
-    """A whole number formatted for a language: from 10,000 on with thousands separators."""
-    if value < 10_000:
-        return str(value)
-    return f"{value:,}".replace(",", THOUSANDS.get(language, "\u00a0"))
-
-
-def decimal_written(value: str, language: str) -> str:
-    """A decimal such as `1299.50` formatted for a language: `1,299.50` in English, `1.299,50` in German."""
-    whole, _, fraction = value.partition(".")
-    if len(whole) > 3:
-        whole = f"{int(whole):,}".replace(",", THOUSANDS.get(language, "\u00a0"))
-    return whole + ("." if language == "en" else ",") + fraction
+def written(number: str, language: str, ungrouped: int = 3) -> str:
+    """A number such as `1299.50` formatted for a language: `1,299.50` in English, `1.299,50` in German. A whole part of
+    at most `ungrouped` digits has no separators."""
+    notation = NOTATIONS.get(normal_code(language), SPACED)
+    whole, point, decimals = number.partition(".")
+    if len(whole) > ungrouped:
+        whole = f"{int(whole):,}".replace(",", notation.group)
+    return whole + (notation.decimal if point else "") + decimals
 
 
 def invented_decimal(random: Random) -> str:
@@ -115,13 +89,13 @@ def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
     unit, currency, is_close = random.choice(_UNITS), random.choice(_CURRENCIES), random.random() < 0.5
     found = []
     for language in languages:
-        number = decimal_written(value, language)
+        number, is_first = written(value, language), NOTATIONS.get(normal_code(language), SPACED).currency_first
         if kind == 2:
             found.append(f"{sign}{number} {unit}")
         elif kind == 3:
-            found.append(f"{currency}{number}" if language == "en" else f"{number} {currency}")
+            found.append(f"{currency}{number}" if is_first else f"{number} {currency}")
         else:
-            found.append(f"{sign}{number}%" if language == "en" and is_close else f"{sign}{number} %")
+            found.append(f"{sign}{number}%" if is_first and is_close else f"{sign}{number} %")
     return found
 
 

@@ -12,45 +12,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from unicodedata import category, normalize
 
 from limelight.text.judge import alphabet_of, every_alphabet
 from limelight.text.languages import script_of
 from limelight.text.marking import MARK
-from limelight.text.words import is_unspaced
+from limelight.text.words import COMBINING, UNSPACED
 
 ASCII = "".join(map(chr, range(0x21, 0x7F)))
-LATIN_1 = "".join(chr(code) for code in range(0xA1, 0x100) if code != 0xAD)
-"""Without the soft hyphen, which is invisible."""
-LATIN_EXTENDED_A = "".join(each for each in map(chr, range(0x100, 0x180)) if normalize("NFC", each) == each)
-"""The letters of names from Central Europe, the Baltic states and Turkey; contains those of Latin-9."""
-PUNCTUATION = "‐‑‒–—―‘’‚‛“”„‟†‡•…‰′″‹›⁄"
-CURRENCY = "₣₤₦₩₪₫€₱₴₹₺₽₿"
-ARROWS = "←↑→↓↔↕↵⇐⇑⇒⇓⇔➔➜"
-MATHEMATICS = "−∙√∞∑∏∂∫∆∇∈∉∩∪⊂∅∀∃∧∨¬≈≠≡≤≥⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉⅓⅔⅛⅜⅝⅞"
-BULLETS = "■□▪▫▲△▶►▼▽◀◄◆◇○●◦★☆☐☑☒✓✔✗✘"
-LETTERLIKE = "℃℉ℓ№℗℠™Ω℮"
-GREEK = "αβγδεζηθλμνξπρστφχψωΓΔΘΛΣΦΨ"
-"""As symbols in formulas."""
-
-SIGNS = "".join(
-    dict.fromkeys(
-        normalize(
-            "NFC",
-            ASCII
-            + LATIN_1
-            + LATIN_EXTENDED_A
-            + PUNCTUATION
-            + CURRENCY
-            + ARROWS
-            + MATHEMATICS
-            + BULLETS
-            + LETTERLIKE
-            + GREEK,
-        )
-    )
+_LATIN = "".join(chr(code) for code in (*range(0xA1, 0xAD), *range(0xAE, 0x180)))
+"""Latin-1 without the soft hyphen, and the letters of names from Central Europe, the Baltic states and Turkey."""
+_OTHERS = (
+    "‐‑‒–—―‘’‚‛“”„‟†‡•…‰′″‹›⁄₣₤₦₩₪₫€₱₴₹₺₽₿←↑→↓↔↕↵⇐⇑⇒⇓⇔➔➜−∙√∞∑∏∂∫∆∇∈∉∩∪⊂∅∀∃∧∨¬≈≠≡≤≥⁰⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉⅓⅔⅛⅜⅝⅞"
+    "■□▪▫▲△▶►▼▽◀◄◆◇○●◦★☆☐☑☒✓✔✗✘℃℉ℓ№℗℠™Ω℮αβγδεζηθλμνξπρστφχψωΓΔΘΛΣΦΨ"
 )
+"""Punctuation, currencies, arrows, mathematics, bullets, and Greek letters as symbols in formulas."""
+SIGNS = "".join(dict.fromkeys(normalize("NFC", ASCII + _LATIN + _OTHERS)))
 """All of them, each once."""
 
 
@@ -58,7 +36,11 @@ Span = tuple[int, int]
 
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 """Soft hyphens and spaces without width, which say nothing to a model: a table for `str.translate`."""
-_JOINER, _SKIN_TONES, _TAGS = "\u200d", range(0x1F3FB, 0x1F400), range(0xE0020, 0xE0080)
+_EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+"""Combining marks, variation selectors, skin tones and tags, which belong to the character before."""
+_EXTENDED = rf"(?:[{_EXTENDING}]|\u200d\S?)*"
+_UNIT = re.compile(rf"(?:[^\W_{UNSPACED}]{_EXTENDED})+|\S{_EXTENDED}")
+"""A word, or another character, with what belongs to it."""
 _PIECE_OF_NO_TEXT = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 _ENDS = ".,;:!?()'\"\u2026"
 _OF_TEXT = frozenset(f"{_ENDS}/%\u00bf\u00a1\u00b4`")
@@ -66,7 +48,6 @@ _OF_TEXT = frozenset(f"{_ENDS}/%\u00bf\u00a1\u00b4`")
 _OF_CODE = frozenset("{}[]\\@#")
 _TOKEN = re.compile(r"(?!^(?:[*+•‣◦]|#{1,6})\s)(?<!\S)\S+", re.MULTILINE)
 """What is between spaces, but no mark of a list or heading."""
-_MAY_BE_SYMBOL = re.compile(r"[$+<=>|~{}\[\]\\@#]|[^\x00-\x7f]")
 
 
 def held_characters(pieces: Iterable[str]) -> frozenset[str]:
@@ -74,18 +55,11 @@ def held_characters(pieces: Iterable[str]) -> frozenset[str]:
     return frozenset("".join(piece for piece in pieces if not _PIECE_OF_NO_TEXT.fullmatch(piece))) | {" "}
 
 
-def is_sign(text: str) -> bool:
-    """Whether a text consists of signs alone: no letters, digits, or punctuation of sentences only."""
-    return all(map(_is_mark, text)) and any(
-        _is_symbol(each) or not (_is_punctuation(each) or category(each)[0] == "M") for each in text
-    )
-
-
 def find_signs(text: str) -> Iterator[Span]:
     """Signs between spaces, without punctuation around them: an arrow, `&`, an emoji."""
     for match in _TOKEN.finditer(text):
         token = match[0].strip(_ENDS)
-        if token and not token[0].isalpha() and is_sign(token):
+        if all(map(_is_mark, token)) and any(category(each)[0] in "SP" and not _is_punctuation(each) for each in token):
             begin = text.index(token, match.start())
             yield begin, begin + len(token)
 
@@ -102,56 +76,22 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
         is_held: whether the vocabulary has tokens for a character.
         languages: the codes of the languages of the text and of its translation; empty if unknown.
     """
-    if text.isascii():
-        return []
-    units = list(_units(text))
-    missing = [_is_unheld(text[begin:end], is_held, languages) for begin, end in units]
-    taken = set[int]()
-    for place, is_missing in enumerate(missing):
-        if is_missing and place not in taken:  # each word once
-            taken |= {place, *_rest_of_word(text, units, place)}
     found = list[Span]()
-    for place in sorted(taken):
-        begin, end = units[place]
-        if found and not text[found[-1][1] : begin].strip(" "):
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((begin, end))
+    for match in () if text.isascii() else _UNIT.finditer(text):
+        if any(_is_unheld(each, is_held, languages) for each in normalize("NFC", match[0])):
+            adjoins = found and not text[found[-1][1] : match.start()].strip(" ")
+            begin = found.pop()[0] if adjoins else match.start()
+            found.append((begin, match.end()))
     return found
 
 
-def _units(text: str) -> Iterator[Span]:
-    """Each character that is not white space, with the marks, skin tones and joined signs that follow it."""
-    begin = -1
-    for place, character in enumerate(text):
-        joined = begin >= 0 and (
-            category(character)[0] == "M"
-            or character == _JOINER
-            or (text[place - 1] == _JOINER and not character.isspace())
-            or ord(character) in _SKIN_TONES
-            or ord(character) in _TAGS
-        )
-        if joined:
-            continue
-        if begin >= 0:
-            yield begin, place
-        begin = -1 if character.isspace() else place
-    if begin >= 0:
-        yield begin, len(text)
-
-
-def _is_unheld(unit: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:
-    if unit.isascii():
+def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:
+    if character.isascii() or ord(character) in INVISIBLE or MARK.match(character):
         return False
-    for each in normalize("NFC", unit):
-        if each.isascii() or ord(each) in INVISIBLE or MARK.match(each):
-            continue
-        if each.isalpha() and script_of(each) == "latin":
-            if not any(_is_own(each, language) for language in languages) and (each > "\u00ff" or not is_held(each)):
-                return True
-        elif not is_held(each) and not _is_punctuation(each):
-            return True
-    return False
+    if character.isalpha() and script_of(character) == "latin":
+        is_own = any(_is_own(character, language) for language in languages)
+        return not is_own and (character > "\u00ff" or not is_held(character))
+    return not is_held(character) and not _is_punctuation(character)
 
 
 def _is_own(letter: str, language: str) -> bool:
@@ -161,7 +101,7 @@ def _is_own(letter: str, language: str) -> bool:
 
 
 def _is_mark(character: str) -> bool:
-    return category(character)[0] in "SPM" or character == _JOINER or ord(character) in _TAGS
+    return category(character)[0] in "SPM" or category(character) == "Cf"
 
 
 def _is_punctuation(character: str) -> bool:
@@ -171,37 +111,17 @@ def _is_punctuation(character: str) -> bool:
     return character in _OF_TEXT or kind in ("Pd", "Pi", "Pf", "Sk") or (kind[0] == "P" and of_script)
 
 
-def _is_symbol(character: str) -> bool:
-    return category(character) in ("So", "Sm", "Sc")
-
-
-def _rest_of_word(text: str, units: Sequence[Span], place: int) -> Iterator[int]:
-    """The numbers of the other units of a word."""
-    begin, end = units[place]
-    if not text[begin].isalnum() or is_unspaced(text[begin]):
-        return
-    for step in (-1, 1):
-        other, edge = place + step, begin if step < 0 else end
-        while 0 <= other < len(units):
-            first, last = units[other]
-            if edge not in (first, last) or not text[first].isalnum() or is_unspaced(text[first]):
-                break
-            yield other
-            edge, other = (first if step < 0 else last), other + step
-
-
 def changed_signs(source: str, output: str) -> tuple[str, ...]:
     """The symbols that an output has more or less often than its source. Signs beside numbers are not compared: they
     may be words, or are placeholders."""
-    if not (_MAY_BE_SYMBOL.search(source) or _MAY_BE_SYMBOL.search(output)):
-        return ()  # most texts
     was, now = Counter(_symbols(source)), Counter(_symbols(output))
     return tuple(sorted(each for each in was.keys() | now.keys() if was[each] != now[each]))
 
 
 def _symbols(text: str) -> Iterator[str]:
-    for match in _MAY_BE_SYMBOL.finditer(text):
-        place, sign = match.start(), normalize("NFKC", match[0]) if match[0] >= "\uff00" else match[0]
-        beside = f"{text[max(0, place - 2) : place].strip()[-1:]}{text[place + 1 : place + 3].strip()[:1]}"
-        if not any(map(str.isnumeric, beside)) and (sign in _OF_CODE or (len(sign) == 1 and _is_symbol(sign))):
-            yield sign
+    for place, character in enumerate(text):
+        sign = normalize("NFKC", character) if character >= "\uff00" else character
+        if sign in _OF_CODE or (len(sign) == 1 and category(sign) in ("So", "Sm", "Sc")):
+            beside = f"{text[max(0, place - 2) : place].strip()[-1:]}{text[place + 1 : place + 3].strip()[:1]}"
+            if not any(map(str.isnumeric, beside)):
+                yield sign

@@ -32,12 +32,12 @@ class Notation(NamedTuple):
     """Whether the sign of a currency precedes the number."""
 
 
-_POINT, _COMMA, _SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", "\u00a0")
+_POINT, _COMMA, SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", "\u00a0")
 NOTATIONS = {
     "fr": Notation(",", "\u202f"),
     **dict.fromkeys(("en", "ja", "zh", "ko", "th", "he", "hi"), _POINT),
     **dict.fromkeys(("de", "it", "nl", "da", "id", "tr", "el", "hr", "sl", "ro", "pt", "es"), _COMMA),
-    **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), _SPACED),
+    **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), SPACED),
 }
 """The notation of each language. Numbers of other languages are read in every notation, and written as they are."""
 _EVERY = (_POINT, _COMMA)

@@ -72,16 +72,16 @@ def count_scripts(texts: Iterable[str]) -> dict[str, int]:
     return {name: len(pattern.findall(letters)) for name, pattern in _PATTERNS.items()} | {"letters": len(letters)}
 
 
-# Vowel signs and other combining marks, which Python's \w does not match.
-_SIGNS = (
+COMBINING = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u3099\u309a"
 )
-_INSIDE = rf"[^\W_{UNSPACED}][{_SIGNS}]*"
+"""Vowel signs and other combining marks, which Python's \\w does not match."""
+_INSIDE = rf"[^\W_{UNSPACED}][{COMBINING}]*"
 _WORD = re.compile(
     r"\d+(?:[.,:]\d+)+"  # 1,000.50 and 14:30
     rf"|(?:{_INSIDE})+(?:-(?:{_INSIDE})+)*(?:['’](?:{_INSIDE}){{1,2}}(?!\w))?"  # e-mail, don't, Tom's; not l'homme
-    rf"|(?!\W)[{UNSPACED}][{_SIGNS}]*"  # each letter of a script without spaces
+    rf"|(?!\W)[{UNSPACED}][{COMBINING}]*"  # each letter of a script without spaces
 )
 
 

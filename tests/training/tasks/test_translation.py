@@ -17,7 +17,7 @@ from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
-from limelight.text.marking import Link, WordForms
+from limelight.text.marked_pairs import Link, WordForms
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.loss import batch_loss

@@ -8,19 +8,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.text.marking import (
-    ANNOTATION,
-    PLACEHOLDER,
-    TERM_BEGIN,
-    Alignment,
-    Link,
-    WordForms,
-    _Draft,
-    joined_alignment,
-    mark_number,
-    place_marks,
-    show_marks,
-)
+from limelight.text.marked_pairs import Alignment, Link, WordForms, joined_alignment, place_marks
+from limelight.text.marking import ANNOTATION, PLACEHOLDER, TERM_BEGIN, mark_number, show_marks
 from limelight.text.pair import Sides
 from limelight.text.words import words_of
 
@@ -135,23 +124,6 @@ def test_a_term_is_followed_by_a_form_of_its_translation() -> None:
             seen[form] += 1
     assert {"Autos", "Auto", "autos"} <= set(seen)
     assert seen["Autos"] > seen["Auto"] > seen["autos"]
-
-
-def found(draft: _Draft, *, around: bool = False) -> set[tuple[int, int]]:
-    """The phrases of the source that are free."""
-    tried = (draft.find(Random(seed), longest=3, around=around) for seed in range(300))
-    return {each[0] for each in tried if each}
-
-
-def test_phrases_are_marked_inside_others_but_not_across_them() -> None:
-    """Marks may stand around other marks; nothing else may be done to a phrase that has marks in it."""
-    draft = _Draft(PAIR, ALIGNMENT)
-    everything = found(draft)
-    assert everything >= {(1, 1), (2, 2), (4, 4), (5, 5), (0, 2), (1, 2), (4, 5)}
-    draft.surround((1, 2))
-    draft.close((4, 4))
-    assert found(draft) == {span for span in everything if not {1, 2, 4} & set(span)} | {(1, 1), (2, 2)}
-    assert found(draft, around=True) == found(draft) | {(0, 2), (4, 4), (4, 5)}
 
 
 def test_without_links_there_are_marks_at_the_ends_and_no_terms() -> None:
