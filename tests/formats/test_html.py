@@ -39,22 +39,18 @@ def test_attributes_that_people_read() -> None:
 def test_entities_are_characters_for_the_model_and_text_is_escaped() -> None:
     text = "<p>fish &amp; chips &lt;now&gt; caf&eacute;&nbsp;x &copy; a & b</p>"
     assert texts(text, ".html") == ["fish & chips <now> café|x © a & b"]
-    assert translated(text, ".html") == "<p>FISH &amp; CHIPS &lt;NOW&gt; CAFÉ&nbsp;X &copy; A & B</p>"
+    assert translated(text, ".html") == "<p>FISH &amp; CHIPS &lt;NOW&gt; CAFÉ&nbsp;X © A &amp; B</p>"
 
 
 @pytest.mark.parametrize(
     ("text", "new", "written"),
     [
-        ("<p>a > b &gt; c &gt; d</p>", "A > B > C > D", "<p>A > B &gt; C &gt; D</p>"),
-        ("<p>a &gt; b</p>", "A > B > C", "<p>A &gt; B &gt; C</p>"),
-        ("<p>caf&eacute; &#8364; &ldquo;x&rdquo;</p>", "é € “x” ü", "<p>&eacute; &#8364; &ldquo;x&rdquo; ü</p>"),
-        ("<p>a & b &amp; c</p>", "a&b & c", "<p>a&amp;b &amp; c</p>"),
-        ("<p title='a'>5</p>", 'Tom\'s "x" & y', "<p title='Tom&#39;s \"x\" &amp; y'>5</p>"),
+        ("<p>a & b</p>", "<é> & “b”", "<p>&lt;é&gt; &amp; “b”</p>"),
+        ("<p title='a'>5</p>", 'Tom\'s "x" & y', "<p title='Tom&#x27;s \"x\" &amp; y'>5</p>"),
         ("<p title=a>5</p>", "b c", '<p title="b c">5</p>'),
-        ('<p title="a &eacute;">5</p>', "é >", '<p title="&eacute; &gt;">5</p>'),
     ],
 )
-def test_entities_stay_as_they_are_written(text: str, new: str, written: str) -> None:
+def test_text_is_escaped_where_it_is_written(text: str, new: str, written: str) -> None:
     (unit,) = units_of(text, ".html")
     assert splice(text, unit.write(new)) == written
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from limelight.formats.tags import scan_tags
+from limelight.formats.html import scan_tags
 from limelight.formats.unit import FormatError, splice
-from limelight.formats.xml import Element, parse_xml, with_attribute
+from limelight.formats.xml import parse_xml, with_attribute
 
 
 def test_tags_with_their_places() -> None:
@@ -23,7 +23,7 @@ def test_tags_with_their_places() -> None:
 def test_elements_know_their_places() -> None:
     text = '<?xml version="1.0" encoding="latin-1"?>\n<a x="1>2">té\U0001f600<b/>x<c y=\'/\'></c><!-- k --></a >\n'
     root = parse_xml(text)
-    found = [node for node in root.walk() if isinstance(node, Element)]
+    found = list(root.walk("b", "c"))
     assert [text[each.begin : each.end] for each in (root, *found)] == [text[41:-1], "<b/>", "<c y='/'></c>"]
     assert [text[each.content : each.close] for each in (root, *found)] == [text[52:-6], "", ""]
     assert root.text() == "té\U0001f600x"

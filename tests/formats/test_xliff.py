@@ -25,14 +25,14 @@ def unit_2(source: str = "a", target: str | None = "b", state: str = "", attribu
         (unit_1("<target> </target>"), "not translated (segment u)"),
         *((unit_1(f'<target state="{state}">b</target>'), "") for state in ("translated", "final", "signed-off")),
         *(
-            (unit_1(f'<target state="{state}">b</target>'), f"its state is {state} (segment u)")
+            (unit_1(f'<target state="{state}">b</target>'), f"not approved (its state is {state}) (segment u)")
             for state in ("new", "needs-translation", "needs-review-translation", "x-guess")
         ),
         (unit_1('<target state="needs-review-translation">b</target>', ' approved="yes"'), ""),
         (unit_1(attributes=' approved="no"'), "not approved (segment u)"),
         (unit_1('<target state="translated">b</target>', ' approved="no"'), ""),
         (unit_1('<target state-qualifier="leveraged-mt">b</target>'),
-         "a machine translation that is not approved (segment u)"),
+         "not approved (segment u)"),
         (unit_1('<target state="final" state-qualifier="leveraged-mt">b</target>'), ""),
         (unit_1(attributes=' translate="no"'), 'translate="no" (segment u)'),
         (f'<group translate="no">{unit_1()}</group>', 'translate="no" (segment u)'),
@@ -53,7 +53,7 @@ def test_states_of_1_2(unit: str, reason: str, tmp_path: Path) -> None:
         (unit_2(target=None), "not translated (segment u/1)"),
         (unit_2(target=""), "not translated (segment u/1)"),
         *((unit_2(state=state), "") for state in ("translated", "reviewed", "final")),
-        (unit_2(state="initial"), "its state is initial (segment u/1)"),
+        (unit_2(state="initial"), "not approved (its state is initial) (segment u/1)"),
         (unit_2(attributes=' translate="no"'), 'translate="no" (segment u/1)'),
         (f'<group id="g" translate="no">{unit_2()}</group>', 'translate="no" (segment u/1)'),
     ],

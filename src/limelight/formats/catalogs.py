@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from limelight.errors import shown
-from limelight.formats.unit import FormatError, Kept, Lines, Splice, Unit, has_words, make_unit, with_first
+from limelight.formats.unit import FormatError, Kept, Splice, Unit, has_words, line_at, make_unit, with_first
 
 MAX_DEPTH = 100
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]')
@@ -90,9 +90,9 @@ def yaml_units(text: str, source: str = "", target: str = "", kept: list[Kept] |
 
 
 def _units(text: str, strings: list[_String], notes: set[_String], kept: list[Kept] | None) -> list[Unit]:
-    lines, units = Lines(text), list[Unit]()
+    units = list[Unit]()
     for each in strings:
-        line = lines.at(each.begin)
+        line = line_at(text, each.begin)
         if each not in notes and has_words(each.value) and not _NAME.fullmatch(each.value):
             units.append(make_unit([each.value], _writer(each), line))
         elif kept is not None and each.value:

@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of, with_inner
+from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 from limelight.formats.xml import Element, escape_xml, parse_xml
 from limelight.text.notations import Role
 
 PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 """Names of the parts of a file that have paragraphs."""
-_AROUND = frozenset(["hyperlink", "smartTag", "sdt", "sdtContent", "customXml", "fldSimple", "bdo", "dir"])
+_AROUND = ("hyperlink", "smartTag", "sdt", "sdtContent", "customXml", "fldSimple", "bdo", "dir")
 """Elements whose runs are text of the paragraph."""
-_ACCEPTED = frozenset(["ins", "moveTo"])
+_ACCEPTED = ("ins", "moveTo")
 """Insertions, whose runs are text like others."""
-_DROPPED = frozenset(["proofErr", "lastRenderedPageBreak", "softHyphen", "del", "moveFrom"])
+_DROPPED = ("proofErr", "lastRenderedPageBreak", "softHyphen", "del", "moveFrom")
 """Deletions, and what spelling checkers and layout have written."""
 _ROLES: dict[str, Role] = {"br": "break", "cr": "break", "tab": "break"}
-_UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|<w:(?:lang|noProof)\b[^>]*></w:(?:lang|noProof)>")
+_UNSEEN = re.compile(r"<w:(lang|noProof)\b[^>]*(/>|></w:\1>)")
 _EMPTY = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr\s*/>")
-_FIELD = "field "
-"""Begins the name of a code that is part of a field: `begin`, `separate`, `end`."""
+_BEGIN, _SEPARATE, _END = "field begin", "field separate", "field end"
+"""Names of the codes that divide a field into its instruction and its result."""
 
 
 class _Run(NamedTuple):
@@ -49,57 +49,50 @@ class _Run(NamedTuple):
 
 def docx_units(text: str) -> list[Unit]:
     """The paragraphs of a part."""
-    root, written = parse_xml(text), list[Splice]()
-    found = (_paragraph(text, each, written) for each in _paragraphs(root, root.prefix))
-    return [unit for unit in found if unit is not None]
+    root = parse_xml(text)
+    return [unit for each in _paragraphs(root, root.prefix) for unit in _paragraph(text, each)]
 
 
 def _paragraphs(element: Element, prefix: str) -> Iterator[Element]:
     """The paragraphs of text, those in text boxes of others before them; copies for older programs are left out."""
-    for child in element.children:
-        if not isinstance(child, str) and child.name != "Fallback":
+    for child in element.inner:
+        if child.name != "Fallback":
             yield from _paragraphs(child, prefix)
-            if child.name == "p" and child.prefix == prefix and child.children:
+            if child.name == "p" and child.prefix == prefix:
                 yield child
 
 
-def _paragraph(text: str, element: Element, written: list[Splice]) -> Unit | None:
-    head = next((child for child in element.children if not isinstance(child, str)), element)
+def _paragraph(text: str, element: Element) -> Iterator[Unit]:
+    head = next(element.inner, element)
     begin = head.end if head.name == "pPr" else element.content
-    pieces = list(_fields(list(_pieces(text, element))))
+    pieces = _with_fields(_pieces(text, element))
     runs = [piece for piece in pieces if isinstance(piece, _Run)]
-    if not has_words("".join(run.text for run in runs)) or not text.startswith("<w:", element.begin):
-        return None
+    if not _have_words(runs) or not text.startswith("<w:", element.begin):
+        return
     sizes = Counter[str]()
     for run in runs:
         sizes[run.seen] += len(run.text)
-    base_seen = sizes.most_common(1)[0][0]
-    base = next(run.format for run in runs if run.seen == base_seen)
-    parts, formats = _coded(pieces, base_seen)
+    usual = sizes.most_common(1)[0][0]
+    base = next(run.format for run in runs if run.seen == usual)
+    parts, formats = _coded(pieces, usual)
 
     def write(new: str) -> Iterator[Splice]:
-        done = Splice(begin, element.close, _written(new, with_inner(unit.codes, written), base, formats))
-        written.append(done)
-        yield done
+        yield Splice(begin, element.close, tuple(_written(new, unit.codes, base, formats)))
 
     unit = make_unit(parts, write, element.line)
-    return unit
+    yield unit
 
 
 def _pieces(text: str, element: Element) -> Iterator[_Run | Code]:
     """The content of a paragraph, or of an element in it, without its properties."""
-    for child in element.children:
-        if isinstance(child, str) or child.name.endswith("Pr") or child.name in _DROPPED:
+    for child in element.inner:
+        if child.name.endswith("Pr") or child.name in _DROPPED:
             continue
         if child.name in _ACCEPTED:
             yield from _pieces(text, child)
-        elif child.name in _AROUND and any(
-            not isinstance(node, str) and node.name == "t" and has_words(node.text()) for node in child.walk()
-        ):
-            inner = next(
-                (each for each in child.children if not isinstance(each, str) and each.name[-2:] != "Pr"), child
-            )
-            yield Code(text[child.begin : inner.begin], "open", child.name, child.begin)
+        elif child.name in _AROUND and any(has_words(each.text()) for each in child.walk("t")):
+            first = next(each for each in child.inner if not each.name.endswith("Pr"))
+            yield Code(text[child.begin : first.begin], "open", child.name, child.begin)
             yield from _pieces(text, child)
             yield Code(text[child.close : child.end], "close", child.name, child.close)
         elif child.name == "r":
@@ -109,15 +102,14 @@ def _pieces(text: str, element: Element) -> Iterator[_Run | Code]:
 
 
 def _run(text: str, run: Element) -> Iterator[_Run | Code]:
-    """A run as one text, or as several parts, each with the format of the run."""
-    elements = [child for child in run.children if not isinstance(child, str)]
-    style = "".join(text[each.begin : each.end] for each in elements if each.name == "rPr")
-    contents = [each for each in elements if each.name != "rPr" and each.name not in _DROPPED]
+    """A run as one text, or as several parts with its format."""
+    style = "".join(text[each.begin : each.end] for each in run.elements("rPr"))
+    contents = [each for each in run.inner if each.name != "rPr" and each.name not in _DROPPED]
     for each in contents:
         if each.name in ("t", "noBreakHyphen"):
             yield _Run(each.text() if each.name == "t" else "\u2011", style)
             continue
-        name = _FIELD + each.get("fldCharType") if each.name == "fldChar" else "code"
+        name = f"field {each.get('fldCharType')}" if each.name == "fldChar" else "code"
         role = _ROLES.get(each.name, "alone")
         if len(contents) == 1:
             yield Code(text[run.begin : run.end], role, name, run.begin)
@@ -125,87 +117,66 @@ def _run(text: str, run: Element) -> Iterator[_Run | Code]:
             yield Code(f"<w:r>{style}{text[each.begin : each.end]}</w:r>", role, name)
 
 
-def _fields(pieces: Sequence[_Run | Code]) -> Iterator[_Run | Code]:
-    """The pieces with each field as one code, or as a pair around its result if that has words. The name of a mail
-    merge is no text."""
-    place = 0
-    while place < len(pieces):
-        piece, end, middle, depth = pieces[place], place, place, 0
-        while isinstance(piece, Code) and piece.name.startswith(_FIELD + "begin") and end < len(pieces):
-            kind = _kind_of_field(pieces[end])
-            depth += (kind == "begin") - (kind == "end")
-            middle = end if kind == "separate" and depth == 1 else middle
-            if depth == 0:
-                break
-            end += 1
-        if depth or end == place or end == len(pieces):
-            yield piece._replace(name="code") if isinstance(piece, Code) and _kind_of_field(piece) else piece
-            place += 1
-            continue
-        head, result = pieces[place : middle + 1], pieces[middle + 1 : end]
-        raw = "".join(each.raw for each in head)
-        if (
-            middle > place
-            and "MERGEFIELD" not in raw
-            and any(isinstance(each, _Run) and has_words(each.text) for each in result)
-        ):
-            yield Code(raw, "open", f"{_FIELD}{place}")
-            yield from _fields(result)
-            yield Code(pieces[end].raw, "close", f"{_FIELD}{place}")
-        else:
-            yield Code("".join(each.raw for each in pieces[place : end + 1]))
-        place = end + 1
-
-
-def _kind_of_field(piece: _Run | Code) -> str:
-    is_part = isinstance(piece, Code) and piece.role == "alone" and piece.name.startswith(_FIELD)
-    return piece.name.removeprefix(_FIELD) if isinstance(piece, Code) and is_part else ""
-
-
-def _coded(pieces: list[_Run | Code], base: str) -> tuple[list[str | Code], dict[str, str]]:
-    """Text and codes, and the formats by the names of their codes."""
-    parts: list[str | Code] = []
-    formats: dict[str, str] = {}
-    current, opened = base, 0
-
-    def close() -> None:
-        nonlocal current
-        if current != base:
-            parts.append(Code("", "close", f"format {opened}"))
-            current = base
-
+def _with_fields(pieces: Iterable[_Run | Code]) -> list[_Run | Code]:
+    """The pieces with a field as one code, or as a pair around its result if that has words. The name of a mail merge
+    is not text."""
+    found, opened = list[_Run | Code](), list[tuple[int, int]]()
     for piece in pieces:
+        found.append(piece)
+        name = piece.name if isinstance(piece, Code) else ""
+        if name == _BEGIN:
+            opened.append((len(found) - 1, len(found)))
+        elif name == _SEPARATE and opened:
+            opened[-1] = opened[-1][0], len(found)
+        elif name == _END and opened:
+            begin, middle = opened.pop()
+            head, result = _raw(found[begin:middle]), found[middle:-1]
+            if _have_words(result) and "MERGEFIELD" not in head:
+                name = f"field {begin}"
+                found[begin:] = [Code(head, "open", name), *result, Code(piece.raw, "close", name)]
+            else:
+                found[begin:] = [Code(_raw(found[begin:]))]
+    return found
+
+
+def _raw(pieces: Sequence[_Run | Code]) -> str:
+    return "".join(piece.raw for piece in pieces)
+
+
+def _have_words(pieces: Sequence[_Run | Code]) -> bool:
+    return any(isinstance(piece, _Run) and has_words(piece.text) for piece in pieces)
+
+
+def _coded(pieces: Sequence[_Run | Code], base: str) -> tuple[list[str | Code], dict[str, str]]:
+    """Text and codes, and the formats by the names of their codes."""
+    parts, formats = list[str | Code](), dict[str, str]()
+    current = base
+    for piece in (*pieces, Code("", "close")):
         if isinstance(piece, Code):
-            if piece.role in ("open", "close"):
-                close()
-            parts.append(piece)
-            continue
-        seen = piece.seen
-        if seen != current and not piece.text.strip(" ") and current == base:
+            seen = base if piece.role in ("open", "close") else current
+        elif current == base and not piece.text.strip(" "):
             seen = base  # the format of a space is not visible
-        if seen != current:
-            close()
-            if seen != base:
-                opened += 1
-                formats[f"format {opened}"] = piece.format
-                parts.append(Code("", "open", f"format {opened}"))
-                current = seen
-        parts.append(piece.text)
-    close()
-    return parts, formats
+        else:
+            seen = piece.seen
+        if seen != current and current != base:
+            parts.append(Code("", "close", f"format {len(formats)}"))
+        if seen != current and seen != base and isinstance(piece, _Run):
+            formats[f"format {len(formats) + 1}"] = piece.format
+            parts.append(Code("", "open", f"format {len(formats)}"))
+        current = seen
+        parts.append(piece if isinstance(piece, Code) else piece.text)
+    return parts[:-1], formats
 
 
-def _written(text: str, codes: tuple[Code, ...], base: str, formats: dict[str, str]) -> str:
-    """Runs with the formats of their codes."""
-    found, stack = list[str](), list[str]()
+def _written(text: str, codes: Sequence[Code], base: str, formats: dict[str, str]) -> Iterator[str | Code]:
+    """Runs with the formats of their codes, and the other codes."""
+    opened = list[str]()
     for part in parts_of(text, codes):
         if isinstance(part, str):
-            found.append(_Run(part, formats[stack[-1]] if stack else base).raw)
-        elif part.name in formats and part.role == "open":
-            stack.append(part.name)
-        elif part.name in formats and part.role == "close":
-            if part.name in stack:
-                stack.remove(part.name)
-        else:
-            found.append(part.raw)
-    return "".join(found)
+            yield _Run(part, formats[opened[-1]] if opened else base).raw
+        elif part.name not in formats:
+            yield part
+        elif part.role == "open":
+            opened.append(part.name)
+        elif part.name in opened:
+            opened.remove(part.name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.files import cause
 from limelight.formats.segments import matches
-from limelight.formats.xml import Element, read_units
+from limelight.formats.xml import read_units
 from limelight.text.glossary import MAX_TERMS, Glossary, Term
 from limelight.text.pair import BadLine
 from limelight.untrusted import read_plain
@@ -95,23 +95,15 @@ def _tbx_terms(path: Path, source: str, target: str) -> Iterator[Term]:
     """For each entry the first term in the source language and the first one in the target language."""
     if not (source and target):
         raise UserError(f"{path}: a TBX file names its languages: say which are source and target")
-    for root in ("martif", "tbx"):
-        found = list(read_units(path, root=root, names=("termEntry", "conceptEntry")))
-        if not (found and isinstance(found[0], BadLine) and "begins with" in found[0].reason):
-            break
-    for unit in found:
+    for unit in read_units(path, ("martif", "tbx"), ("termEntry", "conceptEntry")):
         if isinstance(unit, BadLine):
             raise UserError(str(unit))
         by_language: dict[str, list[str]] = {}
-        for section in _descendants(unit.element, "langSet", "langSec"):
+        for section in unit.element.walk("langSet", "langSec"):
             by_language.setdefault(section.get("lang"), []).extend(
-                " ".join(term.text().split()) for term in _descendants(section, "term") if term.text().strip()
+                " ".join(term.text().split()) for term in section.walk("term") if term.text().strip()
             )
         sources, targets = ([term for language, terms in by_language.items() if matches(wanted, language)
                              for term in terms] for wanted in (source, target))  # fmt: skip
         if targets:
             yield from (Term(each, targets[0]) for each in sources)
-
-
-def _descendants(element: Element, *names: str) -> Iterator[Element]:
-    return (node for node in element.walk() if not isinstance(node, str) and node.name in names)

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from limelight.formats.unit import Lines, Splice, Unit, has_words, make_unit
+from limelight.formats.unit import Splice, Unit, has_words, line_at, make_unit
 
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
@@ -17,11 +17,11 @@ _LIST = re.compile(r"\s*(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})
 
 def text_units(text: str) -> list[Unit]:
     """The paragraphs of a text."""
-    lines, units = Lines(text), list[Unit]()
+    units = list[Unit]()
     for group in _groups(text):
         begin, end = group[0].start(), group[-1].end()
         if has_words(text[begin:end]):
-            units.append(_unit(text, group, lines.at(begin)))
+            units.append(_unit(text, group, line_at(text, begin)))
     return units
 
 

@@ -19,25 +19,29 @@ from limelight.text.pair import BadLine
 
 MAX_ENTRY = 1_000_000
 """Maximum number of characters of an entry."""
+FUZZY = "fuzzy"
 
-ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 """Characters by the letter that stands for them after a backslash."""
-
+_ESCAPES = str.maketrans({character: f"\\{letter}" for letter, character in {**_ESCAPED, "\\": "\\", '"': '"'}.items()})
 _KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*")')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
-_BEGIN = re.compile(r"#|msgctxt\b|msgid\b")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii", "charset")  # the last one stands in templates
+_CHARSET = re.compile(r"charset=([\w.-]+)")
+_LANGUAGE = re.compile(r'"Language:\s*\\n"')
+_OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
+_OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
 
 
 @dataclass(slots=True)
 class Entry:
-    """A message with its translations."""
+    """A message with its translations. Places are characters of the catalog, exact if lines have their line ends."""
 
-    begin: int = 0
-    """Where its first line begins, in characters of the catalog."""
     line: int = 0
     """The line of its msgid; of its first keyword if there is none."""
-    parts: dict[str, list[str]] = field(default_factory=dict)
+    parts: dict[str, str] = field(default_factory=dict)
     """The strings by keyword: `msgid`, `msgid_plural`, `msgstr`, `msgstr[1]`."""
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Begin and end of the lines of each keyword, without the last line end."""
@@ -45,9 +49,6 @@ class Entry:
     """Begin, end and text of each line of flags (`#,`)."""
     previous: list[tuple[int, int]] = field(default_factory=list)
     """Lines of `#|`, with their line ends."""
-    first: int = -1
-    """Where the first line begins that is not a comment."""
-    is_obsolete: bool = False
     fault: BadLine | None = None
     """The first line that is not part of a valid entry."""
     last: str = ""
@@ -56,99 +57,78 @@ class Entry:
 
     def text(self, keyword: str) -> str:
         """The text of a keyword; empty if the entry does not have it."""
-        return "".join(self.parts.get(keyword, ()))
+        return self.parts.get(keyword, "")
+
+    @property
+    def is_header(self) -> bool:
+        """Whether it has the metadata of the catalog."""
+        return self.text("msgid") == "" and "msgctxt" not in self.parts
 
     @property
     def is_fuzzy(self) -> bool:
         """Whether its translation has to be reviewed."""
-        return any("fuzzy" in re.split(r"[\s,]+", flags) for _, _, flags in self.flags)
+        return any(FUZZY in re.split(r"[\s,]+", flags) for _, _, flags in self.flags)
 
     @property
     def forms(self) -> list[str]:
         """The keywords of its translations, in the order of the catalog."""
         return [name for name in self.parts if name.startswith("msgstr")]
 
+    def add(self, content: str, begin: int, end: int, number: int) -> str:
+        """Add a line with a string; returns what is wrong with it, if anything is."""
+        match = _KEYWORD.fullmatch(content)
+        self.last = match[1] if match else self.last
+        string = _STRING.fullmatch(match[2] if match else content)
+        self.size += len(content)
+        if self.size > MAX_ENTRY:
+            return f"an entry of more than {MAX_ENTRY:,} characters"
+        if string is None or not self.last:
+            return f"not a line of a PO file: {shown(content, 60)}"
+        if match and self.last in self.parts:
+            return f"a second {self.last} in one entry"
+        self.parts[self.last] = self.text(self.last) + _ESCAPE.sub(_unescaped, string[1])
+        self.places[self.last] = self.places.get(self.last, (begin, end))[0], end
+        if match and (self.last == "msgid" or not self.line):
+            self.line = number
+        return ""
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code, octal, letter = match.groups()
+    return chr(int(code, 16) if code else int(octal, 8)) if letter is None else _ESCAPED.get(letter, letter)
+
 
 def entries(lines: Iterable[str | BadLine], file: str = "") -> Iterator[Entry]:
-    """The entries of the lines of a catalog, in order; an invalid line is the fault of its entry.
+    """The entries of the lines of a catalog, in order; an invalid line is the fault of its entry. Obsolete entries
+    (`#~`) are comments.
 
-    After a fault, the next keyword begins an entry, so that little text is lost. `places` are exact if lines have their
-    line ends.
+    After a fault, the next keyword begins an entry, so that little text is lost.
     """
     entry, place = Entry(), 0
     for number, whole in enumerate(lines, start=1):
         if isinstance(whole, BadLine):
             entry.fault = entry.fault or whole
             continue
-        content, begin = whole.strip(), place
+        content, begin, end = whole.strip(), place, place + len(whole.rstrip("\r\n"))
         place += len(whole)
-        obsolete = content.startswith("#~") and not content.startswith("#~|")
-        content = content.removeprefix("#~").lstrip() if obsolete else content
-        if _begins_entry(entry, content):
+        is_full = entry.forms or entry.fault or (content and "msgid" in entry.parts)
+        if is_full and (not content or content.startswith(("#", "msgctxt", "msgid ", 'msgid"'))):
             yield _ended(entry, file)
-            entry = Entry(begin if content else place)
-        entry.is_obsolete |= obsolete
-        if content.startswith("#"):
-            _add_comment(entry, content, begin, place, whole)
-        elif content:
-            fault = _add(entry, content, (begin, begin + len(whole.rstrip("\r\n"))), number)
-            if fault and entry.fault is None:
-                entry.fault = BadLine(file, number, fault)
+            entry = Entry()
+        if content.startswith("#,"):
+            entry.flags.append((begin, end, content[2:]))
+        elif content.startswith("#|"):
+            entry.previous.append((begin, place))
+        elif content and not content.startswith("#"):
+            fault = entry.add(content, begin, end, number)
+            entry.fault = entry.fault or (BadLine(file, number, fault) if fault else None)
     yield _ended(entry, file)
-
-
-def _begins_entry(entry: Entry, content: str) -> bool:
-    """Whether a line begins the next entry."""
-    if not content:
-        return bool(entry.forms)
-    if entry.forms or entry.fault or "msgid" in entry.parts:
-        return _BEGIN.match(content) is not None
-    return content.startswith("msgctxt") and bool(entry.parts)
 
 
 def _ended(entry: Entry, file: str) -> Entry:
     if entry.parts and not entry.forms and entry.fault is None:
         entry.fault = BadLine(file, entry.line, "an entry without msgstr; is the file cut off?")
     return entry
-
-
-def _add_comment(entry: Entry, content: str, begin: int, end: int, whole: str) -> None:
-    if content.startswith("#,"):
-        entry.flags.append((begin, begin + len(whole.rstrip("\r\n")), content[2:]))
-    elif content.startswith("#|"):
-        entry.previous.append((begin, end))
-
-
-def _add(entry: Entry, content: str, place: tuple[int, int], number: int) -> str:
-    """Add a line with a string to an entry; returns what is wrong with the line, if anything is."""
-    match = _KEYWORD.fullmatch(content)
-    keyword = match[1] if match else entry.last
-    string = _STRING.fullmatch(match[2] if match else content)
-    entry.size += len(content)
-    if entry.size > MAX_ENTRY:
-        entry.parts = {name: [] for name in entry.parts}
-        return f"an entry of more than {MAX_ENTRY:,} characters"
-    if string is None or not keyword:
-        return f"not a line of a PO file: {shown(content, 60)}"
-    if match and keyword in entry.parts:
-        return f"a second {keyword} in one entry"
-    entry.parts.setdefault(keyword, []).append(_ESCAPE.sub(_unescaped, string[1]))
-    entry.places[keyword] = (entry.places.get(keyword, place)[0], place[1])
-    entry.last = keyword
-    if entry.first < 0:
-        entry.first = place[0]
-    if match and (keyword == "msgid" or not entry.line):
-        entry.line = number
-    return ""
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code, octal, letter = match.groups()
-    return chr(int(code, 16) if code else int(octal, 8)) if letter is None else ESCAPED.get(letter, letter)
-
-
-FUZZY = "fuzzy"
-_UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "charset")  # the last one stands in templates
 
 
 def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
@@ -158,39 +138,28 @@ def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
     plural with the last form, the general one in nearly all languages.
     """
     file, source, target, plurals = str(path), "", "", None
-    for entry in _entries(path):
-        if isinstance(entry, BadLine):
-            yield entry
-        elif entry.fault is not None:
-            yield entry.fault
-        elif "msgid" not in entry.parts:
-            continue
-        elif not entry.text("msgid") and "msgctxt" not in entry.parts:
-            header = _header(entry.text("msgstr"))
-            coding = re.search(r"charset=([^\s;]+)", header.get("content-type", ""), re.IGNORECASE)
-            if coding and coding[1].lower() not in _UTF8:
-                reason = (
-                    f"the catalog is in {shown(coding[1], 30)}, and only UTF-8 is read; convert it: msgconv "
-                    "--to-code=UTF-8"
-                )
-                yield BadLine(file, entry.line, reason, fatal=True)
-                return
-            source, target = header.get("x-source-language", ""), header.get("language", "")
-            plurals = forms_of_header(entry.text("msgstr")) or forms_of_language(target)
-        else:
-            for left, right in _sides(entry, plurals):
-                variants = [Variant(source, [entry.text(left)]), Variant(target, [entry.text(right)])]
-                unused = _unused(entry, right)
-                yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
-
-
-def _unused(entry: Entry, keyword: str) -> str:
-    """Why a translation is not used."""
-    if entry.is_obsolete:
-        return "obsolete"
-    if not entry.text(keyword).strip():
-        return "not translated"
-    return FUZZY if entry.is_fuzzy else ""
+    with open_segments(path, xml=False) as stream:
+        for entry in entries(scan_lines(stream, file), file):
+            if entry.fault is not None:
+                yield entry.fault
+            elif entry.is_header:
+                text = entry.text("msgstr")
+                fields = (line.partition(":") for line in text.split("\n"))
+                header = {name.strip().lower(): value.strip() for name, _, value in fields}
+                coding = charset(text.encode())
+                if coding.lower() not in _UTF8:
+                    reason = f"the catalog is in {shown(coding, 30)}, and only UTF-8 is read"
+                    convert = "convert it: msgconv --to-code=UTF-8"
+                    yield BadLine(file, entry.line, f"{reason}; {convert}", fatal=True)
+                    return
+                source, target = header.get("x-source-language", ""), header.get("language", "")
+                plurals = forms_of_header(text) or forms_of_language(target)
+            else:
+                for left, right in _sides(entry, plurals):
+                    texts = entry.text(left), entry.text(right)
+                    variants = [Variant(source, [texts[0]]), Variant(target, [texts[1]])]
+                    unused = "not translated" if not texts[1].strip() else FUZZY if entry.is_fuzzy else ""
+                    yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
 
 
 def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, str]]:
@@ -203,32 +172,10 @@ def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, str]]:
     return [("msgid", one), *last] if one in forms and one != forms[-1] else last
 
 
-def _header(text: str) -> dict[str, str]:
-    fields = (line.partition(":") for line in text.split("\n"))
-    return {name.strip().lower(): value.strip() for name, _, value in fields}
-
-
-def _entries(path: str | Path) -> Iterator[Entry | BadLine]:
-    """The entries in order; at last the fault of a file that cannot be read to its end."""
-    fatal = list[BadLine]()
-
-    def lines() -> Iterator[str | BadLine]:
-        for line in scan_lines(stream, str(path)):
-            if isinstance(line, BadLine) and line.fatal:
-                fatal.append(line)
-            else:
-                yield line
-
-    with open_segments(path, xml=False) as stream:
-        for entry in entries(lines(), str(path)):
-            yield fatal[0] if fatal else entry
-
-
-_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
-_CHARSET = re.compile(r"charset=([\w.-]+)")
-_LANGUAGE = re.compile(r'"Language:\s*\\n"')
-_OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
-_OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
+def charset(data: bytes) -> str:
+    """The encoding named in the header of a catalog; empty if there is none."""
+    found = _CHARSET.search(data[:4000].decode("ascii", "replace"))
+    return "" if found is None or found[1].upper() == "CHARSET" else found[1]
 
 
 def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
@@ -240,32 +187,15 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
     """
     units, plurals = list[Unit](), None
     for entry in entries(_LINE.findall(text)):
-        if entry.is_obsolete:
-            continue
         if entry.fault is not None:
             raise FormatError(entry.fault.reason, entry.fault.line)
-        if not entry.text("msgid"):
-            if entry.text("msgstr") and "msgctxt" not in entry.parts:
-                plurals = forms_of_header(entry.text("msgstr"))
-            continue
-        if not entry.forms:
-            continue
         asked = everything or entry.is_fuzzy
-        if "msgid_plural" in entry.parts:
+        if entry.is_header:
+            plurals = plurals or forms_of_header(entry.text("msgstr"))
+        elif "msgid_plural" in entry.parts:
             units += _plural(text, entry, plurals or forms_of_language(language), asked=asked)
         elif (asked or not entry.text(entry.forms[0])) and has_words(entry.text("msgid")):
             units.append(_unit(text, entry, "msgid", entry.forms))
-    return _with_header(text, language, units)
-
-
-def charset(data: bytes) -> str:
-    """The encoding named in the header of a catalog; empty if there is none."""
-    found = _CHARSET.search(data[:4000].decode("ascii", "replace"))
-    return "" if found is None or found[1].upper() == "CHARSET" else found[1]
-
-
-def _with_header(text: str, language: str, units: list[Unit]) -> list[Unit]:
-    """The units, where the first one also fills in missing fields of the header."""
     forms = forms_of_language(language)
     given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, forms.rule if forms else ""),
              (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
@@ -279,26 +209,24 @@ def _plural(text: str, entry: Entry, plurals: PluralForms | None, *, asked: bool
     own = entry.forms
     plurals = plurals or PluralForms(len(own), 0 if len(own) > 1 else -1)
     wanted = [f"msgstr[{number}]" for number in range(plurals.total)]
-    if own[0] == "msgstr" or any(f"msgstr[{number}]" != name for number, name in enumerate(own)):
+    if own != [f"msgstr[{number}]" for number in range(len(own))]:
         wanted, plurals = own, PluralForms(len(own), -1)  # numbered otherwise: as they are
-    wanted = [name for name in wanted if asked or not entry.text(name)]
     singular = f"msgstr[{plurals.one}]"
     surplus = [name for name in own[plurals.total :] if asked or not entry.text(name)]
-    sides = (("msgid", [name for name in wanted if name == singular]),
-             ("msgid_plural", [name for name in wanted if name != singular]))  # fmt: skip
-    for keyword, names in sides:
+    for keyword, is_one in (("msgid", True), ("msgid_plural", False)):
+        names = [name for name in wanted if (name == singular) == is_one and (asked or not entry.text(name))]
         if names and has_words(entry.text(keyword)):
             yield _unit(text, entry, keyword, names, surplus)
 
 
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
-    last = entry.places[entry.forms[-1]][1]
+    first, last = min(entry.places.values())[0], entry.places[entry.forms[-1]][1]
     label, short_cut = divide_label(entry.text(keyword))
     plain, accelerator = without_accelerator(label)
 
     def write(new: str) -> Iterator[Splice]:
-        end = "\r\n" if "\r\n" in text[entry.begin : last + 2] else "\n"
+        end = "\r\n" if "\r\n" in text[first : last + 2] else "\n"
         for name in names:
             written = _written(name, with_codes(with_accelerator(new, accelerator), unit.codes), end)
             yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
@@ -307,7 +235,7 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
             yield Splice(before, entry.places[name][1], "")
         yield from (Splice(begin, until, "") for begin, until in entry.previous)
         if not entry.flags:
-            yield Splice(entry.first, entry.first, f"#, fuzzy{end}")
+            yield Splice(first, first, f"#, fuzzy{end}")
         elif not entry.is_fuzzy:
             begin, until, flags = entry.flags[-1]
             yield Splice(begin, until, f"#, fuzzy,{flags}")
@@ -318,14 +246,7 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
 
 def _written(keyword: str, text: str, end: str) -> str:
     """The lines of a keyword: one, or one for each line of the text."""
-    lines = text.split("\n")
-    lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1] or len(lines) == 1)
+    lines = [line.translate(_ESCAPES) for line in _LINE.findall(text)] or [""]
     if len(lines) == 1:
-        return f'{keyword} "{_escaped(lines[0])}"'
-    return end.join([f'{keyword} ""', *(f'"{_escaped(line)}"' for line in lines)])
-
-
-def _escaped(text: str) -> str:
-    for letter, character in (("\\", "\\"), ('"', '"'), *ESCAPED.items()):
-        text = text.replace(character, f"\\{letter}")
-    return text
+        return f'{keyword} "{lines[0]}"'
+    return end.join([f'{keyword} ""', *(f'"{line}"' for line in lines)])

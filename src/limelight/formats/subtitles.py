@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from limelight.formats.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes
+from limelight.formats.unit import Code, Splice, Unit, has_words, line_at, make_unit, with_codes
 from limelight.text.marking import CODES, FIRST_CODE
 from limelight.text.words import is_unspaced
 
@@ -60,18 +60,18 @@ class _Cue(NamedTuple):
 
 def subtitle_units(text: str) -> list[Unit]:
     """The cues of a file; the cues of one sentence are one unit."""
-    lines, units, group = Lines(text), list[Unit](), list[_Cue]()
+    units, group = list[Unit](), list[_Cue]()
     for cue in (cue for match in _CUE.finditer(text) for cue in _cues(match)):
         if not has_words(_CODE.sub("", cue.raw)):
             continue
         if group and not (cue.joins and len(group) < MAX_JOINED and cue.start - group[-1].stop <= MAX_GAP):
-            units.append(_unit(group, lines))
+            units.append(_unit(text, group))
             group = []
         group.append(cue)
         if not cue.joins or _ENDED.search(cue.raw):
-            units.append(_unit(group, lines))
+            units.append(_unit(text, group))
             group = []
-    return [*units, *([_unit(group, lines)] if group else [])]
+    return [*units, *([_unit(text, group)] if group else [])]
 
 
 def _cues(match: re.Match[str]) -> Iterator[_Cue]:
@@ -96,7 +96,7 @@ def _seconds(time: str) -> float:
     return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
 
 
-def _unit(group: Sequence[_Cue], lines: Lines) -> Unit:
+def _unit(text: str, group: Sequence[_Cue]) -> Unit:
     joined = ""
     for line in (line for cue in group for line in cue.lines):
         unspaced = joined and is_unspaced(joined[-1]) and is_unspaced(line[:1])
@@ -119,7 +119,7 @@ def _unit(group: Sequence[_Cue], lines: Lines) -> Unit:
             if len(broken) > max(MAX_LINES, len(cue.lines)):
                 yield f"{len(broken)} lines, at most {MAX_LINES} are shown"
 
-    unit = make_unit(list(_parts(joined)), write, lines.at(group[0].begin), limits)
+    unit = make_unit(list(_parts(joined)), write, line_at(text, group[0].begin), limits)
     return unit
 
 

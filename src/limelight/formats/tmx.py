@@ -15,13 +15,12 @@ from limelight.formats.xml import (
     indent,
     inline_parts,
     opening_tag,
-    parse_xml,
     read_units,
 )
 from limelight.text.pair import BadLine
 
-_CODES = {"bpt": "open", "ept": "close", "ph": "alone", "it": "alone", "ut": "alone"}
-"""Elements whose content is code, not text; other elements, such as `hi`, have text."""
+_CODES = ("ph", "it", "ut")
+"""Elements whose content is code, besides `bpt` and `ept`; other elements, such as `hi`, have text."""
 
 
 def _texts(unit: Element) -> Iterator[tuple[str, Element, Element]]:
@@ -52,25 +51,19 @@ class _Inline:
 def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
     """The translation units of a memory. The text in its source language comes first, unless that is `*all*`."""
     own = ""
-    for unit in read_units(path, "tmx", ("header", "tu")):
+    for unit in read_units(path, ("tmx",), ("header", "tu")):
         if isinstance(unit, BadLine):
             yield unit
         elif unit.element.name == "header":
             own = unit.element.get("srclang")
+        elif not all(each.get("lang") for each in unit.element.elements("tuv")):
+            yield BadLine(str(path), unit.element.line, "a <tuv> without a language (xml:lang)")
         else:
-            yield _segment(unit.element, own, str(path))
-
-
-def _segment(unit: Element, own: str, file: str) -> Segment | BadLine:
-    variants = []
-    for variant in unit.elements("tuv"):
-        if not variant.get("lang"):
-            return BadLine(file, variant.line, "a <tuv> without a language (xml:lang)")
-    for language, _, segment in _texts(unit):
-        variants.append(Variant(language, list(inline_parts(segment, _Inline()))))
-    source = unit.get("srclang") or own
-    variants.sort(key=lambda each: not (source and matches(source, each.language)))  # stable
-    return Segment(unit.line, variants, unit.get("tuid"))
+            source = unit.element.get("srclang") or own
+            texts = _texts(unit.element)
+            variants = [Variant(language, list(inline_parts(text, _Inline()))) for language, _, text in texts]
+            variants.sort(key=lambda each: not (source and matches(source, each.language)))  # stable
+            yield Segment(unit.element.line, variants, unit.element.get("tuid"))
 
 
 def tmx_units(text: str, source: str, target: str) -> list[Unit]:
@@ -78,23 +71,21 @@ def tmx_units(text: str, source: str, target: str) -> list[Unit]:
 
     Raises `FormatError` if the text is not TMX, or a language is not given.
     """
-    root = parse_xml(text)
-    if root.name != "tmx":
-        raise FormatError("not TMX: its first element is not <tmx>", 1)
     if not (source and target):
         raise FormatError("a TMX file names its languages: say which with --from and --to")
     units = list[Unit]()
-    for element, _ in find_units(root, "tu"):
+    for element, _ in find_units(text, ("tmx",), ("tu",)):
         texts = list(_texts(element))
-        found = next((each for each in texts if matches(source, each[0])), None)
-        if found and not any(matches(target, language) for language, _, _ in texts):
-            units += _unit(text, element, found[1], found[2], target)
+        found = next((segment for language, _, segment in texts if matches(source, language)), None)
+        if found is not None and not any(matches(target, language) for language, _, _ in texts):
+            unit = _unit(text, element, found, target)
+            units += [unit] * unit.has_words
     return units
 
 
-def _unit(text: str, element: Element, variant: Element, segment: Element, target: str) -> Iterator[Unit]:
+def _unit(text: str, element: Element, segment: Element, target: str) -> Unit:
     *_, last = element.elements("tuv")
-    attribute = "xml:lang" if "xml:lang" in opening_tag(text, variant)[1] else "lang"
+    attribute = "xml:lang" if "xml:lang" in opening_tag(text, last)[1] else "lang"
 
     def write(new: str) -> Iterator[Splice]:
         content = with_codes(new, unit.codes, escape_xml)
@@ -102,4 +93,4 @@ def _unit(text: str, element: Element, variant: Element, segment: Element, targe
         yield Splice(last.end, last.end, indent(text, last.begin) + written)
 
     unit = make_unit(list(inline_parts(segment, _Inline(), text)), write, element.line)
-    return iter([unit] * unit.has_words)
+    return unit

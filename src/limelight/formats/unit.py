@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE
@@ -20,6 +21,7 @@ from limelight.text.notations import Found, Protector, Role
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""
+_SPLIT = re.compile(f"({CODES.pattern})")
 
 
 class FormatError(ValueError):
@@ -31,14 +33,6 @@ class FormatError(ValueError):
         """The line is 0 if unknown."""
 
 
-class Splice(NamedTuple):
-    """Replaces the characters of a file from `begin` to `end` (exclusive) by `text`."""
-
-    begin: int
-    end: int
-    text: str
-
-
 class Code(NamedTuple):
     """Markup inside a unit."""
 
@@ -46,11 +40,22 @@ class Code(NamedTuple):
     role: Role = "alone"
     name: str = "code"
     """Equal for both codes of a pair."""
-    place: int = -1
-    """Its place in the file if other units may be inside it; else -1."""
+    begin: int = -1
+    """Where it begins in the file if other units may be inside it; else -1."""
 
 
 Parts = Sequence[str | Code]
+
+
+class Splice(NamedTuple):
+    """Replaces the characters of a file from `begin` to `end` (exclusive)."""
+
+    begin: int
+    end: int
+    text: str | tuple[str | Code, ...]
+    """A text, or parts whose codes may contain other splices."""
+
+
 Limits = Callable[[str], Iterable[str]]
 
 
@@ -89,12 +94,12 @@ def make_unit(
     """
     codes, text = list[Code](), list[str]()
     for part in parts:
-        for piece in [part] if isinstance(part, Code) else _own_codes(part):
-            if isinstance(piece, Code):
-                text.append(chr(FIRST_CODE + len(codes)))
-                codes.append(piece)
-            else:
+        for piece in [part] if isinstance(part, Code) else _SPLIT.split(part):
+            if isinstance(piece, str) and not CODES.match(piece):
                 text.append(piece)
+            else:
+                text.append(chr(FIRST_CODE + len(codes)))
+                codes.append(Code(piece) if isinstance(piece, str) else piece)
     whole = "".join(text)
     if len(whole) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
         raise FormatError(f"a segment of {len(whole):,} characters; the maximum is {MAX_UNIT:,}", line)
@@ -109,26 +114,18 @@ def with_first(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
     return [first._replace(write=lambda new: [*splices, *first.write(new)]), *others]
 
 
+def parts_of(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> Iterator[str | Code]:
+    """The inverse of `make_unit`, with the text escaped."""
+    for piece in _SPLIT.split(text):
+        if not CODES.match(piece):
+            yield from [escape(piece)] if piece else []
+        elif ord(piece) - FIRST_CODE < len(codes):
+            yield codes[ord(piece) - FIRST_CODE]
+
+
 def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> str:
     """A translation as written to the file: its text escaped, its codes as in the source."""
-    return "".join(
-        piece if isinstance(piece, str) else piece.raw
-        for piece in (escape(part) if isinstance(part, str) else part for part in parts_of(text, codes))
-    )
-
-
-def parts_of(text: str, codes: Sequence[Code]) -> Iterator[str | Code]:
-    """The inverse of `make_unit`."""
-    place = 0
-    for match in CODES.finditer(text):
-        number = ord(match[0]) - FIRST_CODE
-        if text[place : match.start()]:
-            yield text[place : match.start()]
-        if number < len(codes):
-            yield codes[number]
-        place = match.end()
-    if text[place:]:
-        yield text[place:]
+    return "".join(part if isinstance(part, str) else part.raw for part in parts_of(text, codes, escape))
 
 
 def code_protector(codes: Sequence[Code]) -> Protector:
@@ -149,20 +146,37 @@ def has_words(text: str) -> bool:
 
 
 def splice(text: str, splices: Iterable[Splice]) -> str:
-    """Apply all splices to a text; equal splices are applied once. Splices inside another one must be applied to that
-    first (`with_inner`).
+    """Apply all splices to a text; equal splices are applied once. A splice inside another one is applied if it is
+    inside one of its codes.
 
     Raises `ValueError` if two splices overlap.
     """
-    parts, place = list[str](), 0
-    for begin, end, new in sorted(dict.fromkeys(splices), key=lambda each: (each.begin, -each.end)):
-        if begin < place and end <= place:
-            continue
-        if begin < place or end < begin:
-            raise ValueError(f"splices overlap at {begin}")
-        parts += [text[place:begin], new]
-        place = end
-    return "".join([*parts, text[place:]])
+    ordered = sorted(dict.fromkeys(splices), key=lambda each: (each.begin, -each.end))
+    begins = [each.begin for each in ordered]
+
+    def changed(begin: int, end: int, first: int) -> str:
+        """The text between two places with the splices from number `first` on."""
+        parts, place = list[str](), begin
+        for number in range(bisect_left(begins, begin, first), bisect_right(begins, end)):
+            one = ordered[number]
+            if one.begin == end < one.end:
+                break
+            if one.begin < place and one.end <= place:
+                continue
+            if one.begin < place or not one.begin <= one.end <= end:
+                raise ValueError(f"splices overlap at {one.begin}")
+            parts.append(text[place : one.begin])
+            for part in [one.text] if isinstance(one.text, str) else one.text:
+                if isinstance(part, str):
+                    parts.append(part)
+                elif part.begin < 0:
+                    parts.append(part.raw)
+                else:
+                    parts.append(changed(part.begin, part.begin + len(part.raw), number + 1))
+            place = one.end
+        return "".join([*parts, text[place:end]])
+
+    return changed(0, len(text), 0)
 
 
 def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | None]) -> str:
@@ -171,40 +185,11 @@ def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | Non
     return splice(text, [each for unit, new in given if new not in (None, unit.text) for each in unit.write(new or "")])
 
 
-def with_inner(codes: Sequence[Code], inner: Iterable[Splice]) -> tuple[Code, ...]:
-    """The codes with the splices of other units inside them applied."""
-    if all(code.place < 0 for code in codes):
-        return tuple(codes)
-    found = sorted(inner, key=lambda each: each.begin)
-    begins = [each.begin for each in found]
-
-    def changed(code: Code) -> Code:
-        first, last = bisect_left(begins, code.place), bisect_right(begins, code.place + len(code.raw))
-        splices = [
-            Splice(begin - code.place, end - code.place, new)
-            for begin, end, new in found[first:last]
-            if end <= code.place + len(code.raw)
-        ]
-        return code._replace(raw=splice(code.raw, splices)) if splices else code
-
-    return tuple(code if code.place < 0 else changed(code) for code in codes)
+def line_at(text: str, place: int) -> int:
+    """The line, from 1, of the character at a place of a file."""
+    return bisect_right(_line_starts(text), place)
 
 
-class Lines:
-    """Converts places in a text to line numbers."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-
-    def at(self, place: int) -> int:
-        """The line, from 1, of the character at a place."""
-        return bisect_right(self._starts, place)
-
-
-def _own_codes(text: str) -> Iterator[str | Code]:
-    place = 0
-    for match in CODES.finditer(text):
-        yield text[place : match.start()]
-        yield Code(match[0])
-        place = match.end()
-    yield text[place:]
+@lru_cache(1)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
