@@ -246,7 +246,7 @@ HOSTILE = {
     "no document": (packed({"a": b"b"}), "a.docx", 400, "word/document.xml"),
     "entities": (b'<!DOCTYPE a [<!ENTITY x "y">]><xliff>&x;</xliff>', "a.xlf", 400, "entity"),
     "broken xml": (b"<tmx><body>", "a.tmx", 400, "well-formed"),
-    "deep xml": (b"<a>" * 9000, "a.xlf", 400, "inside one another"),
+    "deep xml": (b"<xliff>" * 9000, "a.xlf", 400, "inside one another"),
     "deep json": (b"[" * 99_000, "a.json", 400, "a.json"),
     "deep yaml": (b"- " * 50_000, "a.yaml", 400, "a.yaml"),
     "aliases": (b"a: &a [x]\nb: *a\n" * 5, "a.yaml", 400, "a.yaml"),

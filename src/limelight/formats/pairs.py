@@ -31,20 +31,19 @@ from limelight.text.pair import BadLine, Pair
 
 OnBadLine = Callable[[BadLine], None]
 
-_COLUMNS: dict[str, Callable[..., Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, PIPES: scan_pipes}
-"""Readers by suffix, for files with a source and a target."""
-
-_SEGMENTS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
-    ".tmx": scan_tmx,
-    **dict.fromkeys(XLIFF, scan_xliff),
-    ".po": scan_po,
-    ".ts": scan_qt,
+_READERS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
+    ".tsv": scan_tsv,
+    PIPES: scan_pipes,
     ".csv": scan_csv,
     ".jsonl": scan_jsonl,
     ".json": scan_json,
     **dict.fromkeys(ROWS, scan_rows),
+    ".tmx": scan_tmx,
+    **dict.fromkeys(XLIFF, scan_xliff),
+    ".po": scan_po,
+    ".ts": scan_qt,
 }
-"""Readers by suffix, for files that name the languages of their texts."""
+"""Readers of files that hold both sides, by suffix."""
 
 FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv", ".json", *ROWS)
 """Suffixes of files that may have columns beside the texts."""
@@ -90,64 +89,49 @@ def read_pairs(
     paths = [Path(file) for file in files]
     for path in paths:
         (require_there if holds_both_sides(path) else require_file)(path)
-    if column and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
-        raise UserError(
-            f"{' + '.join(map(str, paths))}: column {column!r}: only one file of {', '.join(FURTHER_COLUMNS)} has "
-            "further columns"
-        )
     columns = (source[1:], target[1:]) if source.startswith("#") else ()
-    if columns and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
-        raise UserError(f"{' + '.join(map(str, paths))}: only tables have columns: {', '.join(FURTHER_COLUMNS)}")
+    if (column or columns) and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
+        names = " + ".join(map(str, paths))
+        raise UserError(f"{names}: only one file of {', '.join(FURTHER_COLUMNS)} has columns to choose")
+    if len(paths) == 2:
+        return _pairs(_two_files(*paths), on_bad_line, on_unused)
+    kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
+    if len(paths) != 1:
+        given = counted(len(paths), "file")
+        raise UserError(f"{given} given; parallel text is one file ({kinds}) or two, read line by line")
+    (path,) = paths
+    kind = kind_of(path, alone=True)
+    if kind not in _READERS:
+        raise UserError(
+            f"{path}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
+            f"not {text_suffix(path) or 'without a suffix'}; give two files to read them line by line"
+        )
+    segments = _READERS[kind](path, **({"column": column, "sides": columns} if kind in FURTHER_COLUMNS else {}))
     languages = LanguagePair() if columns else LanguagePair(source, target)
-    scanned = _scan(paths, languages, marks=marks, states=states, column=column, columns=columns)
-    return _pairs(scanned, on_bad_line, on_unused)
+    return _pairs(pairs_of(segments, str(path), languages, marks=marks, states=states), on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:
     """Whether the pairs read from these files depend on the `source` and `target` languages."""
-    if len(files) != 1 or kind_of(files[0], alone=True) not in _SEGMENTS:
+    kind = kind_of(files[0], alone=True) if len(files) == 1 else ""
+    if kind not in _READERS or kind in (".tsv", PIPES):
         return False
-    if text_suffix(files[0]) in ROWS:
+    if kind in ROWS:
         from limelight.formats.columns import read_rows
 
         return "source" not in next(read_rows(str(files[0])), {"source": ""})
-    if text_suffix(files[0]) not in (".jsonl", ".json"):
+    if kind not in (".jsonl", ".json"):
         return True
     with open_text(files[0]) as stream:
         return b'"source"' not in head_of(stream, Path(files[0]))
 
 
-def _scan(
-    files: list[Path],
-    languages: LanguagePair,
-    *,
-    marks: bool,
-    states: States,
-    column: str,
-    columns: tuple[str, ...],
-) -> Iterator[Pair | BadLine]:
-    suffixes = [kind_of(file, alone=len(files) == 1) for file in files]
-    kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
-    if len(files) == 1:
-        further = {"column": column} if column else {}
-        further |= {"sides": columns} if columns else {}  # type: ignore[dict-item]
-        if suffixes[0] in _SEGMENTS:
-            segments = _SEGMENTS[suffixes[0]](files[0], **further)
-            return pairs_of(segments, str(files[0]), languages, marks=marks, states=states)
-        if suffixes[0] in _COLUMNS:
-            return _COLUMNS[suffixes[0]](files[0], **further)
-        raise UserError(
-            f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
-            f"not {text_suffix(files[0]) or 'without a suffix'}; give two files to read them line by line"
-        )
-    if len(files) == 2:
-        for file, suffix in zip(files, suffixes, strict=True):
-            if suffix in BOTH_SIDES and suffix == text_suffix(file):
-                raise UserError(f"{file}: a {suffix} file holds both sides: give it alone, not as one of two files")
-        return scan_moses(*files)
-    raise UserError(
-        f"{counted(len(files), 'file')} given; parallel text is one file ({kinds}) or two, read line by line"
-    )
+def _two_files(source: Path, target: Path) -> Iterator[Pair | BadLine]:
+    for file in (source, target):
+        kind = kind_of(file)
+        if kind in BOTH_SIDES and kind == text_suffix(file):
+            raise UserError(f"{file}: a {kind} file holds both sides: give it alone, not as one of two files")
+    return scan_moses(source, target)
 
 
 def _pairs(

@@ -20,84 +20,15 @@ from limelight.text.languages import normal_code
 from limelight.text.marking import MAX_PLACEHOLDERS, has_marks, placeholder
 from limelight.text.pair import BadLine, Pair
 
-_Key = tuple[str, str, int]
-_LINE_ENDS = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
-
-
-def plain_text(parts: Parts) -> str:
-    """The text on one line, without its codes."""
-    return _text(parts, {})
-
-
-def marked_sides(source: Parts, target: Parts) -> tuple[str, str, bool]:
-    """Both texts on one line each, and whether they have marks.
-
-    Placeholders are numbered from 0 in the order of the source. The n-th code with a key on one side matches the n-th
-    on the other. If only one tag of a pair is on both sides, both tags are removed. If there are more shared codes than
-    placeholders, or the texts have characters that would be interpreted as marks, all codes are removed.
-    """
-    keys = _keys(source), _keys(target)
-    shared = set(keys[0]) & set(keys[1])
-    shared -= {key for key in shared if _lost_half(key, keys, shared)}
-    own_marks = any(isinstance(part, str) and has_marks(part) for part in (*source, *target))
-    if not 0 < len(shared) <= MAX_PLACEHOLDERS or own_marks:
-        return plain_text(source), plain_text(target), False
-    ordered = [key for key in keys[0] if key in shared]
-    marks = {key: placeholder(number) for number, key in enumerate(ordered)}
-    return _text(source, marks), _text(target, marks), True
-
-
-def _keys(parts: Parts) -> list[_Key]:
-    """For each code its key, its role, and the number of equal codes before it."""
-    seen: Counter[tuple[str, str]] = Counter()
-    found: list[_Key] = []
-    for part in parts:
-        if isinstance(part, Code):
-            found.append((part.name, part.role, seen[part.name, part.role]))
-            seen[part.name, part.role] += 1
-    return found
-
-
-def _lost_half(key: _Key, keys: tuple[list[_Key], list[_Key]], shared: set[_Key]) -> bool:
-    """Whether exactly one side has the other tag of the pair."""
-    name, role, count = key
-    if role == "alone":
-        return False
-    other = (name, "close" if role == "open" else "open", count)
-    return other not in shared and any(other in side for side in keys)
-
-
-def _text(parts: Parts, marks: Mapping[_Key, str]) -> str:
-    codes = iter(_keys(parts))
-    pieces: list[str] = []
-    for place, part in enumerate(parts):
-        if isinstance(part, str):
-            pieces.append(part)
-            continue
-        mark = marks.get(next(codes), "")
-        between_words = part.role == "alone" and _ends_in_word(parts[:place]) and _begins_with_word(parts[place + 1 :])
-        pieces.append(mark or " " * between_words)
-    return _LINE_ENDS.sub(" ", "".join(pieces)).strip(" ")
-
-
-def _ends_in_word(parts: Parts) -> bool:
-    before = next((part for part in reversed(parts) if part), "")
-    return isinstance(before, str) and before[-1:].isalnum()
-
-
-def _begins_with_word(parts: Parts) -> bool:
-    after = next((part for part in parts if part), "")
-    return isinstance(after, str) and after[:1].isalnum()
-
-
 MAX_VARIANTS = 20
 """Maximum number of texts of a segment in one language."""
 MAX_LISTED = 20
 """Maximum number of languages that a message lists."""
 
-
 States = Literal["translated", "approved", "all"]
 """Which segments are used: translated ones, only approved ones, or also drafts."""
+_Key = tuple[str, str, int]
+_LINE_ENDS = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 
 
 class Variant(NamedTuple):
@@ -132,6 +63,58 @@ class LanguagePair(NamedTuple):
     target: str = ""
 
 
+def plain_text(parts: Parts) -> str:
+    """The text on one line, without its codes."""
+    return _text(parts, {})
+
+
+def marked_sides(source: Parts, target: Parts) -> tuple[str, str, bool]:
+    """Both texts on one line each, and whether they have marks.
+
+    Placeholders are numbered from 0 in the order of the source. The n-th code with a key on one side matches the n-th
+    on the other. If only one tag of a pair is on both sides, both tags are removed. If there are more shared codes than
+    placeholders, or the texts have characters that would be interpreted as marks, all codes are removed.
+    """
+    keys, others = _keys(source), _keys(target)
+    shared = set(keys) & set(others)
+    shared -= {key for key in shared if (half := _other_half(key)) not in shared and half in {*keys, *others}}
+    own_marks = any(isinstance(part, str) and has_marks(part) for part in (*source, *target))
+    if not 0 < len(shared) <= MAX_PLACEHOLDERS or own_marks:
+        return plain_text(source), plain_text(target), False
+    marks = {key: placeholder(number) for number, key in enumerate(key for key in keys if key in shared)}
+    return _text(source, marks), _text(target, marks), True
+
+
+def _keys(parts: Parts) -> list[_Key]:
+    """For each code its name, its role, and the number of equal codes before it."""
+    seen, found = Counter[tuple[str, str]](), list[_Key]()
+    for part in parts:
+        if isinstance(part, Code):
+            found.append((part.name, part.role, seen[part.name, part.role]))
+            seen[part.name, part.role] += 1
+    return found
+
+
+def _other_half(key: _Key) -> _Key:
+    """The key of the other tag of a pair."""
+    name, role, count = key
+    return name, {"open": "close", "close": "open"}.get(role, role), count
+
+
+def _text(parts: Parts, marks: Mapping[_Key, str]) -> str:
+    """The text with marks; another code between two words is a space."""
+    keys, pieces = iter(_keys(parts)), list[str]()
+    for number, part in enumerate(parts):
+        if isinstance(part, str):
+            pieces.append(part)
+            continue
+        before = next((each for each in reversed(parts[:number]) if each), "")
+        after = next((each for each in parts[number + 1 :] if each), "")
+        between = isinstance(before, str) and isinstance(after, str) and before[-1:].isalnum() and after[:1].isalnum()
+        pieces.append(marks.get(next(keys), " " * (between and part.role == "alone")))
+    return _LINE_ENDS.sub(" ", "".join(pieces)).strip(" ")
+
+
 def pairs_of(
     segments: Iterable[Segment | Pair | BadLine],
     file: str,
@@ -145,7 +128,7 @@ def pairs_of(
     With `marks` inline codes on both sides become placeholders, else all codes are removed. Ends with a fatal `BadLine`
     if the file has no text in one of the languages, or has a third language and none were named.
     """
-    choice = _Choice(languages)
+    choice = _Choice(*languages)
     for segment in segments:
         if not isinstance(segment, Segment):
             yield segment
@@ -154,39 +137,28 @@ def pairs_of(
         if fault:
             yield BadLine(file, segment.line, fault, fatal=True)
             return
-        yield from _pairs(_judged(segment, states), file, choice, marks=marks)
+        yield from _pairs(segment, file, choice, states, marks=marks)
     missing = choice.missing()
     if missing:
         yield BadLine(file, 1, missing, fatal=True)
 
 
-def _judged(segment: Segment, states: States) -> Segment:
-    """The segment, used or not by its state."""
-    if states == "all" and segment.is_draft:
-        return segment._replace(unused="")
-    if states == "approved" and not (segment.unused or segment.is_approved):
-        return segment._replace(unused="not approved")
-    return segment
-
-
-def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iterator[Pair | BadLine]:
+def _pairs(segment: Segment, file: str, choice: _Choice, states: States, *, marks: bool) -> Iterator[Pair | BadLine]:
     where = f" (segment {shown(segment.name, 60)})" if segment.name else ""
-    if segment.unused:
-        yield BadLine(file, segment.line, segment.unused + where, unused=True)
-        return
+    unused = segment.unused if states != "all" or not segment.is_draft else ""
+    if states == "approved" and not segment.is_approved:
+        unused = unused or "not approved"
     sources, targets = choice.sides(segment.variants)
-    if max(len(sources), len(targets)) > MAX_VARIANTS:
-        yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
-        return
     found = [(source, target) for source, target in product(sources, targets) if source is not target]
-    if not found:
-        yield BadLine(file, segment.line, choice.lacking(sources, targets) + where, unused=True)
-    for source, target in found:
-        if marks:
-            left, right, marked = marked_sides(source.parts, target.parts)
+    if unused or not found:
+        yield BadLine(file, segment.line, (unused or choice.lacking(sources, targets)) + where, unused=True)
+    elif max(len(sources), len(targets)) > MAX_VARIANTS:
+        yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
+    else:
+        for source, target in found:
+            texts = plain_text(source.parts), plain_text(target.parts), False
+            left, right, marked = marked_sides(source.parts, target.parts) if marks else texts
             yield Pair(left, right, file, segment.line, marked, segment.cell)
-        else:
-            yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line, cell=segment.cell)
 
 
 class _Choice:
@@ -196,9 +168,9 @@ class _Choice:
     with two languages; a file with a third one is then refused.
     """
 
-    def __init__(self, named: LanguagePair) -> None:
-        self._source, self._target = named
-        self._all_named = bool(named.source and named.target)
+    def __init__(self, source: str, target: str) -> None:
+        self._source, self._target = source, target
+        self._all_named = bool(source and target)
         self._seen: dict[str, str] = {}  # normalized tag -> as written in the file
         self._any = self._any_pair = False
 
@@ -206,19 +178,20 @@ class _Choice:
         """Record the languages of a segment; returns their fault, or an empty text."""
         languages = {tag(variant.language): variant.language for variant in variants if variant.language}
         news = languages.keys() - self._seen.keys()
-        self._seen |= {each: languages[each] for each in news}
+        self._seen = languages | self._seen
         self._any |= bool(variants)
         if not (self._source and self._target):
-            self._find(list(languages))
-        if not self._any_pair:
-            self._any_pair = all(self.sides(variants))
-        known = bool(self._source and self._target)
-        if self._all_named or not news or not known or all(map(self._is_either, self._seen)):
+            codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
+            found = codes if len(codes) > 1 else list(languages)
+            if len(found) > 1:
+                self._source = self._source or _other(found, self._target)
+                self._target = self._target or _other(found, self._source)
+        self._any_pair = self._any_pair or all(self.sides(variants))
+        known = self._source and self._target and not self._all_named
+        if not (news and known) or all(matches(self._source, each) or matches(self._target, each) for each in news):
             return ""
-        return (
-            f"the file has more than two languages: {self._listed()}; say which to read with --source and --target (or "
-            "FROM-TO= before its name)"
-        )
+        remedy = "say which to read with --source and --target (or FROM-TO= before its name)"
+        return f"the file has more than two languages: {self._listed()}; {remedy}"
 
     def sides(self, variants: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
         """The source texts, and the target texts."""
@@ -227,6 +200,23 @@ class _Choice:
         sources = [variant for variant in variants if self._is(variant.language, self._source, self._target)]
         targets = [variant for variant in variants if self._is(variant.language, self._target, self._source)]
         return sources, targets
+
+    def _partly_named(self, first: Variant, second: Variant) -> tuple[list[Variant], list[Variant]]:
+        """The two texts of a file that does not name both of its languages, swapped if necessary."""
+
+        def known(sides: tuple[Variant, Variant]) -> int:
+            """How many languages match; -1 if one does not."""
+            named = [(wanted, side.language) for wanted, side in zip((self._source, self._target), sides, strict=True)
+                     if wanted and side.language]  # fmt: skip
+            return len(named) if all(matches(*each) for each in named) else -1
+
+        best = max((first, second), (second, first), key=known)
+        return ([best[0]], [best[1]]) if known(best) >= 0 else ([], [])
+
+    def _is(self, language: str, wanted: str, other: str) -> bool:
+        """Whether `language` matches `wanted` and is not exactly `other`."""
+        exactly_other = tag(language) == tag(other) != tag(wanted)
+        return bool(wanted) and matches(wanted, language) and not exactly_other
 
     def lacking(self, sources: Sequence[Variant], targets: Sequence[Variant]) -> str:
         """Why a segment has no pair."""
@@ -244,39 +234,6 @@ class _Choice:
             "the file's name, or --source and --target (to train), --from and --to (elsewhere)"
         )
 
-    def _partly_named(self, first: Variant, second: Variant) -> tuple[list[Variant], list[Variant]]:
-        """The two texts of a file that does not name both of its languages, swapped if necessary."""
-        orders = [
-            (source, target)
-            for source, target in ((first, second), (second, first))
-            if _may_be(source.language, self._source) and _may_be(target.language, self._target)
-        ]
-        known = [bool(source.language and self._source) + bool(target.language and self._target)
-                 for source, target in orders]  # fmt: skip
-        if not orders:
-            return [], []
-        source, target = orders[known.index(max(known))]
-        return [source], [target]
-
-    def _is(self, language: str, wanted: str, other: str) -> bool:
-        """Whether `language` matches `wanted` and is not exactly `other`."""
-        exactly_other = tag(language) == tag(other) != tag(wanted)
-        return bool(wanted) and matches(wanted, language) and not exactly_other
-
-    def _is_either(self, language: str) -> bool:
-        return matches(self._source, language) or matches(self._target, language)
-
-    def _find(self, tags: Sequence[str]) -> None:
-        """Take languages that were not named from a segment with two languages, without regions if that suffices."""
-        codes = list(dict.fromkeys(map(normal_code, tags)))
-        found = codes if len(codes) > 1 else list(tags)
-        if len(found) < 2:
-            return
-        if not self._source:
-            self._source = _other(found, self._target)
-        if not self._target:
-            self._target = _other(found, self._source)
-
     def _listed(self) -> str:
         found = sorted(shown(language, 30) for language in self._seen.values())
         return ", ".join(found[:MAX_LISTED]) + ", ..." * (len(found) > MAX_LISTED)
@@ -286,10 +243,6 @@ def _other(found: Sequence[str], language: str) -> str:
     """The first tag that does not match a language or, if all match, that is not equal to it."""
     different = (each for each in found if not (language and matches(language, each)))
     return next(different, next((each for each in found if each != tag(language)), ""))
-
-
-def _may_be(language: str, wanted: str) -> bool:
-    return not wanted or not language or matches(wanted, language)
 
 
 @lru_cache(1000)
