@@ -9,38 +9,23 @@ translation with one of the term's forms.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from functools import cache
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from limelight.errors import UserError, shown
+from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.sentences import split_sentences
-from limelight.text.words import count_common, read_table, word_spans
+from limelight.text.words import count_common, read_table, word_spans, words_of
 
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
 """Maximum length of either side of a term."""
-_ENDINGS = {
-    "en": ("", "s", "es", "'s", "’s"),
-    "de": ("", "e", "n", "en", "er", "es", "s", "em", "ern", "innen"),
-    "fr": ("", "s", "x", "e", "es"),
-}
-"""Inflectional endings by language. Other languages use `_ANY`."""
-_ANY = ("", "s", "e", "es", "n", "en", "a", "i")
-MIN_STEM = {"en": 3, "de": 3}
-"""Minimum letters of a word that takes an ending, by language; abbreviations in capitals have two, as in `PCs`."""
-_BEFORE = {
-    "en": {"s": r"(?<![sxz])(?<!ch)(?<!sh)", "es": r"(?:[sxzo]|ch|sh)"},
-    "de": {"s": r"(?<![sßxz])", "n": r"(?:e|el|er|err|ar)", "innen": r"\w{4}"},
-    "fr": {"s": r"(?<![sxz])", "x": r"(?:au|eu|ou)"},
-}
-"""What comes before some endings."""
-_WITH_ER = re.compile(
-    r"(?:bild|brett|ei|feld|geist|geld|gesicht|gespenst|glied|kind|kleid|leib|licht|lied|nest|rind|schild|ski|weib)\Z"
-)
-"""German nouns with a plural in -er and without an umlaut. Of others -er makes another word: `Bau` and `Bauer`."""
-_EVERY_ENDING = frozenset({*_ANY, *(ending for several in _ENDINGS.values() for ending in several), "t", "st", "et"})
+MIN_STEM = 3
+"""Minimum letters of a word that takes an ending, unless it is an abbreviation in capitals, as in `PCs`."""
 MIN_TARGET_STEM = 4
 """Minimum letters that the forms of a target word have in common."""
 _TYPOGRAPHIC = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
@@ -63,23 +48,68 @@ class Match(NamedTuple):
     term: Term
 
 
-class _Node:
-    """The terms that consist of the words on the way to this node, and what follows these words in longer terms."""
+class Endings:
+    """How words of a language are inflected, by the rows of `data/endings.txt`.
 
-    __slots__ = ("following", "terms")
+    A rule such as `ch+es` adds an ending to words that end in `ch`, and `y>ies` replaces `y`. The row `De` is for
+    German words with a capital, which nouns have.
+    """
 
-    def __init__(self) -> None:
-        self.terms: list[Term] = []
-        self.following: dict[str, _Node] = {}
+    def __init__(self, language: str) -> None:
+        code, rows = normal_code(language), _rules()
+        self.lower = rows.get(code, rows["*"])
+        self.capital = rows.get(code.capitalize(), self.lower)
 
-    def found(self, words: set[str]) -> Iterator[Term]:
-        """The terms of this node and those that follow, of these words alone."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
-            yield from node.terms
-            shorter, longer = sorted((node.following.keys(), words), key=len)
-            waiting += [node.following[word] for word in shorter if word in longer]
+    def bases(self, word: str) -> Iterator[str]:
+        """The words, in lower case, of which a word may be a form, itself first."""
+        plain = word.casefold()
+        yield plain
+        for old, new in dict.fromkeys((*self.lower, *self.capital)):
+            if plain.endswith(new):
+                yield plain.removesuffix(new) + old
+
+    def forms(self, word: str) -> Iterator[str]:
+        """A word or phrase with each ending that its last word may have. Some of these are not words."""
+        for old, new in self.capital if word.rpartition(" ")[2][:1].isupper() else self.lower:
+            if word.casefold().endswith(old):
+                yield word[: len(word) - len(old)] + new
+
+    def is_form(self, there: str, word: str) -> bool:
+        """Whether a word of a text is this word, perhaps with an ending."""
+        plain, base = there.casefold(), word.casefold()
+        is_abbreviation = word.isupper() and len(word) > 1
+        if is_abbreviation and not there.startswith(word):
+            return False
+        if plain == base:
+            return True
+        if (len(base) < MIN_STEM and not is_abbreviation) or plain[:2] != base[:2]:
+            return False
+        if self.capital is not self.lower and word[:1].isupper() and not there[:1].isupper():
+            return False
+        return f"{base} {plain}" not in _other_words() and plain in map(str.casefold, self.forms(word))
+
+
+@cache
+def _rules() -> dict[str, tuple[tuple[str, str], ...]]:
+    """Language -> pairs of the end of a word and the end of its form."""
+    rows = dict[str, tuple[tuple[str, str], ...]]()
+    for code, rules in read_table("endings.txt"):
+        parts = (re.split("([+>])", rule) for rule in rules.split())
+        rows[code] = tuple((old, new if kind == ">" else old + new) for old, kind, new in parts)
+    return rows
+
+
+@cache
+def _every_ending() -> frozenset[str]:
+    return frozenset(
+        {"", "t", "st", "et"} | {new.removeprefix(old) for rules in _rules().values() for old, new in rules}
+    )
+
+
+@cache
+def _other_words() -> frozenset[str]:
+    """Pairs of words that are hardly ever forms of one, although they differ by an ending."""
+    return frozenset(pair.strip() for _, pairs in read_table("other_words.txt") for pair in pairs.split(","))
 
 
 class Glossary:
@@ -89,26 +119,15 @@ class Glossary:
         """Raises `UserError` for a term that is empty, too long, or contains marks."""
         self.terms = tuple(dict.fromkeys(terms))
         self.source_lang = source_lang
-        self._places = {term: place for place, term in enumerate(self.terms)}
-        self._language = re.split("[-_]", source_lang.lower())[0]
-        self._endings = _ENDINGS.get(self._language, _ANY)
-        others = dict(read_table("other_words.txt")).get(self._language, "")
-        self._others = frozenset(each.strip() for each in others.split(","))
-        """Pairs of words that are hardly ever forms of one, although they differ by an ending."""
-        self._tree = _Node()
-        self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
+        self._endings = Endings(source_lang)
+        self._by_first = defaultdict[str, list[tuple[list[str], Term]]](list)
         for term in self.terms:
-            plain = term.source.translate(_TYPOGRAPHIC)
-            words = [plain[begin:end] for begin, end in word_spans(plain)]
+            words = words_of(term.source.translate(_TYPOGRAPHIC))
             if not words or not term.target.strip():
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
                 raise UserError(f"the term {shown(term.source, 40)!r} has more than {MAX_CHARACTERS} characters")
-            self._by_first.setdefault(words[0].casefold(), []).append((words, term))
-            node = self._tree
-            for word in words:
-                node = node.following.setdefault(word.casefold(), _Node())
-            node.terms.append(term)
+            self._by_first[words[0].casefold()].append((words, term))
         for several in self._by_first.values():
             several.sort(key=lambda each: -len(each[0]))
 
@@ -122,76 +141,32 @@ class Glossary:
         words = word_spans(text)
         found, place = list[Match](), 0
         while place < len(words):
-            match = self._at(text, words, place)
+            match = self._at(text, words[place:])
             if match is None:
                 place += 1
             else:
-                term, count = match
-                found.append(Match(words[place][0], words[place + count - 1][1], term))
-                place += count
+                found.append(match)
+                place += sum(begin < match.end for begin, _ in words[place:])
         return found
 
-    def possible(self, text: str) -> list[Term]:
-        """The terms whose words all occur somewhere in a text, in the order of the glossary; of very many that only
-        differ in signs, so many as a text of this length can have.
-
-        The time depends on the words of the text and the terms that are found, not on the size of the glossary.
-        """
-        text = text.translate(_TYPOGRAPHIC)
-        words = {text[begin:end] for begin, end in word_spans(text)}
-        stems = {stem for word in words for stem in self._stems(word)}
-        kept = islice(self._tree.found(stems), 20 + len(text) // 4)
-        return sorted(kept, key=self._places.__getitem__)
-
-    def _at(self, text: str, words: Sequence[tuple[int, int]], place: int) -> tuple[Term, int] | None:
-        first = text[slice(*words[place])]
-        for known in self._stems(first):
-            for several, term in self._by_first.get(known, ()):
-                there = [text[slice(*span)] for span in words[place : place + len(several)]]
-                same = len(there) == len(several) and all(map(self._is_form, there, several))
-                if same and _adjoin(text, words, place, len(several)):
-                    return term, len(several)
+    def _at(self, text: str, words: Sequence[tuple[int, int]]) -> Match | None:
+        """The term that begins with the first of some words of a text."""
+        for first in self._endings.bases(text[slice(*words[0])]):
+            for several, term in self._by_first.get(first, ()):
+                spans = words[: len(several)]
+                there = (text[begin:end] for begin, end in spans)
+                if (
+                    len(spans) == len(several)
+                    and all(map(self._endings.is_form, there, several))
+                    and _adjoin(text, spans)
+                ):
+                    return Match(spans[0][0], spans[-1][1], term)
         return None
 
-    def _stems(self, word: str) -> Iterator[str]:
-        """The words of which a word may be a form by its ending, itself first."""
-        plain = word.casefold()
-        for ending in self._endings:
-            if plain.endswith(ending) and (not ending or len(plain) - len(ending) >= 2):
-                yield plain[: len(plain) - len(ending)]
-        if self._language == "en" and plain.endswith("ies"):
-            yield f"{plain[:-3]}y"
 
-    def _is_form(self, there: str, word: str) -> bool:
-        if word.isupper() and len(word) > 1 and not there.startswith(word):
-            return False
-        plain, base = there.casefold(), word.casefold()
-        if plain == base:
-            return True
-        if base not in self._stems(there) or f"{base} {plain}" in self._others:
-            return False
-        return not plain.startswith(base) or self._takes(word, plain[len(base) :], there)
-
-    def _takes(self, word: str, ending: str, there: str) -> bool:
-        """Whether a word takes an ending by the rules of the language, which exclude most other words."""
-        base = word.casefold()
-        if self._language == "de" and word[:1].isupper() and len(word) > 1 and not word.isupper():  # a noun
-            if not there[:1].isupper() or ending == "em":
-                return False
-            if ending in ("er", "ern"):
-                return _WITH_ER.search(base) is not None
-        elif self._language == "de" and ending in ("ern", "innen"):
-            return False
-        if len(base) < MIN_STEM.get(self._language, 2) and not word.isupper() and ending[:1].isalpha():
-            return False
-        before = _BEFORE.get(self._language, {}).get(ending)
-        return before is None or re.search(rf"{before}\Z", base) is not None
-
-
-def _adjoin(text: str, words: Sequence[tuple[int, int]], place: int, count: int) -> bool:
-    """Whether only spaces and hyphens separate `count` words."""
-    gaps = (text[words[number][1] : words[number + 1][0]] for number in range(place, place + count - 1))
-    return all(not gap.strip(" -\u00a0") for gap in gaps)
+def _adjoin(text: str, words: Sequence[tuple[int, int]]) -> bool:
+    """Whether only spaces and hyphens separate some words."""
+    return all(not text[end:begin].strip(" -\u00a0") for (_, end), (begin, _) in pairwise(words))
 
 
 def find_used(target: str, text: str) -> list[str]:
@@ -199,30 +174,28 @@ def find_used(target: str, text: str) -> list[str]:
     the end of a compound. In `target`, `|` separates forms that the glossary lists."""
     plain = text.translate(_TYPOGRAPHIC)
     there = word_spans(plain)
+    forms = [words for form in target.translate(_TYPOGRAPHIC).casefold().split("|") if (words := words_of(form))]
     found, place = list[str](), 0
-    forms = [
-        [form[begin:end].casefold() for begin, end in word_spans(form)]
-        for form in target.translate(_TYPOGRAPHIC).split("|")
-    ]
     while place < len(there):
-        spans = next((spans for wanted in forms if (spans := _form_at(wanted, plain, there[place:]))), [])
-        found += [text[spans[0][0] : spans[-1][1]]] if spans else []
-        place += len(spans) or 1
+        size = next((len(words) for words in forms if _begins_with(words, plain, there[place:])), 0)
+        if size:
+            found.append(text[there[place][0] : there[place + size - 1][1]])
+        place += size or 1
     return found
 
 
-def _form_at(wanted: Sequence[str], text: str, there: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """The first words of some, if they are these in any form."""
-    spans = there[: len(wanted)]
-    found = (text[begin:end].casefold() for begin, end in spans)
-    return spans if wanted and len(spans) == len(wanted) and all(map(_is_form, wanted, found)) else []
+def _begins_with(words: Sequence[str], text: str, there: Sequence[tuple[int, int]]) -> bool:
+    """Whether the first words of a text are these in any form."""
+    return len(there) >= len(words) and all(
+        _is_form(word, text[begin:end].casefold()) for word, (begin, end) in zip(words, there, strict=False)
+    )
 
 
 def forms_of(target: str, language: str) -> list[str]:
     """Possible forms of a target term: as in the glossary, and with endings of the language. Some of these are not
     words; the model's probabilities decide among them."""
-    endings = _ENDINGS.get(re.split("[-_]", language.lower())[0], _ANY)
-    return list(dict.fromkeys(form + ending for ending in endings for form in target.split("|")))
+    forms, endings = target.split("|"), Endings(language)
+    return list(dict.fromkeys([*forms, *(each for form in forms for each in endings.forms(form))]))
 
 
 def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
@@ -281,11 +254,7 @@ def _is_form(word: str, found: str) -> bool:
     if plain == there or (len(plain) > MIN_TARGET_STEM and (there.startswith(plain) or there.endswith(plain))):
         return True
     stem = count_common(plain, there)
-    return (
-        stem >= min(MIN_TARGET_STEM, max(3, len(plain)))
-        and plain[stem:] in _EVERY_ENDING
-        and there[stem:] in _EVERY_ENDING
-    )
+    return stem >= min(MIN_TARGET_STEM, max(3, len(plain))) and {plain[stem:], there[stem:]} <= _every_ending()
 
 
 def _folded(text: str) -> str:
