@@ -14,7 +14,7 @@ from limelight.pipelines.codec import Codec, Part, Prepared, Steps, once
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation
 from limelight.text.marking import PLACEHOLDER, annotated, has_marks, mark_number, show_marks
-from limelight.text.protect import Span
+from limelight.text.spans import Span
 
 Say = Callable[[str, SearchSettings], Sequence[str]]
 """What the model makes of a text (placeholders as `<ph0>`), best first."""

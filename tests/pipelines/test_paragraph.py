@@ -69,7 +69,7 @@ def test_alternatives_of_several_sentences_are_in_the_order_of_their_scores() ->
         each = [Translation("x", score, ("x",) * tokens, score, "x", True) for score, tokens in found]
         return Found(MarkedSentence("x"), tuple(Rank(Repaired("x"), one) for one in each))
 
-    plan = Plan("x x", Sentences(("x", "x"), ("", " ", "")))
+    plan = Plan("x x", Sentences(("x", "x"), ("", " ", "")), (MarkedSentence("x"), MarkedSentence("x")))
     best = joined_sentences(plan, [sentence((-1.0, 1), (-1.1, 9)), sentence((-3.0, 9), (-3.1, 1), (-3.2, 1))])
     scores = [each.score for each in (best, *best.alternatives)]
     assert scores == sorted(scores, reverse=True)

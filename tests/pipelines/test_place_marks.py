@@ -5,7 +5,7 @@ import pytest
 
 from limelight.pipelines.repair_marks import Attended, Slot, place_marks
 from limelight.text.marking import placeholder, show_marks
-from limelight.text.protect import Span
+from limelight.text.spans import Span
 
 SOFT = 0.1
 

@@ -35,39 +35,6 @@ def test_branches(message: str, found: list[str]) -> None:
     assert texts(message) == found
 
 
-FLUENT = """{ $count ->
-    [one] One [1] file
-   *[other] { $who ->
-        [male] his { $count }
-       *[other] their
-    } files
-}"""
-
-
-@pytest.mark.parametrize(
-    ("message", "found"),
-    [
-        ("{ $n -> [one] One file. *[other] { $n } files. }", ["One file.", "{ $n } files."]),
-        (FLUENT, ["One [1] file", FLUENT[FLUENT.index("{ $who") : FLUENT.index("\n}")]]),
-        (FLUENT[FLUENT.index("{ $who") : FLUENT.index(" files\n")], ["his { $count }", "their"]),
-        ('{ NUMBER($n, type: "ordinal") -> [one] first *[other] last }', ["first", "last"]),
-        ("{ PLATFORM() -> [macos] Preferences *[other] Options }", ["Preferences", "Options"]),
-        ("{ $n -> }", []),
-    ],
-)
-def test_the_variants_of_a_select_of_fluent_are_branches(message: str, found: list[str]) -> None:
-    assert texts(message) == found
-    if found:
-        (span,) = find_spans(f"You have {message} now.", [PROTECTORS["messages"]])
-        assert (span.begin, span.end) == (9, 9 + len(message))
-
-
-def test_an_apostrophe_is_no_syntax_in_fluent() -> None:
-    marked = f"l'{placeholder(0)} d''or"
-    assert Apostrophes("{ $n -> [one] a *[other] b }").write(marked) == marked
-    assert Apostrophes("{ $n -> [one] a *[other] b }").read("it''s") == "it''s"
-
-
 def test_a_brace_in_quotes_ends_no_message() -> None:
     text = "See {n, plural, other {a '}' b}} here."
     (span,) = find_spans(text, [PROTECTORS["messages"]])

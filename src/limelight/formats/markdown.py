@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from limelight.formats.html import VOID, html_units, scan_tags
 from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
-from limelight.text.notations import Role
+from limelight.text.protectors import Role
 
 _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE
-from limelight.text.notations import CODES as CODES_NAME
-from limelight.text.notations import Found, Protector, Role
+from limelight.text.protectors import CODES as CODES_NAME
+from limelight.text.protectors import Found, Protector, Role
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""

@@ -18,8 +18,8 @@ from limelight.errors import shown
 from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
 from limelight.formats.unit import Code, FormatError, Splice
-from limelight.text.notations import Role
 from limelight.text.pair import BadLine
+from limelight.text.protectors import Role
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""

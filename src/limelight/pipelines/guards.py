@@ -38,8 +38,8 @@ from limelight.text import checks
 from limelight.text.kept_signs import changed_signs
 from limelight.text.marking import ANNOTATION, PLACEHOLDER, has_marks, mark_number
 from limelight.text.numbers import compare_numbers
-from limelight.text.protect import Protected, Span, protect_within, restore
 from limelight.text.protectors import numbers, signs
+from limelight.text.spans import Span, protect_within, restore
 
 SEVERITY = {
     "loop": 16,
@@ -163,22 +163,21 @@ def faults(
     return tuple(name for name, holds in found.items() if holds)
 
 
-def _again(codec: Codec, prepared: Prepared, request: Request, best: Attempt) -> tuple[Prepared, Protected | None]:
+def _again(codec: Codec, prepared: Prepared, request: Request, best: Attempt) -> tuple[Prepared, Sequence[Span]]:
     """The sentence for a further search, and its spans if it has further placeholders."""
     settings = _wider(request.settings)
     if loop := checks.find_loop(prepared.text, best.translation.text):
         size = len(loop.words)
         rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, size)), **dict(settings.rules)}
         settings = replace(settings, rules=tuple(rules.items()))
-    text, spans = prepared.text, None
+    text, spans = prepared.text, tuple[Span, ...]()
     may_mark = codec.knows_placeholders and not request.prefix and (prepared.marked or not has_marks(text))
     if CARRIED.intersection(best.faults) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
-            spans = protect_within(text, [numbers(*names_of(prepared.direction), every=True), signs()])
-            text = spans.text
-    part = Part(text, prepared.direction, "", request.substream, prepared.marked or spans is not None, prepared.tags)
-    if spans is None:
-        return replace(prepared, request=replace(request, settings=settings)), None
+            text, spans = protect_within(text, [numbers(*names_of(prepared.direction), every=True), signs()])
+    if not spans:
+        return replace(prepared, request=replace(request, settings=settings)), ()
+    part = Part(text, prepared.direction, "", request.substream, True, prepared.tags)
     [again] = codec.encode([part], settings)
     return with_constraints(again, request.constraints), spans
 
@@ -189,12 +188,12 @@ def _wider(settings: SearchSettings) -> SearchSettings:
     return replace(settings, beam_size=width, n_best=width, prune=float("inf"), patience=max(1.0, settings.patience))
 
 
-def _with_spans(translation: Translation, spans: Protected | None) -> Translation:
+def _with_spans(translation: Translation, spans: Sequence[Span]) -> Translation:
     """A translation with its spans in place of the further placeholders."""
-    if spans is None:
+    if not spans:
         return translation
-    words = tuple(replace(each, text=restore(each.text, spans).text) for each in translation.words)
-    return replace(translation, text=restore(translation.text, spans).text, words=words)
+    words = tuple(replace(each, text=restore(each.text, spans)[0]) for each in translation.words)
+    return replace(translation, text=restore(translation.text, spans)[0], words=words)
 
 
 def in_capitals(translations: Sequence[Translation]) -> list[Translation]:

@@ -18,8 +18,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from limelight.decoding.request import Hypothesis, Request
 from limelight.pipelines.codec import Steps
-from limelight.text.notations import Role
 from limelight.text.plan import Plan
+from limelight.text.protectors import Role
 
 AT_ONCE = 64
 """Sentences of a text whose requests are made at a time."""

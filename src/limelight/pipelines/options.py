@@ -15,9 +15,7 @@ from limelight.formats.translation_memory import JoinedMemory, TranslationMemory
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
 from limelight.text.languages import normal_code
-from limelight.text.notations import Protector
-from limelight.text.plan import has_spans
-from limelight.text.protectors import DEFAULT, pattern
+from limelight.text.protectors import DEFAULT, Protector, find_spans, pattern
 
 
 class TextOptions(SearchOptions, total=False):
@@ -175,7 +173,7 @@ def _protectors(
     protected in its source excludes the default ones: it would occur twice."""
     if isinstance(asked, bool) or asked is None:
         forms = [form for forms in phrases.include for form in forms]
-        if asked is None and any(has_spans(form, DEFAULT) for form in forms):
+        if asked is None and any(find_spans(form, DEFAULT) for form in forms):
             return ()
         return DEFAULT if asked else None if asked is None and default else ()
     if isinstance(asked, str):

@@ -21,8 +21,8 @@ from limelight.models.interface import eval_mode
 from limelight.pipelines.codec import Codec
 from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.plan import renumbered, without_placeholders
-from limelight.text.protect import VALUE, Protected, Span, find_misplaced, restore
 from limelight.text.sentences import MAX_TOKENS
+from limelight.text.spans import VALUE, Span, find_misplaced
 from limelight.text.words import is_unspaced, word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
@@ -139,7 +139,7 @@ def _is_nested(text: str, place: int, number: int, spans: Sequence[Span]) -> boo
 
 def _well_formed(text: str, spans: Sequence[Span]) -> bool:
     """Whether all complete pairs are nested as in the source."""
-    return not find_misplaced([mark_number(mark) for mark in MARK.findall(text)], spans)
+    return not find_misplaced(_order(text), spans)
 
 
 def _inserted(text: str, slots: Sequence[Slot], at: int, number: int, span: Span) -> tuple[str, list[Slot]]:
@@ -192,20 +192,30 @@ def repair(codec: Codec, source: str, spans: Sequence[Span], text: str, directio
     if attended is not None:
         text = place_marks(attended, spans, missing)
     wrong = {*reordered, *_without_words(source, text, spans), *(_inside_words(source, spans) & {*missing})}
-    wrong |= {*restore(text, Protected(text, tuple(spans))).misplaced}
+    wrong |= {*find_misplaced(_order(text), spans)}
     return Repaired(text, moved=tuple(missing), failed=tuple(sorted(wrong)))
+
+
+def _order(text: str) -> list[int]:
+    """The numbers of the placeholders of a marked text."""
+    return [mark_number(mark) for mark in MARK.findall(text)]
 
 
 def _faults(text: str, spans: Sequence[Span]) -> bool:
     """Whether a marked text does not have each span exactly once, well-formed and in order."""
-    return not restore(text, Protected(text, tuple(spans))).is_whole or len(MARK.findall(text)) != len(spans)
+    order = _order(text)
+    if sorted(order) != [*range(len(spans))] or find_misplaced(order, spans):
+        return True
+    sequence = [number for number in order if spans[number].role == "sequential"]
+    return sequence != sorted(sequence)
 
 
 def _kept(text: str, spans: Sequence[Span], empty: Collection[int]) -> str:
     """The text without unknown marks, without duplicates, and without pairs that are not properly nested or are in
     `empty`."""
     kept, parts, place = set[int](), list[str](), 0
-    misplaced = {*restore(text, Protected(text, tuple(spans))).misplaced, *empty}
+    present = dict.fromkeys(number for number in _order(text) if number < len(spans))
+    misplaced = {*find_misplaced(list(present), spans), *empty}
     wrong = {*misplaced, *(spans[number].partner for number in misplaced)}
     for match in MARK.finditer(text):
         number = mark_number(match[0])

@@ -25,8 +25,8 @@ from limelight.text.checks import is_capitals
 from limelight.text.glossary import Match, phrases_of, unused_terms, whole_term, without_added_sentences
 from limelight.text.marking import ANNOTATION, MARK, PLACEHOLDER, has_marks, mark_number
 from limelight.text.plan import MarkedSentence, Plan
-from limelight.text.protect import Span
 from limelight.text.sentences import NO_BREAK
+from limelight.text.spans import Span
 
 OF_MARKS = ("placeholder lost", "phrase missing")
 """Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
@@ -180,10 +180,10 @@ def joined_sentences(plan: Plan, found: Sequence[Found], source_lang_confidence:
     """
     sentences = [each for each in found if each.ranks]
     if not sentences:
-        text = "" if plan.plain is not None else plan.join([None for _ in found])[0]
+        text = "" if plan.is_plain else plan.join([None for _ in found])[0]
         return Translation(text, 0.0, (), 0.0, plan.text, finished=True, source_lang_confidence=source_lang_confidence)
     only = sentences[0]
-    is_whole = plan.plain is not None and plan.plain.gaps == ("", "") and not NO_BREAK.search(plan.text)
+    is_whole = plan.is_plain and plan.gaps.gaps == ("", "") and not NO_BREAK.search(plan.text)
     if is_whole and not only.ranks[0].repaired.failed:
         best, *others = (rank.translation for rank in only.ranks)
         if others or best.source != plan.text:

@@ -62,9 +62,8 @@ from limelight.text.escapes import escaped, unescaped
 from limelight.text.glossary import with_terms
 from limelight.text.languages import language_name, normal_code
 from limelight.text.marking import MARK, has_marks, placeholder
-from limelight.text.notations import Protector
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
-from limelight.text.protectors import DEFAULT, outside
+from limelight.text.protectors import DEFAULT, Protector, outside
 from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked, knows_marks
@@ -287,7 +286,7 @@ class Translator(Codec):
         """The text of an unfinished translation, with the spans that it has so far. Empty for several sentences with
         spans."""
         target = self.tokenizers.target
-        if plan is None or plan.plain is not None:
+        if plan is None or plan.is_plain:
             return target.decode(ids)
         [source, *others] = plan.sentences
         if source is None or others:
@@ -302,7 +301,7 @@ class Translator(Codec):
 
     def _require_marks(self, plan: Plan) -> None:
         """Raise `UserError` for spans that the vocabulary cannot represent."""
-        marked = plan.plain is None and any(each is not None and has_marks(each.sent) for each in plan.sentences)
+        marked = not plan.is_plain and any(each is not None and has_marks(each.sent) for each in plan.sentences)
         if marked and not self._knows_marks:
             raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
 

@@ -231,7 +231,7 @@ class TranslationEngine(Engine):
     def _decoded(self, plan: Plan, sentence: MarkedSentence | None, ids: Sequence[int]) -> str:
         """The text of tokens, with the placeholders of its sentence."""
         target = self._translator.tokenizers.target
-        if plan.plain is not None:
+        if plan.is_plain:
             return target.decode(ids)
         count = len(sentence.numbers) if sentence is not None else 0
         return MARK.sub(lambda mark: mark[0] if mark_number(mark[0]) < count else "", decode_marked(target, ids))

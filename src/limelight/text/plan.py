@@ -9,6 +9,7 @@ weights. A text without spans and terms is a plan of plain sentences.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -24,10 +25,9 @@ from limelight.text.marking import (
     text_placeholder,
     without_marks,
 )
-from limelight.text.notations import Protector
-from limelight.text.protect import VALUE, Protected, Span, protect, restore
-from limelight.text.protectors import find_spans
+from limelight.text.protectors import Protector, find_spans
 from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_no_breaks, with_short
+from limelight.text.spans import VALUE, Span, protect, restore
 
 
 class MarkedSentence(NamedTuple):
@@ -53,52 +53,70 @@ class MarkedSentence(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """The text in a branch of an ICU message, which is a span of a part."""
+    """The text in a branch of an ICU message, which is a span of a plan."""
 
     span: int
     begin: int
     """Its begin in the span."""
     end: int
-    part: PlanPart
+    plan: Plan
     apostrophes: Apostrophes
 
 
-class PlanPart(NamedTuple):
-    """A text with spans or terms, or the text of a branch."""
+class Plan(NamedTuple):
+    """A text as sentences."""
 
-    protected: Protected
+    text: str
     gaps: Sentences
     """The text between its sentences."""
-    sentences: tuple[MarkedSentence, ...]
+    marked: tuple[MarkedSentence, ...]
+    """Its own sentences, without those in branches."""
+    spans: tuple[Span, ...] | None = None
+    """None for a text without spans and terms, whose private-use characters are no marks."""
     branches: tuple[Branch, ...] = ()
     """The branches of the messages among its spans, in order."""
 
-
-class Plan(NamedTuple):
-    """A text as sentences, in one of two forms."""
-
-    text: str
-    plain: Sentences | None
-    """The sentences of a text without spans and terms."""
-    part: PlanPart | None = None
-    """Any other text."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether the text has neither spans nor terms."""
+        return self.spans is None
 
     @property
     def sentences(self) -> list[MarkedSentence | None]:
         """All sentences, then those in the messages of the text. None for a sentence without words in a text with
         spans, which is not translated."""
-        if self.plain is not None:
-            return [MarkedSentence(text, sent=text) for text in self.plain.texts]
-        return [each if each.has_words else None for each in _sentences(self.part)] if self.part else []
+        found: list[MarkedSentence | None] = [each if self.is_plain or each.has_words else None for each in self.marked]
+        for branch in self.branches:
+            found += branch.plan.sentences
+        return found
 
     def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
         `sentences`; None leaves the sentence unchanged."""
-        if self.plain is not None:
-            return with_no_breaks(self.text, self.plain.join([text or "" for text in texts])), []
         failed = list[str]()
-        text = _rebuilt(self.part, iter(texts), failed) if self.part else ""
-        return with_no_breaks(self.text, text), failed
+        return with_no_breaks(self.text, self._rebuilt(iter(texts), failed)), failed
+
+    def _rebuilt(self, waiting: Iterator[str | None], failed: list[str], apostrophes: Apostrophes | None = None) -> str:
+        """The text with its translated sentences, the messages in it with those of their branches; spans that are not
+        whole are added to `failed`."""
+        sentences = list[str]()
+        for source in self.marked:
+            translated = next(waiting)
+            text = source.text if translated is None else translated
+            if not self.is_plain:
+                text = _of_text(text, source.numbers) if source.numbers else without_marks(text)
+            sentences.append(source.prefix + text + source.suffix)
+        spans = list(self.spans or ())
+        replaced = [(each, each.plan._rebuilt(waiting, failed, each.apostrophes)) for each in self.branches]
+        for branch, text in reversed(replaced):
+            raw = spans[branch.span].text
+            spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
+        joined = self.gaps.join(sentences)
+        if self.is_plain:
+            return joined
+        text, numbers = restore(joined if apostrophes is None else apostrophes.write(joined), spans)
+        failed += [spans[number].text for number in numbers]
+        return text
 
 
 def plan_text(
@@ -117,34 +135,30 @@ def plan_text(
     With `carry_tags` tags are placeholders in the model's input, like variables; else they are removed from the input
     and placed by attention weights. Sentences that do not fit are divided.
     """
-    if not has_spans(text, protectors) and not (glossary and glossary.find(text)):
-        sentences = Sentences((text,), ("", "")) if whole else split_sentences(text, language)
-        return Plan(text, with_short(sentences, fits))
+    if not (protectors and find_spans(text, protectors)) and not (glossary and glossary.find(text)):
+        gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
+        return Plan(text, gaps, tuple(MarkedSentence(each, sent=each) for each in gaps.texts))
 
     def has_room(text: str) -> bool:
         return len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text)
 
-    def prepared(text: str, protectors: Sequence[Protector], nested: int) -> PlanPart:
-        protected = protect(text, protectors)
-        split = with_short(_split(protected, "" if whole else language), has_room)
-        sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
-        inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
-        return PlanPart(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner)
+    def planned(text: str, protectors: Sequence[Protector], nested: int) -> Plan:
+        marked, spans = protect(text, protectors)
+        gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
+        sentences = (_sentence(each, spans, carry_tags=carry_tags) for each in gaps.texts)
+        with_terms = tuple(each._replace(terms=find_terms(each.sent, glossary)) for each in sentences)
+        inner = tuple(opened(spans, protectors, nested)) if nested < MAX_NESTED else ()
+        return Plan(text, gaps, with_terms, spans, inner)
 
-    def opened(protected: Protected, protectors: Sequence[Protector], nested: int) -> Iterator[Branch]:
-        for number, span in enumerate(protected.spans):
+    def opened(spans: Sequence[Span], protectors: Sequence[Protector], nested: int) -> Iterator[Branch]:
+        for number, span in enumerate(spans):
             apostrophes = Apostrophes(span.text)
             for begin, end in branches(span.text):
                 inner = apostrophes.read(span.text[begin:end])
-                found = prepared(inner, protectors if nested else [*protectors, *IN_BRANCHES], nested + 1)
-                yield Branch(number, begin, end, found, apostrophes)
+                plan = planned(inner, protectors if nested else [*protectors, *IN_BRANCHES], nested + 1)
+                yield Branch(number, begin, end, plan, apostrophes)
 
-    return Plan(text, None, prepared(text, protectors, 0))
-
-
-def has_spans(text: str, protectors: Sequence[Protector]) -> bool:
-    """Whether a text has spans to protect; without protectors it has none, whatever its characters."""
-    return bool(protectors) and bool(find_spans(text, protectors))
+    return planned(text, protectors, 0)
 
 
 def without_spans(text: str, protectors: Sequence[Protector]) -> str:
@@ -169,72 +183,36 @@ def _of_text(text: str, numbers: Sequence[int]) -> str:
 def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
     """A marked text without some placeholders, and the places in it of all kept and removed ones. Those of white space
     become a space."""
-    parts, places, size, place = list[str](), dict[int, int](), 0, 0
+    kept, places, place = "", dict[int, int](), 0
     for match in MARK.finditer(text):
-        parts.append(text[place : match.start()])
-        size += len(parts[-1])
-        places[mark_number(match[0])] = size
+        number = mark_number(match[0])
+        kept += text[place : match.start()]
+        places[number] = len(kept)
         place = match.end()
-        if mark_number(match[0]) not in missing:
-            parts.append(match[0])
-            size += 1
-        elif (not size or parts[-1].endswith(" ")) and text[place : place + 1] == " ":
+        if number not in missing:
+            kept += match[0]
+        elif (not kept or kept.endswith(" ")) and text[place : place + 1] == " ":
             place += 1  # one of the two spaces around it
-        elif spans[mark_number(match[0])].role == "space" and text[place : place + 1] != " ":
-            parts.append(" ")
-            size += 1
-    return "".join([*parts, text[place:]]), places
+        elif spans[number].role == "space" and text[place : place + 1] != " ":
+            kept += " "
+    return kept + text[place:], places
 
 
-def _sentences(part: PlanPart) -> Iterator[MarkedSentence]:
-    yield from part.sentences
-    for branch in part.branches:
-        yield from _sentences(branch.part)
-
-
-def _rebuilt(
-    part: PlanPart, waiting: Iterator[str | None], failed: list[str], apostrophes: Apostrophes | None = None
-) -> str:
-    """The text with its translated sentences, the messages in it with those of their branches; spans that are not whole
-    are added to `failed`."""
-    sentences = list[str]()
-    for source in part.sentences:
-        text = next(waiting)
-        text = source.text if text is None else text
-        text = _of_text(text, source.numbers) if source.numbers else without_marks(text)
-        sentences.append(source.prefix + text + source.suffix)
-    spans = list(part.protected.spans)
-    replaced = [(each, _rebuilt(each.part, waiting, failed, each.apostrophes)) for each in part.branches]
-    for branch, text in reversed(replaced):
-        raw = spans[branch.span].text
-        spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
-    joined = part.gaps.join(sentences)
-    marked = joined if apostrophes is None else apostrophes.write(joined)
-    restored = restore(marked, part.protected._replace(spans=tuple(spans)))
-    failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
-    return restored.text
-
-
-def _split(protected: Protected, language: str) -> Sentences:
+def _split(text: str, spans: Sequence[Span], language: str) -> Sentences:
     """The sentences of a text; without a language one for each line. Lines also end at spans that break them."""
-    texts, gaps, place = list[str](), [""], 0
-    breaks = (match for match in MARK.finditer(protected.text) if _breaks(match[0], protected.spans))
-    for begin, end in [*(match.span() for match in breaks), (len(protected.text), len(protected.text))]:
-        line = protected.text[place:begin]
+    texts, gaps = list[str](), [""]
+    breaks = "".join(text_placeholder(number) for number, span in enumerate(spans) if span.role == "break")
+    for line in re.split(f"([{breaks}])", text) if breaks else [text]:
         bare = line.strip()
-        outer = line.partition(bare) if bare else ("", "", line)
-        whole = Sentences((bare,), (outer[0], outer[2])) if bare else Sentences((), (line,))
-        split = split_sentences(line, language) if language else whole
+        if not bare or bare in breaks:
+            gaps[-1] += line
+            continue
+        before, _, after = line.partition(bare)
+        split = split_sentences(line, language) if language else Sentences((bare,), (before, after))
         gaps[-1] += split.gaps[0]
         gaps += split.gaps[1:]
         texts += split.texts
-        gaps[-1] += protected.text[begin:end]
-        place = end
     return Sentences(tuple(texts), tuple(gaps))
-
-
-def _breaks(mark: str, spans: Sequence[Span]) -> bool:
-    return mark_number(mark) < len(spans) and spans[mark_number(mark)].role == "break"
 
 
 def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
@@ -253,10 +231,6 @@ def model_input(marked: str, spans: Sequence[Span], *, carry_tags: bool) -> str:
     """A sentence as a model reads it: without its tags, unless these are carried."""
     left_out = [] if carry_tags else [number for number, span in enumerate(spans) if _is_tag(span)]
     return without_placeholders(marked, left_out, spans)[0] if left_out else marked
-
-
-def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSentence:
-    return sentence if glossary is None else sentence._replace(terms=find_terms(sentence.sent, glossary))
 
 
 def _is_tag(span: Span) -> bool:

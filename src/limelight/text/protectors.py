@@ -1,6 +1,7 @@
 """Find spans that a translation must keep unchanged: tags, variables, addresses, matches of the user's patterns.
 
-A protector finds spans in a text. `PROTECTORS` has the predefined ones; `pattern` makes others.
+A protector finds spans in a text. `PROTECTORS` has the predefined ones; `pattern` makes others. Where an expression has
+a group with the name of a role, its matches with this group have this role.
 """
 
 from __future__ import annotations
@@ -8,45 +9,155 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from limelight.errors import UserError
-from limelight.text import notations
 from limelight.text.checks import ADDRESS
 from limelight.text.kept_signs import find_signs, find_unheld
 from limelight.text.marking import MARK
-from limelight.text.notations import CODES, DASHES, Found, Protector, Role
 from limelight.text.numbers import carried_numbers
 
-_TEMPLATE = (
+Role = Literal["alone", "open", "close", "sequential", "break", "space"]
+"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
+have to keep their order; `break` for the end of a line (`<br>`), `{{else}}` or `|`, which no sentence crosses; `space`
+for white space (`&nbsp;`), which separates words; `alone` for all others."""
+
+
+class Found(NamedTuple):
+    """A span of a text."""
+
+    begin: int
+    end: int
+    role: Role = "alone"
+    name: str = ""
+    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
+    text: str = ""
+    """What the translation has instead, such as a number in the notation of its language; empty for the span itself."""
+
+
+class Protector(NamedTuple):
+    """Finds spans; they may overlap those of other protectors."""
+
+    name: str
+    find: Callable[[str], Iterable[Found]]
+
+
+CODES = "codes"
+"""The name of the protector of the codes of a unit (`units/unit.py`)."""
+SECTION = "{"
+"""Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
+# Templates and variables.
+
+_CODE = r"(?:[^{}]|\{[^{}]{0,200}\}){0,500}+"
+"""The inside of a template, which may have braces."""
+_TEMPLATE = re.compile(
+    rf"\{{\{{\{{{_CODE}\}}\}}\}}"  # {{{ x }}}
+    rf"|(?:(?<!\w)@)?\{{\{{{_CODE}\}}\}}"  # {{ x | date: 'short' }} @{{ x }}
+    r"|\{%(?:(?!%\}).){0,500}+%\}"  # {% if x %}
+    r"|\{#(?=[\s-])(?:(?!#\}).){0,500}+#\}"  # {# a comment #}
+    r"|\{!!(?:(?!!!\}).){0,500}+!!\}"  # {!! x !!}
+    r"|<%(?:(?!%>).){0,500}+%>"  # <%= x %>
+    r"|<\?(?:=|php\b)(?:(?!\?>).){0,500}+\?>",  # <?= x ?> <?php echo $x->name ?>
+    re.DOTALL,
+)
+_VARIABLE = re.compile(
+    r"(?P<sequential>\{(?:[!:][^{}\s]{0,50})?\})"  # {} {:.2f}
+    r"|(?:[$%#&]|(?<![\w!?.])[~^@!])?\{(?:"
+    r"\s{0,9}(?:[\w.$@\[\]-]|\?\.){0,200}\s{0,9}(?:[!:|][^{}\s]{0,50})?"  # {x} {0:.2f} ${x} %{x} &{x} { $x } {x?.y}
+    r"|\s{0,9}[$@#/:^&>=.~`\"'-](?:[^{}]|\{[^{}]{0,200}\}){0,300}+"  # {#if x} {/if} {...x} {"x"} { -term(case: "x") }
+    r"|\s{0,9}[A-Za-z_][\w.]{0,60}\([^{}()]{0,200}\)\s{0,9}"  # { NUMBER($x) } {x.f(2)}
+    r"|\s{0,9}[\w.()\[\]!]{1,60} (?:\??\?|[=!]==?|[<>]=?|&&|\|\||=>) [^{}]{0,200}"  # {n > 1 ? "a" : "b"}
+    r"|[\w.]{1,60} [-+*/%] [\w.]{1,60}"  # {total - 1}
+    r")\}"
+    r"|\$\{[!#]?\w{1,60}(?:\[[^\[\]{}]{0,60}\])?(?:[:#%/^,@=?+-][^{}]{0,200})?\}"  # ${x%.txt} ${x:-$y} ${#x[@]}
+)
+_SECTION = re.compile(r"(?P<kind>\{\{?|\{%)[-+~]?\s*(?P<sign>[#^/](?=\w)|end(?=\w))?\s*(?P<name>[\w.@]+)")
+_MIDDLE = frozenset(re.findall(r"\w+", "else elif elseif elsif empty when case plural"))
+"""Words that divide a section."""
+
+# Escapes, names and paths.
+
+_ESCAPE = re.compile(
+    r"\\(?:u[0-9A-Fa-f]{4}|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[A-Za-z]{2,}\*?(?=[{\[])"
+    r"|(?P<break>[nr])|[tfvb]|[A-Za-z]{2,}\*?|[\\0%&#_{}~$])"
+)
+_MATH = re.compile(
+    r"\$\$[^$]{1,1000}\$\$|\\\((?:(?!\\\)).){1,500}\\\)|\\\[(?:(?!\\\]).){1,1000}\\\]"
+    r"|(?<![\w$\\])\$(?!\{)(?:[A-Za-z]|(?=[^\s$])[^$\n]{0,200}[\\^_=+][^$\n]{0,200}(?<=\S))\$(?![\w${])"
+)
+
+_DASHES = r"\-\u2010-\u2015\u2212"
+"""Hyphens, dashes and the minus sign, for a character class: typesetting makes others of the hyphens of options."""
+_NAME = re.compile(
+    r"(?P<shell>(?<![\w$])\$[A-Za-z_]\w*+(?:(?:->|\.|::)[A-Za-z_]\w*)*(?:\(\))?(?!\w*[$^]))"  # $name $a->b
+    r"|(?<![\w$])\$\((?:[^()]|\([^()]{0,200}\)){1,200}\)"  # $(date)
+    r"|(?<![\w%])%[A-Za-z_]\w*(?:[.-]\w+)*%(?!\w)|(?<![\w%])%\d+%"  # %PATH% %1%
+    r"|(?<!\w)#[A-Za-z_]\w*#(?!\w)"  # #name#
+    r"|(?<![\w@])@[A-Za-z_]\w*@(?!\w)"  # @PREFIX@
+    r"|(?<![\w|])\|[A-Za-z][\w-]*\|_{0,2}(?![\w|])"  # |name|
+    r"|(?P<sign>[@#%]|(?<!\w)[!:_$])(?P=sign)[A-Za-z]\w{0,60}?(?P=sign){2}(?:(?<=[@#%])|(?!\w))"  # @@name@@ __name__
+    r"|\[\[[\w.:/#-]{1,100}\]\]|\[[A-Z]\d{1,4}[A-Z]\]"  # [[name]] [X12X]
+    r"|@(?:\.[a-z]{1,20})?:(?:\([\w.-]{1,200}\)|\w+(?:[.-]\w+)*)"  # @:key @.lower:key
+    r"|(?:(?<!\w):[\w+.-]{1,40}:)?(?<!`)(?P<ticks>``?)(?!`)[^`\n]{1,200}(?<!`)(?P=ticks)(?!`)_{0,2}"  # `x` :ref:`x`
+    r"|(?<![\w:]):[a-z_]\w+:(?![\w:/])"  # :smile:
+    rf"|(?<![\w{_DASHES}])[{_DASHES}]{{2}}[a-z](?:[\w\-\u2010\u2011]*[a-z0-9])?(?:=[^\s,;\"']+)?(?![\w-])"  # --flag
+    r"|(?<=[\s(\[`\"'])(?:[-\u2010\u2011\u2212][a-z]|[\u2012-\u2015][b-hj-np-xz])(?=[\s,;)\]`\"'])(?!\s-)"  # -v
+    r"|(?<![\w.])(?:[A-Za-z_]\w{0,60}(?:\.|::|->)){0,8}[A-Za-z_]\w{0,60}\(\)"  # name()
+    r"|(?<![\w.])(?:[a-z_]\w{0,60}\.){0,8}[a-z_]\w{0,60}\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # t('x')
+    r"|(?<=[\"'“„`])[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,8}(?=[\"'”“`])"  # "theme.inherit"
+    r"|@[a-z]+\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # @lang('x')
+)
+_ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)")
+
+_SUFFIX = (
+    "bat bin bmp bz2 c cfg conf cpp cs css csv dat db deb dll doc docx env exe gif go gz h hpp htm html ico ini java "
+    "jpeg jpg js json jsx lock log lua md mo mp3 mp4 odt pdf php pl png po pot ppt pptx ps1 py rb rpm rs rst scss sh "
+    "so sql svg tar tex tgz toml ts tsv tsx ttf txt vue wav webp xhtml xls xlsx xml yaml yml zip"
+)
+_PATH = re.compile(r"[/\\]|\.[a-z]")
+_PATH = re.compile(
+    r"(?<![\w.:/\\@-])(?:"
+    r"[A-Za-z]:\\(?:[\w.()~ -]{1,100}\\)*[\w.()~-]*[\w)~-]\\?"  # C:\Windows\x.txt
+    r"|\\\\[\w.$-]+\\[\w.$\\-]*[\w$]"  # \\server\share
+    r"|(?:~|\.{1,2})/(?:[\w.@*-]+/)*[\w.@*-]*\w/?"  # ~/x ./x ../x
+    r"|/(?:[\w.@*-]+/)+(?:[\w.@*-]*\w)?|/[a-z][\w-]{2,}(?![\w/'’])"  # /usr/bin /help
+    rf"|(?:[\w@-]+[/.](?=[\w@-]))++(?<=\.)(?:{_SUFFIX.replace(' ', '|')})(?![\w/.@-]*\w)"  # src/main.c
+    r")"
+)
+_BRACKET = re.compile(r"\[(?P<close>/?)(?P<name>[A-Za-z][\w-]{0,30})(?:[= ][^\[\]\n]{0,300})?\]")
+_WIKI = re.compile(r"\[\[[^\[\]|\n]{1,200}\||\]\]")
+
+
+# Tags, directives and messages.
+
+_IN_TAG = (
     r"(?:\{\{[^{}]{0,200}\}\}|\$?\{[^{}]{0,200}\}|%\(\w{1,50}\)s|%\{\w{1,50}\}|\{%[^{}]{0,200}%\}"
     r"|<%(?:(?!%>).){0,200}%>|<\?(?:(?!\?>).){0,200}\?>)"
 )
 """A variable among the attributes of a tag."""
 _VALUE = (
     r"""(?:"[^"]{0,4000}"|'[^']{0,4000}'|\\"[^"\\]{0,4000}\\"|\\'[^'\\]{0,4000}\\'"""
-    rf"""|(?:{_TEMPLATE}|[^\s"'<>=`{{}}\\])+)"""
+    rf"""|(?:{_IN_TAG}|[^\s"'<>=`{{}}\\])+)"""
 )
 _FLAGS = (
     "allowfullscreen async autofocus autoplay checked controls default defer disabled download formnovalidate hidden "
     "inert ismap itemscope loop multiple muted nomodule novalidate open playsinline readonly required reversed selected"
 )
-_NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
+_TAG_NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 _ASSIGNED = rf"\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}"
 # An attribute without a value has to be one of HTML's: `a <b and c> d` is not a tag.
-_ATTRIBUTE = rf"(?:{_ASSIGNED}|\s*{_TEMPLATE}[\w:.-]{{0,50}}|\s+(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
-_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE}){{0,200}}\s*(?P<empty>/?)>")
+_ATTRIBUTE = rf"(?:{_ASSIGNED}|\s*{_IN_TAG}[\w:.-]{{0,50}}|\s+(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}){{0,200}}\s*(?P<empty>/?)>")
 _ANY_FLAG = re.compile(
-    rf"<(?P<close>)(?P<name>{_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}\s*(?P<empty>/?)>"
+    rf"<(?P<close>)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}\s*(?P<empty>/?)>"
 )
 """Its attributes may be any; it counts where the element is closed."""
 _CLOSING = re.compile(r"</([\w.:-]+)>")
 _NUMBERED = re.compile(r"<(?P<close>/?)(?P<name>\d{1,3})\s*(?P<empty>/?)>")
 """Tags of react-i18next."""
 _DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
-_CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
+_CDATA = re.compile(r"(?P<open><!\[CDATA\[)|(?P<close>\]\]>)")
 """Around text of applications, which is translated."""
 _VOID = tuple("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """Elements of HTML that have no end."""
@@ -64,49 +175,77 @@ _NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
 _MESSAGE = re.compile(
     r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time|spellout|ordinal|duration)\s*[,}]"
 )
-FLUENT = re.compile(r"\{\s*(?:\$?[A-Za-z][\w.-]*|[A-Z][A-Z0-9_-]*\([^{}()]{0,200}\))\s*->(?=[^{}]*\[)")
-"""The beginning of a select of Fluent: `{ $count -> [one] ...`."""
 BRACES = re.compile(r"[{}]|'[{}][^']*'")
 """Braces of ICU; what is quoted has none."""
 
 
+def _by(expression: re.Pattern[str], name: str = "") -> Callable[[str], Iterator[Found]]:
+    """Non-empty matches of a regular expression."""
+    roles = sorted(expression.groupindex.keys() & {*get_args(Role)})
+
+    def find(text: str) -> Iterator[Found]:
+        for match in expression.finditer(text):
+            if match[0]:
+                role = next((role for role in roles if match[role]), "alone")
+                yield Found(*match.span(), cast(Role, role), name)
+
+    return find
+
+
+def _by_all(*finders: Callable[[str], Iterator[Found]]) -> Callable[[str], Iterator[Found]]:
+    """The spans of several functions."""
+    return lambda text: (found for find in finders for found in find(text))
+
+
 def _tags(text: str) -> Iterator[Found]:
-    """Tags of XML and HTML, comments, processing instructions."""
-    if "<" not in text:
-        return
-    for match in _TAG.finditer(text):
-        yield _tag(match)
+    """Tags of XML and HTML."""
     closed = set(_CLOSING.findall(text))
-    for expression in (_ANY_FLAG, _NUMBERED):
-        yield from (_tag(each) for each in expression.finditer(text) if each["empty"] or each["name"] in closed)
+    for expression in (_TAG, _ANY_FLAG, _NUMBERED):
+        for match in expression.finditer(text):
+            name = match["name"]
+            alone = match["empty"] or name.lower() in _VOID
+            role: Role = (
+                "break" if name.lower() == "br" else "alone" if alone else "close" if match["close"] else "open"
+            )
+            if expression is _TAG or match["empty"] or name in closed:
+                yield Found(*match.span(), role, name)
+
+
+def _comments(text: str) -> Iterator[Found]:
+    """Comments, declarations and processing instructions."""
     yield from (Found(*match.span(), name=match[0][:2]) for match in _DECLARATION.finditer(text))
     begin = text.find("<!--")
     while begin >= 0 and (end := text.find("-->", begin + 4)) >= 0:
         yield Found(begin, end + 3, name="<!--")
         begin = text.find("<!--", end)
-    if "<![CDATA[" in text:
-        for match in _CDATA.finditer(text):
-            yield Found(*match.span(), "close" if match[0] == "]]>" else "open", "<![CDATA[")
 
 
-def _tag(match: re.Match[str]) -> Found:
-    name = match["name"]
-    alone = match["empty"] or name.lower() in _VOID
-    role: Role = "break" if name.lower() == "br" else "alone" if alone else "close" if match["close"] else "open"
-    return Found(*match.span(), role, name)
+def _templates(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
+    """Variables and sections; a section has two tags, and perhaps others between them."""
 
+    def find(text: str) -> Iterator[Found]:
+        for found in _by(expression)(text):
+            section = _SECTION.match(text, found.begin, found.end)
+            if section is None or found.role != "alone":
+                yield found
+                continue
+            kind, sign, name = section["kind"], section["sign"], section["name"]
+            closing = f"{kind}/{name}{'}' * len(kind)}"
+            is_open = sign in ("#", "^") or (kind == "{%" and not sign) or (not sign and closing in text)
+            if name in _MIDDLE and not sign:
+                yield found._replace(role="break", name=f"{SECTION}else")
+            elif sign in ("/", "end") or is_open:
+                yield found._replace(role="open" if is_open else "close", name=SECTION + kind + name)
+            else:
+                yield found
 
-def _printf_spans(text: str) -> Iterator[Found]:
-    """Directives of printf."""
-    if "%" in text:
-        yield from _DIRECTIVES(text)
+    return find
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """ICU messages such as `{n, plural, one {# file} other {# files}}`, and selects of Fluent, each as a whole;
-    `text/icu.py` finds the text in them."""
-    found = (match for kind in (_MESSAGE, FLUENT) for match in kind.finditer(text)) if "{" in text else ()
-    starts = [match.start() for match in found]
+    """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the text
+    in them."""
+    starts = [match.start() for match in _MESSAGE.finditer(text)]
     ends, opened = dict[int, int](), list[int]()
     for brace in BRACES.finditer(text) if starts else ():
         if brace[0] == "{":
@@ -116,49 +255,43 @@ def _messages(text: str) -> Iterator[Found]:
     yield from (Found(start, ends[start]) for start in starts if start in ends)
 
 
-def _by(expression: re.Pattern[str], needs: str = "") -> Callable[[str], Iterator[Found]]:
-    """Non-empty matches of a regular expression; `sequential` if its group of this name matched. Each of them contains
-    one of the characters of `needs`, if there are any: searching for these takes less time."""
-    group = "sequential" if "sequential" in expression.groupindex else None
-
-    def find(text: str) -> Iterator[Found]:
-        if needs and not any(character in text for character in needs):
-            return
-        for match in expression.finditer(text):
-            if match[0]:
-                yield Found(*match.span(), "sequential" if group and match[group] else "alone")
-
-    return find
+def _arguments(text: str) -> Iterator[Found]:
+    """`$1`, `$2`; where there is no `$1`, they are prices."""
+    found = list(_by(_ARGUMENT)(text))
+    return iter(found if any(text[each.begin : each.end] == "$1" for each in found) else ())
 
 
-def _addresses(text: str) -> Iterator[Found]:
-    """Addresses, with the angle brackets around them."""
-    if _PART_OF_ADDRESS.search(text):
-        for expression in (_ANGLED, ADDRESS) if "<" in text else (ADDRESS,):
-            yield from (Found(*match.span()) for match in expression.finditer(text))
-
-
-_DIRECTIVES = _by(_PRINTF)
-_PART_OF_ADDRESS = re.compile(r"://|@|\.\S")
-_ANGLED = re.compile(rf"<(?:{ADDRESS.pattern})>")
+def _brackets(text: str) -> Iterator[Found]:
+    """Markup in brackets: `[b]` and `[/b]` where both are there, `[[page|` and `]]`."""
+    found = list(_BRACKET.finditer(text))
+    closed = {match["name"].lower() for match in found if match["close"]}
+    for match in found:
+        if match["name"].lower() in closed:
+            yield Found(*match.span(), "close" if match["close"] else "open", f"{SECTION}[{match['name'].lower()}")
+    opened = 0
+    for match in _WIKI.finditer(text):
+        opens = match[0] != "]]"
+        if opens or opened:
+            yield Found(*match.span(), "open" if opens else "close", f"{SECTION}[[")
+        opened += 1 if opens else -1 if opened else 0
 
 
 PROTECTORS: dict[str, Protector] = {
     name: Protector(name, find)
     for name, find in {
-        "tags": _tags,
-        "entities": _by(_ENTITY, "&"),
-        "templates": notations.find_templates,
-        "variables": notations.find_variables,
-        "printf": _printf_spans,
-        "nested": _by(_NESTED, "$"),
+        "tags": _by_all(_tags, _comments, _by(_CDATA, "<![CDATA[")),
+        "entities": _by(_ENTITY),
+        "templates": _templates(_TEMPLATE),
+        "variables": _templates(_VARIABLE),
+        "printf": _by(_PRINTF),
+        "nested": _by(_NESTED),
         "messages": _messages,
-        "addresses": _addresses,
-        "escapes": notations.find_escapes,
-        "math": notations.find_math,
-        "names": notations.find_names,
-        "paths": notations.find_paths,
-        "brackets": notations.find_brackets,
+        "addresses": _by_all(_by(ADDRESS), _by(re.compile(f"<(?:{ADDRESS.pattern})>"))),
+        "escapes": _by(_ESCAPE),
+        "math": _by(_MATH),
+        "names": _by_all(_by(_NAME), _arguments),
+        "paths": _by(_PATH),
+        "brackets": _brackets,
     }.items()
 }
 """`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
@@ -167,7 +300,7 @@ PROTECTORS: dict[str, Protector] = {
 `names` (`$x`, `%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`)."""
 
 DEFAULT = tuple(PROTECTORS.values())
-_PART_OF_SPAN = re.compile(rf"[<>&{{}}%$@\\|\[`_(#/]|\.\S|:\w|[{DASHES}](?<!\w.)[{DASHES}a-z]|{MARK.pattern}")
+_PART_OF_SPAN = re.compile(rf"[<>&{{}}%$@\\|\[`_(#/]|\.\S|:\w|[{_DASHES}](?<!\w.)[{_DASHES}a-z]|{MARK.pattern}")
 """Every span of `DEFAULT` contains one of these, most sentences none."""
 
 
@@ -185,8 +318,12 @@ def pattern(expression: str) -> Protector:
 
 def numbers(source: str, target: str, *, every: bool = False) -> Protector:
     """A protector for the numbers of a text, in the notation of the target language (`carried_numbers`)."""
-    found = partial(carried_numbers, source=source, target=target, every=every)
-    return Protector("numbers", lambda text: (Found(begin, end, text=new) for begin, end, new in found(text)))
+
+    def find(text: str) -> Iterator[Found]:
+        for begin, end, new in carried_numbers(text, source, target, every=every):
+            yield Found(begin, end, text=new)
+
+    return Protector("numbers", find)
 
 
 def signs() -> Protector:

@@ -1,0 +1,245 @@
+"""Replace protected spans of a text by placeholders, and restore them in its translation.
+
+    text, spans = protect("Press <b>{key}</b> now.", DEFAULT)
+    restored, failed = restore(translate_marked(text), spans)
+
+The text with placeholders is marked text (see `text/marking.py`). Each span is restored at most once; missing and not
+well-formed ones are reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from limelight.text.marking import (
+    ANNOTATION,
+    FIRST_CODE,
+    LAST_CODE,
+    MARK,
+    PLACEHOLDER,
+    has_marks,
+    mark_number,
+    placeholder,
+    text_placeholder,
+)
+from limelight.text.protectors import SECTION, Found, Protector, Role, find_spans
+from limelight.text.words import is_unspaced
+
+VALUE = "value"
+"""The name of a span with tags that says something itself, such as `<b>{x}</b>`."""
+_ANNOTATED = re.compile(rf"\w* ?{ANNOTATION.pattern}")
+"""An annotated term with its last word."""
+_SCRIPT = re.compile(r"\S{1,4}")
+_WORD_BEFORE = re.compile(r"[^\W_]+\Z")
+_FORMULA = re.compile(r"(?:(?:[A-Z][a-z]?\d*){1,4}|[a-z]{1,2}|\d+)(?![a-z])")
+"""Symbols of elements, a unit, or a number."""
+MAX_SPANS = LAST_CODE - FIRST_CODE
+"""Maximum number of spans of a text; those after them are ordinary text."""
+
+
+class Span(NamedTuple):
+    """A protected part of a text."""
+
+    text: str
+    role: Role = "alone"
+    partner: int = -1
+    """The number of the other tag of a pair; -1 for none."""
+    left: str = ""
+    """The character before it in the marked text; empty at the beginning."""
+    right: str = ""
+    name: str = ""
+    """The name of a tag; empty for other spans."""
+
+
+Protected = tuple[str, tuple[Span, ...]]
+"""A marked text, and the spans of its placeholders, numbered from 0 in order."""
+
+
+def protect(text: str, protectors: Sequence[Protector]) -> Protected:
+    """The text with a placeholder of a whole text for each span. An element that contains only spans is one span."""
+    found = _collapsed(text, _with_scripts(text, find_spans(text, protectors)))[:MAX_SPANS]
+    marks = [text_placeholder(number) for number in range(len(found))]
+    return _protected(text, found, marks, _partners(found))
+
+
+def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
+    """Marked text with further placeholders. Those that it has are kept and stand for themselves in `restore`, and so
+    are annotated terms.
+
+    Raises `ValueError` for more spans than there are placeholders.
+    """
+    kept = [match.span() for match in _ANNOTATED.finditer(marked)]
+    found = [
+        span
+        for span in find_spans(marked, protectors)
+        if not has_marks(marked[span.begin : span.end])
+        and not any(begin < span.end and span.begin < end for begin, end in kept)
+    ]
+    first = 1 + max(map(mark_number, PLACEHOLDER.findall(marked)), default=-1)
+    marks = [placeholder(first + number) for number in range(len(found))]
+    text, spans = _protected(marked, found, marks, [-1] * len(found))
+    return text, (*(Span(placeholder(number)) for number in range(first)), *spans)
+
+
+def _protected(text: str, found: Sequence[Found], marks: Sequence[str], partners: Sequence[int]) -> Protected:
+    """The text with marks in place of some spans."""
+    parts, place = list[str](), 0
+    for span, mark in zip(found, marks, strict=True):
+        parts += [text[place : span.begin], mark]
+        place = span.end
+    marked, spans, where = "".join([*parts, text[place:]]), list[Span](), -1
+    for span, mark, partner in zip(found, marks, partners, strict=True):
+        where = marked.index(mark, where + 1)
+        left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
+        role, name = span.role, span.name
+        if partner < 0 and role in ("open", "close"):  # half a section, such as `{{/x}}`, is a variable for all we know
+            role, name = "alone", "" if name.startswith(SECTION) else name
+        spans.append(Span(span.text or text[span.begin : span.end], role, partner, left, right, name))
+    return marked, tuple(spans)
+
+
+def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
+    """The translation with its spans, each at most once, and the numbers of those that it does not have, or that are
+    not nested as in the source.
+
+    Spaces around a span become as in the source if the adjacent character is of the same kind.
+    """
+    order = dict[int, str]()
+
+    def once(match: re.Match[str]) -> str:
+        number = mark_number(match[0])
+        if number >= len(spans) or number in order:
+            return ""
+        order[number] = match[0]
+        return match[0]
+
+    text = MARK.sub(once, marked)
+    if len(order) < len(MARK.findall(marked)):  # one of the two spaces around a removed mark
+        text = re.sub(" {2,}", " ", text)
+    for number, mark in order.items():
+        text = _spaced(text, mark, spans[number])
+    failed = {*range(len(spans))} - order.keys() | {*find_misplaced(list(order), spans)}
+    return MARK.sub(lambda match: spans[mark_number(match[0])].text, text), tuple(sorted(failed))
+
+
+def _with_scripts(text: str, spans: Sequence[Found]) -> list[Found]:
+    """The spans, with raised and lowered letters merged with the formula that they are part of: `H<sub>2</sub>O`.
+    After any other word, a pair of tags around digits or signs is one span, such as a note: `word<sup>1</sup>`."""
+    found = list[Found]()
+    for span in spans:
+        first = found[-1] if found else span
+        inside = text[first.end : span.begin]
+        is_pair = (first.role, span.role, first.name) == ("open", "close", span.name) and _SCRIPT.fullmatch(inside)
+        word = _WORD_BEFORE.search(text, max(0, first.begin - 20), first.begin) if is_pair else None
+        formula = next(
+            (each for each in found[-2:-1] if is_pair and each.end == first.begin and each.name == VALUE), None
+        )
+        is_formula = formula or (word and _FORMULA.fullmatch(word[0]))
+        if is_formula and first.name.lstrip("<").lower() in ("sub", "sup"):
+            begin = formula.begin if formula else word.start() if word else first.begin
+            rest = _FORMULA.match(text, span.end)
+            found[-2 if formula else -1 :] = [Found(begin, rest.end() if rest else span.end, name=VALUE)]
+        elif word and not any(map(str.isalpha, inside)):
+            found[-1] = Found(first.begin, span.end, "alone", first.name or "script")
+        else:
+            found.append(span)
+    return found
+
+
+def _collapsed(text: str, spans: Sequence[Found]) -> list[Found]:
+    """The spans, with each pair of tags that contains only spans merged into one."""
+    found: list[Found] = []
+    for span in spans:
+        found.append(span)
+        begin = _empty_element(found) if span.role == "close" else None
+        if begin is not None:
+            inside = found[begin:]
+            name = span.name if all(each.name not in ("", VALUE) for each in inside) else VALUE
+            shown = "".join(each.text or text[each.begin : each.end] for each in inside)
+            found[begin:] = [Found(inside[0].begin, span.end, "alone", name, shown)]
+    return found
+
+
+def _empty_element(spans: Sequence[Found]) -> int | None:
+    """The index of the tag that opens the element that the last span closes, if the element has no text."""
+    for place in range(len(spans) - 2, -1, -1):
+        if spans[place].end != spans[place + 1].begin or spans[place].role == "close":
+            return None
+        if spans[place].role == "open":
+            return place if spans[place].name == spans[-1].name else None
+    return None
+
+
+def _partners(spans: Sequence[Found]) -> list[int]:
+    """The number of the other tag of each pair; -1 for other spans."""
+    partners, opened = [-1] * len(spans), list[int]()
+    for number, span in enumerate(spans):
+        if span.role == "open":
+            opened.append(number)
+        elif span.role == "close" and any(spans[other].name == span.name for other in opened):
+            while spans[opened[-1]].name != span.name:
+                opened.pop()
+            partners[number] = opened.pop()
+            partners[partners[number]] = number
+    return partners
+
+
+def _spaced(text: str, mark: str, span: Span) -> str:
+    """The text with the spaces beside a mark as they were in the source."""
+    left, mark, right = text.partition(mark)
+    if span.role == "space":
+        left, right = left.rstrip(" " * (span.left != " ")), right.lstrip(" " * (span.right != " "))
+        return left + mark + right
+    left = _beside(left[::-1], span.left, inner=span.role == "close")[::-1]
+    return left + mark + _beside(right, span.right, inner=span.role == "open")
+
+
+def _beside(text: str, was: str, *, inner: bool) -> str:
+    """`text`, which follows a mark, with or without a space at its beginning, as in the source, where `was` follows the
+    mark. `inner`: whether it is inside an element."""
+    rest = text.lstrip(" ")
+    if not rest or not was:
+        return text
+    if was == " " and rest == text and text[0].isalnum() and not is_unspaced(text[0]):
+        return f" {text}"
+    same = was == rest[0] and not was.isalnum()
+    return rest if was != " " and (same or inner) else text
+
+
+def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
+    """The opening tags of complete pairs that are not properly nested, and the tags that are inside another pair than
+    in the source."""
+    opened, found, there = list[int](), set[int](), {*order}
+    for number in order:
+        partner = spans[number].partner
+        if partner not in there:
+            continue
+        if spans[number].role == "open":
+            opened.append(number)
+        elif opened and opened[-1] == partner:
+            opened.pop()
+        else:
+            found.add(partner)
+            opened = [other for other in opened if other != partner]
+    if not found:
+        was, now = _parents(sorted(order), spans), _parents(order, spans)
+        found = {number for number in order if spans[number].name and was[number] != now[number]}
+        found = {min(number, spans[number].partner) if spans[number].partner in there else number for number in found}
+    return tuple(sorted(found))
+
+
+def _parents(order: Sequence[int], spans: Sequence[Span]) -> dict[int, int]:
+    """For each span the tag that opens the innermost pair around it; -1 for none. A tag whose partner is in another
+    sentence is around all that follows or precedes it."""
+    opened = [number for number in reversed(order) if spans[number].role == "close" and spans[number].partner < 0]
+    found, there = dict[int, int](), {*order}
+    for number in order:
+        role, partner = spans[number].role, spans[number].partner
+        if role == "close" and opened and opened[-1] in (partner, number):
+            opened.pop()
+        found[number] = opened[-1] if opened else -1
+        if role == "open" and (partner < 0 or partner in there):
+            opened.append(number)
+    return found
