@@ -140,7 +140,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
     if compiled is not None:
         compiled.compile(sample_batch(model).to(device))
     compiling = time.perf_counter() - began
-    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    optimizer = make_optimizer(model)
     set_rate(optimizer, 1e-4)
 
     def step(batch: Batch) -> Batch:

@@ -185,7 +185,7 @@ def limelight_step(size: Size) -> Step:
 
 def updates_of(model: Any, precision: Any) -> Callable[[Batch], Any]:
     """An update of a model by its next batch."""
-    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    optimizer = make_optimizer(model)
     set_rate(optimizer, 1e-4)
     half = HalfCopy(model) if choose_precision(precision, CPU) == "bf16" else None
     options: dict[str, Any] = {

@@ -170,7 +170,7 @@ def test_every_known_key_can_be_set_to_what_it_is() -> None:
         ("training.seed=-1", "training.seed: input should be greater than or equal to 0, not -1"),
         ("training.learning_rate=inf", "training.learning_rate: input should be a finite number, not inf"),
         ("model.dropout=1", "model.dropout: input should be less than 1, not 1"),
-        ("tokens.kind=word", "tokens.kind: input should be 'bpe', 'unigram', 'wordpiece' or 'characters', not 'word'"),
+        ("tokens.kind=word", "tokens.kind: input should be 'bpe', 'unigram' or 'characters', not 'word'"),
         (
             "model.cell=gru",
             "model.cell is not a setting of the model family transformer; choose a recipe of a family that has it",

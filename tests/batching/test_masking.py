@@ -33,7 +33,7 @@ def train(kind: str, lines: list[str] = LINES) -> Tokenizer:
     )
 
 
-TOKENIZERS = {kind: train(kind) for kind in ("wordpiece", "characters")}
+TOKENIZERS = {kind: train(kind) for kind in ("bpe", "characters")}
 LETTERS = TOKENIZERS["characters"]
 
 
@@ -168,7 +168,7 @@ def test_special_and_reserved_pieces_are_never_chosen_nor_drawn(kind: str, seed:
         assert batch.target_valid.any(dim=1).all()
         replaced |= set(batch.source[batch.target_valid].tolist())
     assert replaced & apart == {reserved_id(tokenizer, MASK)}
-    if kind == "characters":  # one without anything to guess is no row; wordpiece has a mark of a space in each
+    if kind == "characters":  # one without anything to guess is no row; bpe has a mark of a space in each
         assert len(masked) == 60
         assert LETTERS.encode("\n")[0] not in replaced
     assert masked.masking.ordinary.sum() == len(ordinary_pieces(tokenizer)) - (kind == "characters")

@@ -1,20 +1,14 @@
 """`limelight train`: begin, go on, stop, and every mistake."""
 
 import os
-import re
 import shutil
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from limelight.batching import stream
 from limelight.cli.corpora import with_budget
 from limelight.config import load_config
-from limelight.text.marking import show_marks
-from limelight.tokens import load_tokenizers
-from limelight.tokens.marked import decode_marked
 from limelight.training.report import Report
 from tests.cli.conftest import Limelight, settings
 
@@ -176,8 +170,6 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
         ("--from de --train {corpus}/train.tsv", "the language of the text is --source de"),
         ("--from= --train {corpus}/train.tsv", "--from: it is empty"),
         ("--train {corpus}/train.tsv --general {corpus}/valid.tsv", "--general is for a run that begins with another"),
-        ("--text {bad}/tab.tsv --recipe gpt-tiny --preview 3", "--preview shows pairs: give --train FILE"),
-        ("--train {corpus}/train.tsv --recipe classifier --preview 3", "it needs a translation model"),
     ],
 )
 def test_mistakes_are_told_and_leave_no_run(
@@ -297,42 +289,3 @@ def test_a_run_is_resumed_by_its_folder_alone(
     ended = limelight("train", "--out", "../run", "--max-steps", "4")
     assert ended.code == 0, ended.err
     assert "valid.tsv is gone; going on with" in ended.err
-
-
-def test_a_preview_shows_pairs_and_makes_no_run(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    """As many as asked for, with the same placeholders on both sides, and what was applied."""
-    rates = ("placeholders=0.5", "terms=0.3", "join=0.2", "uppercase=0.1")
-    augmented = [word for rate in rates for word in ("--set", f"augmentation.{rate}")]
-    command = ["train", "--train", corpus / "train.tsv", "--source", "en", "--target", "lumi", "--recipe", "tiny",
-               *settings(), *augmented, "--set", "data.both_directions=true", "--preview", 60]  # fmt: skip
-    ended = limelight(*command, "--out", tmp_path / "run")
-    assert ended.code == 0
-    assert not (tmp_path / "run").exists()
-    assert "150 of 150 pairs kept" in ended.err
-    assert "aligned words" in ended.err
-    rows = [line.split("\t") for line in ended.out.splitlines()]
-    assert len(rows) == 60
-    assert {row[0].split()[0] for row in rows} == {"<2en>", "<2lumi>"}
-    seen = set()
-    for source, target, applied in rows:
-        assert ("placeholders" in applied.split(", ")) == bool(re.search(r"<ph[12]?\d>", source))
-        assert ("terms" in applied.split(", ")) == ("<ph30>" in source)
-        assert sorted(re.findall(r"<ph[12]?\d>", source)) == sorted(re.findall(r"<ph\d+>", target))
-        seen |= set(applied.split(", "))
-    assert seen >= {"placeholders", "terms", "join", "uppercase", "-"}
-    assert limelight(*command).out == ended.out  # without --out, and again
-
-
-def test_a_preview_shows_what_training_draws(
-    limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: list[np.ndarray] = []
-    varied = stream.varied_rows
-    monkeypatch.setattr(stream, "varied_rows", lambda *given: drawn.append(found := varied(*given)) or found)
-    command = ["train", "--train", corpus / "train.tsv", "--source", "en", "--target", "lumi", "--recipe", "tiny",
-               *settings(), "--set", "augmentation.placeholders=0.5", "--set", "tokens.sampling=0.1"]  # fmt: skip
-    previewed = limelight(*command, "--preview", 150).out.splitlines()
-    assert limelight(*command, "--out", tmp_path / "run", "--max-steps", 1).code == 0
-    tokenizer = load_tokenizers(tmp_path / "run" / "tokenizer").source
-    texts = [show_marks(decode_marked(tokenizer, row.tolist())) for row in drawn[0].sources]
-    assert [line.split("\t")[0] for line in previewed] == texts

@@ -90,7 +90,7 @@ def test_the_loss_is_that_of_one_step_after_another(
     assert all(each.training for each in generator.model.modules())
 
 
-@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
+@pytest.mark.parametrize("kind", ["characters", "bpe"])
 def test_lines_may_be_documents(kind: str, tmp_path: Path, seed: int) -> None:
     tokenizers = tokenizers_of(kind)
     generator = generator_of("lstm", tokenizers)

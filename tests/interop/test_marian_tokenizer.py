@@ -94,7 +94,7 @@ def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> N
     assert side.tokenizer.encode_batch(ALL) == joint.source.encode_batch(ALL)
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "characters"])
+@pytest.mark.parametrize("kind", ["characters"])
 def test_what_no_sentencepiece_model_holds_stays_here(kind: str, joint: Tokenizers, tmp_path: Path) -> None:
     both = train_tokenizer(
         ENGLISH * 3, kind=kind, vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=5

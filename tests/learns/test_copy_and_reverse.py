@@ -68,7 +68,7 @@ def accuracy(model: Seq2Seq, task: Task, longest: int, rows: int = 500) -> float
 
 def teach(model: Seq2Seq, task: Task, longest: int, *, updates: int, rate: float) -> int:
     """Train on fresh batches until a fresh draw is perfect, at most so many updates; how many there were."""
-    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    optimizer = make_optimizer(model)
     for step in range(1, updates + 1):
         set_rate(optimizer, rate * min(1.0, step / 100) * min(1.0, 2 * (1 - step / (updates + 1))))
         sources = draw(ROWS, longest)

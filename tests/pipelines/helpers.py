@@ -14,7 +14,7 @@ LABELS = ("ant", "bee", "cat")
 
 
 @functools.cache
-def tokenizer(kind: str = "wordpiece") -> Tokenizer:
+def tokenizer(kind: str = "bpe") -> Tokenizer:
     lines = TEXTS * 5
     return train_tokenizer(
         lines if kind != "characters" else ["\n".join(lines)],
@@ -32,7 +32,7 @@ def config(**changed: object) -> EncoderOnlyConfig:
     return EncoderOnlyConfig(**{"layers": 2, "d_model": 12, "heads": 3, "d_ff": 17, "norm": "pre", **changed})
 
 
-def masked_model(kind: str = "wordpiece", **changed: object) -> halves.MaskedModel:
+def masked_model(kind: str = "bpe", **changed: object) -> halves.MaskedModel:
     both = tokenizer(kind)
     model = build_model(config(**changed), Tokenizers(both, both))
     assert isinstance(model, halves.MaskedModel)

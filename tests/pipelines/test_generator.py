@@ -167,7 +167,7 @@ def test_a_sample_is_a_function_of_its_number_and_not_of_the_others(seed: int) -
     assert len({each.tokens for each in five}) > 1
 
 
-@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
+@pytest.mark.parametrize("kind", ["characters", "bpe"])
 @pytest.mark.parametrize("config", [ROTARY, CELLS], ids=["rotary", "cells"])
 def test_a_stream_is_the_text_in_parts(kind: str, config: ModelConfig, seed: int) -> None:
     tokenizers = tokenizers_of(kind)

@@ -11,10 +11,10 @@ from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE
 from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
 
-KINDS = ("wordpiece", "bpe", "characters")
+KINDS = ("bpe", "characters")
 
 
-def filler(kind: str = "wordpiece", **changed: object) -> MaskFiller:
+def filler(kind: str = "bpe", **changed: object) -> MaskFiller:
     return MaskFiller(masked_model(kind, **changed), tokenizer(kind))
 
 
@@ -49,7 +49,6 @@ def preferring(kind: str, pieces: list[str]) -> MaskFiller:
 def test_probabilities_are_those_of_the_model(kind: str, seed: int) -> None:
     found = filler(kind)
     texts = {
-        "wordpiece": "a [MASK] sees the [MASK]",
         "bpe": "a [MASK] sees the [MASK]",
         "characters": "a[MASK]c[MASK]t",
     }
@@ -72,7 +71,7 @@ def test_probabilities_are_those_of_the_model(kind: str, seed: int) -> None:
             assert any(guess.probability == pytest.approx(float(shares[place, number]), rel=1e-4) for number in named)
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
 def test_behind_a_space_a_word_begins_and_right_behind_a_letter_it_goes_on(kind: str) -> None:
     words = [f"{SPACE}cat", f"{SPACE}dog", "s"]
     found = preferring(kind, [*words, SPACE])

@@ -133,7 +133,7 @@ def test_an_alternative_that_is_whole_is_taken() -> None:
     assert not found.moved
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize(
     ("answer", "moved"),
     [

@@ -25,7 +25,7 @@ def tokenizer_of(kind: str) -> Tokenizer:
     )
 
 
-KINDS = ["characters", "bpe", "unigram", "wordpiece"]
+KINDS = ["characters", "bpe", "unigram"]
 TOKENIZERS = {kind: tokenizer_of(kind) for kind in KINDS}
 
 

@@ -60,7 +60,7 @@ def text_of(found: PreparedText, role: str) -> list[str]:
     return documents
 
 
-@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram"])
 def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, tmp_path: Path) -> None:
     found, said = prepared(configured(tmp_path, kind), tmp_path / "run")
     cut = int(0.9 * len(TEXT))
@@ -78,7 +78,7 @@ def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, 
     assert said[1] == f"to train on: 1 documents, {cut:,} characters, {len(found.train.ids):,} tokens"
 
 
-@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram"])
 def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
     assert (found.train.documents, found.train.characters) == (1, len(text))
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_a_vocabulary_is_learned_from_a_line_without_a_space(kind: str, seed: int, tmp_path: Path) -> None:
     line = "".join(random.Random(seed).choices("abcdefgh", k=50_000))
     config = configured(tmp_path, kind, text=(write(tmp_path / "line.txt", line),), held_out=0.0)

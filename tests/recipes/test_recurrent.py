@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.config.recipes import bahdanau, luong, seq2seq
-from limelight.training.optimization.optimizer import rate_of
+from limelight.training.optimization.schedule import rate_of
 
 RECIPES = (seq2seq, bahdanau, luong)
 

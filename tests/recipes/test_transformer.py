@@ -5,7 +5,7 @@ import pytest
 from limelight.config.recipes import base, big, tiny
 from limelight.models.families import count_parameters
 from limelight.recipes import find_recipe
-from limelight.training.optimization.optimizer import rate_of
+from limelight.training.optimization.schedule import rate_of
 from tests.recipes.helpers import outline
 
 

@@ -98,8 +98,6 @@ def test_other_kinds_are_refused(tokenizer: SentencePieceTokenizer) -> None:
         extended(characters, characters="&")
     with pytest.raises(UserError, match="each side has a vocabulary of its own"):
         extend_tokenizers(Tokenizers(tokenizer, train("bpe", OLD, size=400)), characters="&")
-    with pytest.raises(UserError, match="'ab' is not a single normalized character"):
-        extended(tokenizer, characters=["ab"])
 
 
 def test_tags_begin_as_those_of_languages() -> None:

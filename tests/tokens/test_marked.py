@@ -23,7 +23,6 @@ from limelight.tokens.marked import (
     decode_marked,
     encode_marked,
     encode_marked_batch,
-    encode_marked_sampled,
     encode_mixed,
     knows_marks,
     require_marks,
@@ -37,7 +36,6 @@ KINDS = [
     ("bpe", False),
     ("unigram", True),
     ("unigram", False),
-    ("wordpiece", False),
     ("characters", False),
 ]
 
@@ -132,9 +130,9 @@ BPE = trained("bpe", byte_fallback=True)
 def test_sampled_text_says_the_same(kind: str, amount: float) -> None:
     tokenizer = trained(kind, byte_fallback=True)
     texts = [f"{X}the house{Y}s of the {placeholder(number % 30)} cat sleeps" for number in range(60)]
-    rows = encode_marked_sampled(tokenizer, texts, amount=amount, seed=3)
+    rows = encode_marked_batch(tokenizer, texts, amount=amount, seed=3)
     assert [decode_marked(tokenizer, row) for row in rows] == texts
-    assert rows == encode_marked_sampled(tokenizer, texts, amount=amount, seed=3)
+    assert rows == encode_marked_batch(tokenizer, texts, amount=amount, seed=3)
     assert len({len(row) for row in rows}) > 1
 
 
@@ -167,7 +165,7 @@ def test_only_marked_texts_of_several_have_ids_for_marks(tokenizer: Tokenizer) -
     assert knows_marks(tokenizer)
 
 
-@pytest.mark.parametrize("kind", ["bpe", "characters", "wordpiece"])
+@pytest.mark.parametrize("kind", ["bpe", "characters"])
 def test_tags_in_marked_text_are_those_that_are_inserted_as_ids(kind: str) -> None:
     tags = (*FORMALITY_TAGS, SIMILAR)
     tokenizer = train_tokenizer(

@@ -17,7 +17,7 @@ from limelight.tokens import (
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 
 TEXTS = [f"the {color} {thing} is {color}" for color in ("red", "green", "grün") for thing in ("cat", "house", "tree")]
-KINDS = ("bpe", "unigram", "wordpiece", "characters")
+KINDS = ("bpe", "unigram", "characters")
 
 
 def train(kind: str, texts: list[str] = TEXTS) -> Tokenizer:
@@ -56,11 +56,11 @@ def test_joint_tokenizers_stay_one_object(trained: dict[str, Tokenizer], tmp_pat
 
 
 def test_separate_tokenizers_stay_on_their_sides(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
-    save_tokenizers(Tokenizers(source=trained["unigram"], target=trained["wordpiece"]), str(tmp_path))
+    save_tokenizers(Tokenizers(source=trained["unigram"], target=trained["characters"]), str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
     loaded = load_tokenizers(str(tmp_path))
     assert loaded.source.encode_batch(TEXTS) == trained["unigram"].encode_batch(TEXTS)
-    assert loaded.target.encode_batch(TEXTS) == trained["wordpiece"].encode_batch(TEXTS)
+    assert loaded.target.encode_batch(TEXTS) == trained["characters"].encode_batch(TEXTS)
 
 
 @pytest.mark.parametrize("present", [(), ("source",), ("target",), ("joint", "source"), ("joint", "source", "target")])
@@ -83,7 +83,7 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [("bpe", r"spm\.model: not a sentencepiece model"), ("wordpiece", r"tokenizer\.json: not a tokenizer\.json")],
+    [("bpe", r"spm\.model: not a sentencepiece model")],
 )
 def test_a_model_file_that_is_none_is_named(kind: str, message: str, tmp_path: Path) -> None:
     write_stored(StoredTokenizer(kind, 40, (), b"well described nonsense"), tmp_path)
@@ -113,7 +113,7 @@ def test_any_flipped_bit_is_noticed(position: float, trained: dict[str, Tokenize
 
 
 def test_an_unknown_kind_is_named() -> None:
-    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; choose from bpe, unigram, wordpiece, characters"):
+    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; choose from bpe, unigram, characters"):
         train("words")
 
 

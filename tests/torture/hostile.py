@@ -26,12 +26,10 @@ SECONDS, MEGABYTES = 20.0, 500.0
 
 WEIGHTS, CONFIG, METADATA = "model.safetensors", "config.yaml", "tokenizer/joint/tokenizer.yaml"
 LABELS = "labels.json"
-PIECES = {"bpe": "tokenizer/joint/spm.model", "unigram": "tokenizer/joint/spm.model",
-          "wordpiece": "tokenizer/joint/tokenizer.json"}  # fmt: skip
+PIECES = {"bpe": "tokenizer/joint/spm.model", "unigram": "tokenizer/joint/spm.model"}
 MODELS: dict[str, ModelConfig] = {
     "bpe": TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12),
     "unigram": RecurrentConfig(embedding=7, hidden=8, score_size=5, tie="three-way"),
-    "wordpiece": TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12, norm="pre"),
 }
 CLASSIFIER = "classifier"
 """The kind of a good folder that chooses among labels; those of translators have the kind of their tokens."""

@@ -1,7 +1,6 @@
 """What a stranger may do to the tokenizer in a model folder, and to the places of its files."""
 
 import hashlib
-import json
 import os
 import random
 import shutil
@@ -15,7 +14,7 @@ import yaml
 
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 from tests.torture.hostile import CONFIG, METADATA, PIECES, WEIGHTS, Change
-from tests.torture.hostile_cases import Json, each, nothing, pickles, set_config, write
+from tests.torture.hostile_cases import each, nothing, pickles, set_config, write
 
 # --- tokenizers ---
 
@@ -94,7 +93,7 @@ def description_cases() -> dict[str, Change]:
         return lambda value: set_description(**{key: value})
 
     counts = (-1, 0, 1, 5, 500_000, 10**7, 2**63, True, 7.0, "7", None, [7])
-    kinds = ("../../evil", "/etc/passwd", "spm.model", "", "wordpiece", None, ["bpe"], "\x1b[2J", "k" * 1999)
+    kinds = ("../../evil", "/etc/passwd", "spm.model", "", "characters", None, ["bpe"], "\x1b[2J", "k" * 1999)
     reserved = (["<2xx>"], [1, 2], "<2en>", [["<2en>"]], [f"<{n}>" for n in range(8_000)], ["\x1b[2J" * 90])
     keys = ("file", "model", "tokenizer_class", "auto_map", "vocab_file")
     contents = (b"", b"[]", b"\xff", b"[" * 90_000, b"a: &a [*a]", b"!!python/name:os.system", b"x" * 10**7)
@@ -110,51 +109,14 @@ def description_cases() -> dict[str, Change]:
     }
 
 
-def wordpiece_cases() -> dict[str, Change]:
-    """Of a model whose pieces are a tokenizer.json."""
-
-    def instead(unit_and_count: tuple[bytes, int]) -> Change:
-        unit, count = unit_and_count
-        return with_pieces("wordpiece", lambda _: unit * count)
-
-    def set_json(change: Callable[[Json], Any]) -> Change:
-        def apply(content: bytes) -> bytes:
-            values = json.loads(content)
-            change(values)
-            return json.dumps(values).encode()
-
-        return with_pieces("wordpiece", apply)
-
-    def more(count: int) -> Change:
-        return set_json(lambda values: values["model"]["vocab"].update({f"x{n}": n + 999 for n in range(count)}))
-
-    contents = {b"": 1, b"no model": 1, b"7": 1, b"[{}]": 1, b'{"model": "\xff"}': 1}
-    contents |= {b"[": 10**6, b'{"model":': 10**6, b"9": 10**6, b" ": 10**8, b'{"a": 0}': 10**7}
-    models = [None, [], {"type": "BPE", "vocab": {}, "merges": []}, {"vocab": {}}, {"type": [], "vocab": {"</s>": 0}}]
-    vocabularies = [
-        *(None, "abc", {}, [["a", 0]], {"a": 0.5}, {"a": 10**30}, {"a": -1}, {"a": {}}, [1]),
-        {"</s>": 0, "<unk>": 1, "\ud800": 2},
-    ]
-    return {
-        **each("json", instead, contents.items()),
-        **each("model", lambda model: set_json(lambda values: values.update(model=model)), models),
-        **each("vocab", lambda vocab: set_json(lambda values: values["model"].update(vocab=vocab)), vocabularies),
-        **each("pieces more", more, [1, 400_000]),
-        "many lists": with_pieces("wordpiece", lambda _: b"[" + b"[]," * 3_200_000 + b"[]]"),
-        "json cut": with_pieces("wordpiece", lambda content: content[:-100]),
-        "a piece less": set_json(lambda values: values["model"]["vocab"].popitem()),
-    }
-
-
 def other_vocabularies() -> dict[str, Change]:
     """Good tokenizers, but not those of this model."""
 
     def change(size: int) -> Change:
         def apply(folder: Path) -> None:
             shutil.rmtree(folder / "tokenizer")
-            pieces = {"</s>": 0, "<unk>": 1, "a": 2, **{f"x{n}": n + 3 for n in range(size - 3)}}
-            content = json.dumps({"model": {"type": "WordPiece", "vocab": pieces}}).encode()
-            write_stored(StoredTokenizer("wordpiece", size, (), content), folder / "tokenizer" / "joint")
+            content = "".join(map(chr, range(0xE000, 0xE000 + size - 2))).encode()
+            write_stored(StoredTokenizer("characters", size, (), content), folder / "tokenizer" / "joint")
 
         return apply
 
@@ -240,13 +202,6 @@ def harmless_cases(canary: Path) -> dict[str, tuple[str, Change]]:
         for name in ("__init__.py", "conftest.py", "sitecustomize.py", "modeling.py", "torch.py", "yaml.py"):
             (folder / name).write_text(f"open({str(canary)!r}, 'w')", encoding="utf-8")
 
-    def slow_expression(content: bytes) -> bytes:
-        """(a+)+b takes a time that doubles with each further a."""
-        values, slow = json.loads(content), {"Regex": "(?:[a-z ]+)+!"}
-        values["normalizer"] = {"type": "Replace", "pattern": slow, "content": "x" * 1000}
-        values["pre_tokenizer"] = {"type": "Split", "pattern": slow, "behavior": "Isolated", "invert": False}
-        return json.dumps(values).encode()
-
     def fifo_as_corpus(folder: Path) -> None:
         os.mkfifo(folder / "fifo")
         outside = [{"files": ["../../../etc/passwd"]}]
@@ -254,7 +209,6 @@ def harmless_cases(canary: Path) -> dict[str, tuple[str, Change]]:
 
     return {
         "code beside the model": ("bpe", code_beside),
-        "an expression that takes for ever": ("wordpiece", with_pieces("wordpiece", slow_expression)),
         "a corpus that waits, and one outside": ("bpe", fifo_as_corpus),
         "no card": ("bpe", lambda folder: (folder / "README.md").unlink()),
         "a card that is a fifo": ("bpe", replaced("README.md", os.mkfifo)),

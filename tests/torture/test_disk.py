@@ -182,7 +182,7 @@ def _newest(run: Path) -> int:
 def _loads(run: Path, whole: Path) -> bool:
     """Whether the newest checkpoint is really taken, without a warning."""
     model = build_model(MODEL, load_tokenizers(whole / "tokenizer"))
-    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    optimizer = make_optimizer(model)
     warnings: list[str] = []
     progress = restore_newest(run / CHECKPOINTS, model, optimizer, warn=warnings.append)
     return (progress.step if progress else -1) == _newest(run) and not warnings

@@ -32,7 +32,6 @@ from tests.torture.hostile_pieces import (
     place_cases,
     sentencepiece_cases,
     with_pieces,
-    wordpiece_cases,
 )
 
 MUTATIONS = 200
@@ -51,7 +50,6 @@ GROUPS = {
     "configurations": ("bpe", config_cases),
     "sentencepiece models": ("bpe", lambda _: sentencepiece_cases()),
     "descriptions of a tokenizer": ("bpe", lambda _: description_cases()),
-    "tokenizer.json": ("wordpiece", lambda _: wordpiece_cases()),
     "other vocabularies": ("bpe", lambda _: other_vocabularies()),
     "links, fifos, devices": ("bpe", lambda _: place_cases()),
     "labels": (CLASSIFIER, lambda _: label_cases()),
@@ -115,7 +113,6 @@ TARGETS = {
     "labels": (CLASSIFIER, LABELS),
     "bpe tokens with their sum": ("bpe", None),
     "unigram tokens with their sum": ("unigram", None),
-    "wordpiece tokens with their sum": ("wordpiece", None),
 }
 
 

@@ -79,7 +79,7 @@ class Story:
             folder=self.folder,
             config=config,
             model=model,
-            optimizer=make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0),
+            optimizer=make_optimizer(model),
             task=Translation.__new__(Translation),
             tokenizers=self.tokenizers,
             device=torch.device("cpu"),

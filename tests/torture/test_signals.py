@@ -144,7 +144,6 @@ def test_beam_search_is_told_to_stop(
 LEARNERS = {
     "unigram": "limelight.tokens.sentencepiece._train",
     "bpe": "limelight.tokens.sentencepiece._train",
-    "wordpiece": "limelight.tokens.wordpiece._learn_pieces",
 }
 """Where each kind of vocabulary is learned by a library, in one call."""
 

@@ -23,7 +23,7 @@ def masked_run(folder: Path, model: EncoderOnlyConfig = READING, **training: Any
     config = text_run(folder, model, **training)
     write_text(folder / "text.txt", 240)
     return config.model_copy(
-        update={"tokens": TokensConfig(kind="wordpiece"), "batching": BatchingConfig(tokens=70, chunk_pairs=17)}
+        update={"tokens": TokensConfig(byte_fallback=False), "batching": BatchingConfig(tokens=70, chunk_pairs=17)}
     )
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from limelight.batching.stream import Position
+from limelight.config import TrainingConfig
 from limelight.errors import RunError, UserError
 from limelight.files import clear_leftovers
 from limelight.training.checkpoints import checkpoint
@@ -41,7 +42,7 @@ class Trained:
     def __init__(self, steps: int = 3) -> None:
         self.model = nn.Sequential(nn.Linear(3, 5), nn.LayerNorm(5), nn.Linear(5, 3), nn.Linear(3, 5))
         self.model[3].weight = self.model[0].weight
-        self.optimizer = make_optimizer(self.model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.01)
+        self.optimizer = make_optimizer(self.model, TrainingConfig(weight_decay=0.01))
         for _ in range(steps):
             self.step()
 

@@ -13,7 +13,6 @@ from limelight.evaluation.evaluate import evaluate
 from limelight.pipelines.load import load_translator
 from limelight.text.pair import Pair
 from limelight.training.parent import named_as_in, resolve_directions, untrained_directions
-from limelight.training.preflight import preview
 from limelight.training.run import train
 from tests.cli.corpora import reversing_run, words, write_pairs
 from tests.training.helpers import log_of, with_training
@@ -107,5 +106,3 @@ def test_text_without_names_is_in_the_only_direction_that_is_named(tmp_path: Pat
     config = RunConfig(data=DataConfig(train=corpora))
     resolved = resolve_directions(config, tmp_path / "run")
     assert directions_of(resolved.data) == (EN_DE,)
-    shown = preview(config, 20, lambda _: None)
-    assert not any("<2" in each.source for each in shown)

@@ -27,6 +27,7 @@ from limelight.training.gradient_sum import GradientSum
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
 from limelight.training.tasks import task as task_module
+from limelight.training.tasks.task import Execution
 from limelight.training.tasks.translation import Translation, ValidSet
 from tests.forked import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -257,7 +258,7 @@ def _validate(run: Path, variables: dict[str, str], told: Connection) -> None:
         done.extend([0] * len(pairs)) or translate(self, model, pairs, *given, **more)
     )
     with joined_group() as group:
-        seen = task.validate(stored.model, precision="fp32", device=torch.device("cpu"), sharing=Sharing(group))
+        seen = task.validate(stored.model, Execution("fp32", torch.device("cpu"), Sharing(group)))
     told.send([seen.loss, dict(seen.figures), seen.example, sum(done), len(done) - sum(done)])
     told.close()
     os._exit(ENDED)

@@ -40,7 +40,7 @@ def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.op
 
 
 def optimizer_of(model: nn.Module, rate: float = 1e-3) -> torch.optim.Optimizer:
-    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    optimizer = make_optimizer(model)
     set_rate(optimizer, rate)
     return optimizer
 

@@ -61,7 +61,7 @@ def run(tmp_path: Path, looks: list[Validation], seed: int, monkeypatch: pytest.
         folder=tmp_path,
         config=RunConfig(training=TrainingConfig(average=3, best_by="loss")),
         model=model,
-        optimizer=make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0),
+        optimizer=make_optimizer(model),
         task=Translation.__new__(Translation),
         tokenizers=Tokenizers(Vocabulary(29), Vocabulary(29)),
         device=torch.device("cpu"),

@@ -265,13 +265,11 @@ def test_a_vocabulary_that_cannot_grow_is_refused_by_name(parent: Path, tmp_path
     config = tuned(parent, tmp_path).model_copy(update={"extend_vocabulary": True, "begin_with": ""})
     with pytest.raises(UserError, match="give --from MODEL"):
         train(config, tmp_path / "run", quiet=True)
-    folder = tmp_path / "wordpiece"
+    folder = tmp_path / "characters"
     other = tiny_run(folder, MODEL, max_steps=1, bleu_sentences=0)
-    wordpiece = {
-        "tokens": other.tokens.model_copy(update={"kind": "wordpiece", "vocabulary_size": None, "sampling": 0.0})
-    }
-    go(other.model_copy(update=wordpiece), folder / "run")
-    config = tuned(folder / "run", tmp_path, replay=0.0).model_copy(update={"extend_vocabulary": True, **wordpiece})
-    with pytest.raises(UserError, match=r"kind wordpiece cannot be extended; .*leave --extend-vocabulary out"):
+    characters = {"tokens": other.tokens.model_copy(update={"kind": "characters", "sampling": 0.0})}
+    go(other.model_copy(update=characters), folder / "run")
+    config = tuned(folder / "run", tmp_path, replay=0.0).model_copy(update={"extend_vocabulary": True, **characters})
+    with pytest.raises(UserError, match=r"kind characters cannot be extended; .*leave --extend-vocabulary out"):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run/config.yaml").exists()

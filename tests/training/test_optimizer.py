@@ -6,12 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TrainingConfig, TransformerConfig
 from limelight.training.optimization import optimizer as module
 from limelight.training.optimization.optimizer import LENGTH, Muon, make_optimizer, orthogonal, set_rate
 from tests.models.helpers import make_model
 
-ADAM = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
 CONFIGS: dict[str, ModelConfig] = {
     "tied": TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=12, heads=2, d_ff=20),
     "untied": TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=2, d_ff=20, tie="none"),
@@ -24,7 +23,7 @@ CONFIGS: dict[str, ModelConfig] = {
 def test_the_optimizer_is_adam_of_the_textbook(weight_decay: float, seed: int) -> None:
     """Kingma & Ba 2015, algorithm 1; decay as in Loshchilov & Hutter 2019, algorithm 2, for matrices alone."""
     layer = nn.Linear(3, 5).double()
-    optimizer = make_optimizer(layer, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=weight_decay)
+    optimizer = make_optimizer(layer, TrainingConfig(weight_decay=weight_decay))
     weights = [parameter.flatten().tolist() for parameter in layer.parameters()]
     first, second = ([[0.0] * len(row) for row in weights] for _ in range(2))
     for step in range(1, 6):
@@ -47,7 +46,7 @@ def test_the_optimizer_is_adam_of_the_textbook(weight_decay: float, seed: int) -
 def test_frozen_parameters_have_no_optimizer_state(seed: int) -> None:
     layer = nn.Linear(3, 5)
     layer.bias.requires_grad_(False)
-    optimizer = make_optimizer(layer, **ADAM)
+    optimizer = make_optimizer(layer)
     assert sum(len(group["params"]) for group in optimizer.param_groups) == 1
 
 
@@ -97,7 +96,7 @@ def test_rows_of_pieces_and_vectors_are_left_to_adam(name: str, seed: int) -> No
         for key, weight in model.named_parameters():
             weight.data.copy_(start[key])
             weight.grad = gradients[key].clone()
-        optimizer = make_optimizer(model, kind=kind, **ADAM)
+        optimizer = make_optimizer(model, TrainingConfig(optimizer=kind))
         set_rate(optimizer, 0.01)
         optimizer.step()
         after[kind] = {key: weight.detach().clone() for key, weight in model.named_parameters()}
@@ -126,7 +125,7 @@ def test_the_step_of_a_matrix_is_that_of_the_paper(seed: int, in_fp32: None) -> 
 
 def test_what_has_no_gradient_stays(seed: int) -> None:
     layers = nn.ModuleList([nn.Linear(3, 5), nn.Linear(5, 3)])
-    optimizer = make_optimizer(layers, kind="muon", **ADAM)
+    optimizer = make_optimizer(layers, TrainingConfig(optimizer="muon"))
     set_rate(optimizer, 0.1)
     before = layers[1].weight.detach().clone()
     layers[0](torch.randn(2, 3)).sum().backward()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.config import EncoderOnlyConfig
+from limelight.config import EncoderOnlyConfig, TrainingConfig
 from limelight.models.families import build_model
 from limelight.models.interface import Model, Seq2Seq
 from limelight.models.recurrent import model as recurrent_model
@@ -78,7 +78,7 @@ def learn(model: Model, batch: Any, *, half: bool = False, kind: str = "adam") -
     computing: Any = HalfCopy(model, torch.bfloat16).refreshed() if half else model
     if isinstance(computing, CarriesState):
         computing = Carrying(computing, (), forget=0.1)
-    optimizer = make_optimizer(model, kind=kind, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.1)
+    optimizer = make_optimizer(model, TrainingConfig(optimizer=kind, weight_decay=0.1))
     set_rate(optimizer, 1e-3)
     loss = partial(batch_loss, label_smoothing=0.1)
     unread = update(computing, [batch.to(META)], optimizer, loss=loss, clip_norm=1.0, interruptible=nullcontext())

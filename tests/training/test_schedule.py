@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, TransformerConfig
-from limelight.training.optimization.optimizer import learning_rate, rate_of, share_done
+from limelight.training.optimization.schedule import rate_of
 
 SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant", "wsd")
 steps, warmups = st.integers(1, 300_000), st.integers(0, 20_000)
 
 
 def rate(step: int, schedule: str, warmup: int = 4000, peak: float = 0.7, decay_steps: int = 100_000) -> float:
-    done = share_done(step, 0.0, warmup=warmup, last_step=decay_steps, last_second=None)
-    return learning_rate(step, schedule=schedule, peak=peak, warmup=warmup, d_model=512, done=done)
+    training = TrainingConfig(schedule=schedule, learning_rate=peak, warmup=warmup, decay_steps=decay_steps)
+    return rate_of(RunConfig(model=TransformerConfig(d_model=512), training=training), step)
 
 
 @given(steps, st.integers(1, 20_000))

@@ -19,7 +19,6 @@ from limelight.training.optimization.update import UpdateResult, update
 from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
 
 CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
-ADAM = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_a_gradient_is_clipped_to_its_limit_and_reported_as_it_was(share: float,
 def test_numbers_that_are_not_finite_change_nothing(
     bad: float, where: str, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    optimizer = make_optimizer(model, **ADAM)
+    optimizer = make_optimizer(model)
     set_rate(optimizer, 0.01)
     assert run(model, batches(model, 2), optimizer, clip_norm=1.0).applied
     weights = [parameter.clone() for parameter in model.parameters()]
@@ -105,7 +104,7 @@ def test_numbers_that_are_not_finite_change_nothing(
 def test_a_finite_gradient_whose_square_is_not_finite(clip_norm: float, applied: bool, model: Seq2Seq) -> None:
     """Of a single number torch gives the norm without squaring it; clipped, it is as good as any other."""
     model.single = nn.Parameter(torch.ones(1))
-    optimizer = make_optimizer(model, **ADAM)
+    optimizer = make_optimizer(model)
     set_rate(optimizer, 0.01)
     result = run(model, batches(model, 2), optimizer, clip_norm=clip_norm, loss=lambda *_: (model.single * 1e30).sum())
     assert math.isfinite(result.gradient_norm)
@@ -120,7 +119,7 @@ def test_what_interrupts_comes_before_the_weights_change(model: Seq2Seq) -> None
         yield
         raise KeyboardInterrupt
 
-    optimizer = make_optimizer(model, **ADAM)
+    optimizer = make_optimizer(model)
     set_rate(optimizer, 0.01)
     before = [parameter.clone() for parameter in model.parameters()]
     with pytest.raises(KeyboardInterrupt):
@@ -138,7 +137,7 @@ def test_an_update_never_holds_the_logits_of_all_its_pieces(
     learning = make_model(CONFIG, target_size=101).train()
     computing = learning if precision == "fp32" else HalfCopy(learning).refreshed()
     with Rows(learning.output_size) as rows:
-        run(computing, batches(learning, 9, 5), make_optimizer(learning, **ADAM), clip_norm=1.0)
+        run(computing, batches(learning, 9, 5), make_optimizer(learning), clip_norm=1.0)
     assert rows.most == cross_entropy.ROWS
 
 

@@ -3,22 +3,26 @@
 All functions are pure, so that rows can be drawn in any process.
 
 A process draws 50,000 to 100,000 tokens per second, a GPU trains on many times as many, and threads would share
-Python's lock: `DrawingPool` draws in child processes (`child.py`), which load tokenizers and map stores by themselves,
-without torch.
+Python's lock: `drawing_processes` load tokenizers and map stores by themselves, without torch.
 """
 
+import multiprocessing
+import os
+import signal
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
 
+from limelight import child
 from limelight.batching.ragged import Ragged
 from limelight.batching.store import AlignmentStore, TokenStore
-from limelight.child import Child, ChildEndedError, Frame, Handler, Header
 from limelight.errors import RunError
 from limelight.text.augmentation import ALIGNED, MARKING, Augmented, Languages, augment
 from limelight.text.marked_pairs import Alignment
@@ -181,71 +185,55 @@ def marked_of(views: Sequence[View], chosen: np.ndarray) -> list[bool]:
     return marked.tolist()
 
 
-NO_ROWS = np.empty((0, 2), dtype=np.int64)
-SILENCE = 300.0
-"""Seconds without an answer after which a process is killed."""
+Part = tuple[np.ndarray, tuple[int, ...]]
+"""Rows that are varied together, with their seeds."""
+Draw = Callable[[Iterable[Part]], Iterator[DrawnRows]]
 
 
-class DrawingPool:
-    """A pool of processes that compute `varied_rows`; `close` ends them.
+@contextmanager
+def drawing_processes(views: Sequence[View], tokenizers: Tokenizers, how: Drawing, count: int) -> Iterator[Draw]:
+    """A context with a function that computes `varied_rows` of parts in `count` processes, in order.
 
-    Raises `RunError` if one of them cannot start.
+    They end with the context, and with this process. The function raises `RunError` if one of them has ended.
     """
+    with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
+        save_tokenizers(tokenizers, folder)
+        pool = ProcessPoolExecutor(count, child.PROCESSES, _begin_drawing, (list(views), folder, how))
 
-    def __init__(self, views: Sequence[View], tokenizers: Tokenizers, how: Drawing, *, processes: int) -> None:
-        self._idle: SimpleQueue[Child] = SimpleQueue()
-        self._all: list[Child] = []
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="drawers")
-        with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
-            save_tokenizers(tokenizers, folder)
+        def draw(parts: Iterable[Part]) -> Iterator[DrawnRows]:
             try:
-                for _ in range(processes):
-                    child = Child(f"{__name__}:{drawer.__name__}", list(views), folder, how, silence=SILENCE)
-                    self._all.append(child)
-                    self._idle.put(child)
-                list(self.draw([(NO_ROWS, (0, 0))] * processes))  # now they have loaded the tokenizers
-            except BaseException:
-                self.close()
-                raise
+                yield from pool.map(_draw, parts)
+            except BrokenProcessPool:
+                raise RunError(
+                    "a process that draws training text has ended; what was saved is intact. If memory ran out, lower "
+                    "training.data_workers"
+                ) from None
 
-    def draw(self, parts: Iterable[tuple[np.ndarray, tuple[int, ...]]]) -> Iterator[DrawnRows]:
-        """`varied_rows` for rows and their seeds, in order. Raises `RunError` if a process failed."""
-        return self._threads.map(self._draw, *zip(*parts, strict=True))
-
-    def close(self) -> None:
-        """Kill the processes and wait for them."""
-        for child in self._all:
-            child.process.kill()
-        self._threads.shutdown(cancel_futures=True)
-        for child in self._all:
-            child.close()
-
-    def _draw(self, chosen: np.ndarray, seeds: tuple[int, ...]) -> DrawnRows:
-        child, count = self._idle.get(), len(chosen)
         try:
-            _, drawn = child.call({"seeds": seeds}, chosen.tobytes())
-        except ChildEndedError as error:
-            raise RunError(
-                f"a process that draws training text has ended ({error}); what was saved is intact. If memory ran "
-                "out, lower training.data_workers"
-            ) from None
-        except RunError as error:
-            raise RunError(f"a process that draws training text failed: {error}") from None
+            yield draw
         finally:
-            self._idle.put(child)
-        numbers = np.frombuffer(drawn, dtype=np.int32)
-        rows = Ragged.of_lengths(numbers[2 * count :], numbers[: 2 * count])
-        return DrawnRows(rows.take(np.arange(count)), rows.take(np.arange(count, 2 * count)))
+            pool.shutdown(cancel_futures=True)
 
 
-def drawer(views: list[View], tokenizers: str, how: Drawing) -> Handler:
-    """The handler in the child. Its answer contains the lengths of all source rows and all target rows, then their
-    ids, as int32."""
-    loaded = load_tokenizers(tokenizers)
+_varied: Callable[..., DrawnRows]
+"""In a drawing process: `varied_rows` of (rows, seeds)."""
 
-    def answer(header: Header, payload: bytes) -> Frame:
-        chosen = np.frombuffer(payload, dtype=np.int64).reshape(-1, 2)
-        rows = Ragged.joined(varied_rows(views, chosen, loaded, how, header["seeds"]))
-        return {}, rows.lengths().astype(np.int32).tobytes() + rows.values.astype(np.int32).tobytes()
 
-    return answer
+def _begin_drawing(views: list[View], folder: str, how: Drawing) -> None:
+    global _varied
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent ends this process
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(0)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    tokenizers = load_tokenizers(folder)
+    _varied = lambda rows, seeds: varied_rows(views, rows, tokenizers, how, seeds)  # noqa: E731
+
+
+def _draw(part: Part) -> DrawnRows:
+    return _varied(*part)

@@ -19,10 +19,12 @@ import numpy as np
 
 from limelight.batching.batch import Batch, PlannedBatch, begun, count_batches, cut_batches, label_batch, make_batch
 from limelight.batching.drawing import (
+    Draw,
     Drawing,
-    DrawingPool,
     DrawnRows,
+    Part,
     View,
+    drawing_processes,
     fitting,
     stored_lengths,
     stored_rows,
@@ -176,10 +178,6 @@ class Stream(ABC):
                 yield Position(epoch, chunk)
 
 
-Draw = Callable[[Iterator[tuple[np.ndarray, tuple[int, ...]]]], Iterable[DrawnRows]]
-"""Varies the parts of a chunk, in order."""
-
-
 class BatchStream(Stream):
     """Batches of several corpora, each seen as often as its weight says.
 
@@ -238,13 +236,9 @@ class BatchStream(Stream):
             for view in self.views
         )
 
-    def first_parts(self) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
-        """The rows of the first chunk with their seeds, in the parts that `varied_rows` gets."""
-        return self._parts(self._rows_at(Position()), np.random.default_rng([self.seed, 0, 1]))
-
     @contextmanager
     def _making(self, stopping: Event) -> Iterator[Callable[[Position], Chunk]]:
-        def draw(parts: Iterable[tuple[np.ndarray, tuple[int, ...]]]) -> Iterator[DrawnRows]:
+        def draw(parts: Iterable[Part]) -> Iterator[DrawnRows]:
             for rows, seeds in parts:
                 if stopping.is_set():
                     raise CancelledError
@@ -253,8 +247,8 @@ class BatchStream(Stream):
         if not self.processes:
             yield partial(self._make, draw)
             return
-        with closing(DrawingPool(self.views, self.tokenizers, self.drawing, processes=self.processes)) as pool:
-            yield partial(self._make, pool.draw)
+        with drawing_processes(self.views, self.tokenizers, self.drawing, self.processes) as draw_there:
+            yield partial(self._make, draw_there)
 
     def _make(self, draw: Draw, place: Position) -> Chunk:
         rows = self._rows_at(place)
@@ -289,7 +283,7 @@ class BatchStream(Stream):
             parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
         return generator.permutation(np.concatenate(parts).astype(np.int64))
 
-    def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[tuple[np.ndarray, tuple[int, ...]]]:
+    def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[Part]:
         """The rows of a chunk in parts that are varied together, with their seeds."""
         for first in range(0, len(rows), DRAWN_PAIRS):
             yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(self.seeds))

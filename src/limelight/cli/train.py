@@ -12,7 +12,7 @@ from limelight.cli.arguments import SEVERAL, number, option
 from limelight.cli.corpora import corpora, has_bound, with_budget
 from limelight.cli.models import Machine
 from limelight.cli.options import END, MODEL, TEXT
-from limelight.cli.outcome import command, note
+from limelight.cli.outcome import command
 from limelight.errors import UserError
 from limelight.recipes import describe_recipes
 from limelight.signals import Stopped
@@ -29,8 +29,6 @@ EXAMPLES = """
   limelight train --train memory.tmx --source en --target de \\
       --hold-out 500 --out runs/terms
   limelight train --out runs/en-de --max-minutes 60
-  limelight train --train memory.tsv --source en --target fr \\
-      --set augmentation.placeholders=0.3 --preview 20
   limelight train --train pairs.csv --tag pairs.csv=column:register \\
       --hold-out 500 --out runs/register
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
@@ -103,10 +101,6 @@ def train(
     source: options.Source = "",
     target: options.Target = "",
     on_bad_line: options.OnBadLine = None,
-    preview: Annotated[
-        int | None,
-        option("--preview", "Print N augmented pairs and exit without training.", "N", number(int, 1), panel=TEXT),
-    ] = None,
     recipe: Annotated[
         str,
         option(
@@ -182,20 +176,7 @@ def train(
     short = None
     if has_bound(given) and pairs["train"] and not (recipe or config or parent or there):
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
-    if preview is not None:
-        return _preview(override(resolved, given), preview, quiet=quiet)
     _train(override(resolved, given), short, out, quiet=quiet)
-
-
-def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
-    """Print pairs as drawn: source TAB target TAB applied augmentations."""
-    from limelight.cli.output import lines_to
-    from limelight.training.preflight import preview
-
-    pairs = preview(resolved, count, (lambda line: None) if quiet else note)
-    with lines_to(None) as write:
-        for source, target, applied in pairs:
-            write(f"{source}\t{target}\t{', '.join(applied) or '-'}")
 
 
 def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool) -> None:

@@ -302,7 +302,6 @@ def bert_tiny() -> RunConfig:
     """
     return RunConfig(
         recipe="bert-tiny",
-        tokens=TokensConfig(kind="wordpiece"),
         batching=BatchingConfig(tokens=4096, max_length=256),
         model=EncoderOnlyConfig(layers=2, d_model=128, heads=2, d_ff=512, activation="gelu", dropout=0.1, norm="pre"),
         training=TrainingConfig(

@@ -181,8 +181,8 @@ class DataConfig(Section):
 class TokensConfig(Section):
     """How text becomes tokens."""
 
-    kind: Literal["bpe", "unigram", "wordpiece", "characters"] = "bpe"
-    """Byte-pair encoding (Sennrich et al. 2016), a unigram model (Kudo 2018), the tokens of BERT, or characters."""
+    kind: Literal["bpe", "unigram", "characters"] = "bpe"
+    """Byte-pair encoding (Sennrich et al. 2016), a unigram model (Kudo 2018), or characters."""
     vocabulary_size: int | None = Field(None, ge=64)
     """Tokens per vocabulary without padding; chosen from the size of the corpus by default."""
     joint: bool = True

@@ -16,7 +16,6 @@ from limelight.tokens import (
     SentencePieceTokenizer,
     Tokenizer,
     Tokenizers,
-    WordPieceTokenizer,
 )
 from limelight.tokens.listed import listed_model
 from limelight.tokens.metadata import read_stored
@@ -96,9 +95,8 @@ def _tokenizer(model: bytes, pieces: list[str], more: Collection[str]) -> Tokeni
 
 def refused_tokenizers(tokenizers: Tokenizers) -> Iterator[str]:
     """Reasons why these tokenizers cannot be exported."""
-    for refused, kind in ((WordPieceTokenizer, "wordpiece"), (CharacterTokenizer, "characters")):
-        if any(isinstance(tokenizer, refused) for tokenizer in tokenizers):
-            yield f"tokens.kind={kind}: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
+    if any(isinstance(tokenizer, CharacterTokenizer) for tokenizer in tokenizers):
+        yield "tokens.kind=characters: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
 
 
 def pieces_of(tokenizers: Tokenizers) -> tuple[list[str], list[str]]:

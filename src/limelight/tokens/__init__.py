@@ -28,7 +28,6 @@ from limelight.tokens.tokenizer import (
     side_constraint_tag,
 )
 from limelight.tokens.vocabulary import suggest_vocabulary_size
-from limelight.tokens.wordpiece import WordPieceTokenizer
 
 __all__ = [
     "BACK_TRANSLATED",
@@ -45,7 +44,6 @@ __all__ = [
     "TaggedTokenizer",
     "Tokenizer",
     "Tokenizers",
-    "WordPieceTokenizer",
     "language_tag",
     "load_tokenizer",
     "load_tokenizers",

@@ -10,9 +10,9 @@ import base64
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import sentencepiece
+from pydantic import BaseModel, ConfigDict
 
 from limelight.errors import UserError, shown
 from limelight.tokens.metadata import FileTokenizer
@@ -34,7 +34,14 @@ from limelight.tokens.tokenizer import (
     require_ids,
 )
 
-_KEYS = {"sentencepiece": str, "pieces": list}
+
+class _Listed(BaseModel):
+    """The content of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sentencepiece: str
+    pieces: list[str]
 
 
 class ListedTokenizer(FileTokenizer):
@@ -53,9 +60,7 @@ class ListedTokenizer(FileTokenizer):
         Raises:
             UserError: `model` is invalid, or lacks a reserved token.
         """
-        listed = _read(model)
-        pieces = listed["pieces"]
-        self.sentencepiece = _decoded(listed["sentencepiece"])
+        self.sentencepiece, pieces = _read(model)
         if count_pieces(self.sentencepiece) > MAX_PIECES:
             raise UserError(f"a sentencepiece model of more than {MAX_PIECES:,} pieces")
         self._processor = sentencepiece.SentencePieceProcessor()
@@ -149,28 +154,18 @@ def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:
     return json.dumps(listed, ensure_ascii=False).encode("utf-8")
 
 
-def _read(model: bytes) -> dict[str, Any]:
+def _read(model: bytes) -> tuple[bytes, list[str]]:
+    """The sentencepiece model and the tokens of the list."""
     try:
-        listed = json.loads(model.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        listed = _Listed.model_validate_json(model)
+        sentencepiece_model = base64.b64decode(listed.sentencepiece, validate=True)
+    except ValueError as error:
         raise UserError(f"not a listed.json: {shown(str(error))}") from None
-    if not isinstance(listed, dict) or set(listed) != set(_KEYS):
-        raise UserError(f"not a listed.json: not a mapping of {', '.join(_KEYS)}")
-    wrong = [key for key, kind in _KEYS.items() if not isinstance(listed[key], kind)]
-    if wrong or not all(isinstance(piece, str) for piece in listed["pieces"]):
-        raise UserError(f"not a listed.json: {', '.join(wrong) or 'pieces'} of another type")
-    pieces = listed["pieces"]
+    pieces = listed.pieces
     require_count(len(pieces))
     if pieces[:2] != [END_PIECE, UNKNOWN_PIECE] or len({*pieces, PADDING_PIECE}) <= len(pieces):
         raise UserError(f"pieces must begin with {END_PIECE} and {UNKNOWN_PIECE}, each once, and without padding")
-    return listed
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise UserError(f"not a listed.json: {error}") from None
+    return sentencepiece_model, pieces
 
 
 def _words(pieces: Sequence[str]) -> Iterator[list[str]]:

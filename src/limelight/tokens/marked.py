@@ -11,23 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import NamedTuple
 
 from limelight.errors import UserError
-from limelight.text.marking import (
-    FORMALITY_MARKS,
-    MARK,
-    SIMILAR_MARK,
-    TERM_BEGIN,
-    TERM_END,
-    annotated,
-    has_marks,
-    mark_number,
-    mark_of,
-    placeholder,
-    show_marks,
-)
+from limelight.text.marking import FORMALITY_MARKS, MARK, SIMILAR_MARK, TERM_BEGIN, TERM_END, mark_number, mark_of
 from limelight.tokens.stored import TaggedTokenizer
 from limelight.tokens.tokenizer import (
     END_PIECE,
@@ -41,22 +28,6 @@ from limelight.tokens.tokenizer import (
     is_control,
     normalize,
 )
-
-__all__ = [
-    "TERM_BEGIN",
-    "TERM_END",
-    "annotated",
-    "decode_marked",
-    "encode_marked",
-    "encode_marked_batch",
-    "encode_marked_sampled",
-    "encode_mixed",
-    "has_marks",
-    "knows_marks",
-    "placeholder",
-    "require_marks",
-    "show_marks",
-]
 
 _GUARD = "\U0010fffd"
 """A character outside every vocabulary, so that nothing merges with it: text after it is segmented as the inside of a
@@ -89,32 +60,32 @@ class _Segment(NamedTuple):
 
 
 def encode_marked(tokenizer: Tokenizer, text: str) -> list[int]:
-    """The ids of marked text, without an end id. Raises `UserError` for a mark outside the vocabulary."""
+    """The ids of one marked text; see `encode_marked_batch`."""
     return encode_marked_batch(tokenizer, [text])[0]
 
 
-def encode_marked_batch(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """`encode_marked` of each text."""
-    return encode_marked_sampled(tokenizer, texts, amount=0.0, seed=0)
-
-
-def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-    """`encode_marked_batch` with random segmentations between marks; see `Tokenizer.encode_sampled`.
+def encode_marked_batch(
+    tokenizer: Tokenizer, texts: Sequence[str], *, amount: float = 0.0, seed: int = 0
+) -> list[list[int]]:
+    """The ids of marked texts, without an end id; texts between marks are sampled, see `Tokenizer.encode_sampled`.
 
     Raises `UserError` for a mark outside the vocabulary, and for sampling that the tokenizer does not support.
     """
     if isinstance(tokenizer, TaggedTokenizer):
-        rows = encode_marked_sampled(tokenizer.tokenizer, texts, amount=amount, seed=seed)
+        rows = encode_marked_batch(tokenizer.tokenizer, texts, amount=amount, seed=seed)
         return [[*tokenizer.tags, *row] for row in rows]
     spacing = _spacing_of(tokenizer)
     segments: list[str] = []
     plans = [_plan(tokenizer, spacing, text, segments) for text in texts]
     encoded = tokenizer.encode_sampled(segments, amount=amount, seed=seed)
-    rows = []
-    for plan in plans:
-        parts = (encoded[part.number][part.skipped :] if isinstance(part, _Segment) else part for part in plan)
-        rows.append(list(chain.from_iterable(parts)))
-    return rows
+    return [
+        [
+            number
+            for part in plan
+            for number in (encoded[part.number][part.skipped :] if isinstance(part, _Segment) else part)
+        ]
+        for plan in plans
+    ]
 
 
 def encode_mixed(
@@ -124,7 +95,7 @@ def encode_mixed(
     plain = [text for text, is_marked in zip(texts, marked, strict=True) if not is_marked]
     others = [text for text, is_marked in zip(texts, marked, strict=True) if is_marked]
     rows = iter(tokenizer.encode_sampled(plain, amount=amount, seed=seed))
-    with_marks = iter(encode_marked_sampled(tokenizer, others, amount=amount, seed=seed) if others else [])
+    with_marks = iter(encode_marked_batch(tokenizer, others, amount=amount, seed=seed) if others else [])
     return [next(with_marks if is_marked else rows) for is_marked in marked]
 
 

@@ -11,25 +11,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from limelight.errors import UserError, shown
 from limelight.tokens.tokenizer import MAX_PIECES, Pieces
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yaml
 
 METADATA_NAME = "tokenizer.yaml"
-FORMAT = 1
 MODEL_FILES = {
     "bpe": "spm.model",
     "unigram": "spm.model",
-    "wordpiece": "tokenizer.json",
     "characters": "characters.txt",
     "listed": "listed.json",
 }
 """Name of the model file for each kind of tokenizer."""
 
 _MAX_MODEL_BYTES = 16_000_000
-_KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": list, "sha256": str}
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,19 @@ class StoredTokenizer:
     reserved: tuple[str, ...]
     """Tokens that are never split."""
     model: bytes
+
+
+class _Description(BaseModel):
+    """The content of `tokenizer.yaml`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: Literal[1] = 1
+    kind: Literal["bpe", "unigram", "characters", "listed"]
+    pieces: Annotated[int, Field(ge=2, le=MAX_PIECES)]
+    padding: int
+    reserved: list[str]
+    sha256: str
 
 
 class FileTokenizer(Pieces, ABC):
@@ -80,7 +92,7 @@ def write_stored(stored: StoredTokenizer, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MODEL_FILES[stored.kind]).write_bytes(stored.model)
     description = {
-        "format": FORMAT,
+        "format": 1,
         "kind": stored.kind,
         "pieces": stored.pieces,
         "padding": stored.pieces,
@@ -97,44 +109,25 @@ def read_stored(folder: Path) -> StoredTokenizer:
         UserError: a file is missing, too large, damaged or of another format; the message names it.
     """
     path = folder / METADATA_NAME
-    description = _describe(path)
-    kind, pieces = description["kind"], description["pieces"]
-    if kind not in MODEL_FILES:
-        raise UserError(f"{path}: unknown kind of tokenizer {shown(kind)!r}; known are {', '.join(MODEL_FILES)}")
-    if not 2 <= pieces <= MAX_PIECES:
-        raise UserError(f"{path}: {pieces:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
-    if description["padding"] != pieces:
-        raise UserError(f"{path}: padding is {description['padding']}, it must be the last id, here {pieces}")
-    if not all(isinstance(piece, str) for piece in description["reserved"]):
-        raise UserError(f"{path}: reserved pieces must be text")
-    model_path = folder / MODEL_FILES[kind]
-    model = _read(model_path, _MAX_MODEL_BYTES)
-    if hashlib.sha256(model).hexdigest() != description["sha256"]:
-        raise UserError(f"{model_path}: damaged, or not the file that {METADATA_NAME} describes (SHA-256 differs)")
-    return StoredTokenizer(kind, pieces, tuple(description["reserved"]), model)
-
-
-def _describe(path: Path) -> dict[str, Any]:
     content = _read(path, MAX_YAML_BYTES)
     try:
-        description = read_yaml(content.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: damaged: not in UTF-8") from None
+        description = _Description.model_validate(read_yaml(content.decode("utf-8")))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(map(str, first["loc"])) or "content"
+        raise UserError(
+            f"{path}: not a description of a tokenizer: {shown(name, 80)}: {first['msg']}, not "
+            f"{shown(repr(first['input']), 80)}"
+        ) from None
     except ValueError as error:
-        raise UserError(f"{path}: damaged: not YAML: {error}") from None
-    if not isinstance(description, dict):
-        raise UserError(f"{path}: damaged: not a mapping of {', '.join(_KEYS)}")
-    if description.get("format") != FORMAT:
-        found = shown(repr(description.get("format")))
-        raise UserError(f"{path}: format {found} of a tokenizer folder; this version reads format {FORMAT}")
-    if set(description) != set(_KEYS):
-        wrong = ", ".join(sorted(map(str, set(description) ^ set(_KEYS))))
-        raise UserError(f"{path}: keys that are missing or unknown: {shown(wrong)}")
-    for key, kind in _KEYS.items():
-        # bool is an int in Python, not in a description
-        if not isinstance(description[key], kind) or isinstance(description[key], bool):
-            raise UserError(f"{path}: {key} must be {kind.__name__}, not {shown(repr(description[key]), 80)}")
-    return description
+        raise UserError(f"{path}: damaged: {shown(str(error))}") from None
+    if description.padding != description.pieces:
+        raise UserError(f"{path}: padding is {description.padding}, it must be the last id, here {description.pieces}")
+    model_path = folder / MODEL_FILES[description.kind]
+    model = _read(model_path, _MAX_MODEL_BYTES)
+    if hashlib.sha256(model).hexdigest() != description.sha256:
+        raise UserError(f"{model_path}: damaged, or not the file that {METADATA_NAME} describes (SHA-256 differs)")
+    return StoredTokenizer(description.kind, description.pieces, tuple(description.reserved), model)
 
 
 def _read(path: Path, most: int) -> bytes:

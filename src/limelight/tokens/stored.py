@@ -13,9 +13,8 @@ from limelight.tokens.metadata import METADATA_NAME, MODEL_FILES, read_stored
 from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
 from limelight.tokens.tokenizer import Tokenizer, language_tag, reserved_pieces
 from limelight.tokens.vocabulary import training_sentences
-from limelight.tokens.wordpiece import WordPieceTokenizer, train_wordpiece
 
-KINDS = ("bpe", "unigram", "wordpiece", "characters")
+KINDS = ("bpe", "unigram", "characters")
 """Kinds of vocabularies that can be trained."""
 
 _JOINT, _SOURCE, _TARGET = "joint", "source", "target"
@@ -50,11 +49,11 @@ def train_tokenizer(
 
     Args:
         texts: read once; of more than a million texts, a random million is used. `characters` counts all of them.
-        kind: `bpe`, `unigram`, `wordpiece` or `characters`.
+        kind: `bpe`, `unigram` or `characters`.
         vocabulary_size: tokens without padding; default: `suggest_vocabulary_size(sentences)`, or fewer if the texts do
             not have as many. For `characters`, an upper bound.
         languages: each gets a tag (`language_tag`) among the reserved tokens.
-        byte_fallback: encode unknown characters as bytes; not supported by WordPiece and characters, which ignore it.
+        byte_fallback: encode unknown characters as bytes; `characters` ignores it.
         seed: seed of the random selection from more than a million texts.
         sentences: number of pairs in the corpus.
         reserved: tokens that are never split, besides tags and placeholders.
@@ -68,8 +67,6 @@ def train_tokenizer(
     if kind == "characters":
         return train_characters(texts, vocabulary_size=vocabulary_size, reserved=pieces)
     chosen = training_sentences(texts, seed)
-    if kind == "wordpiece":
-        return train_wordpiece(chosen, vocabulary_size=vocabulary_size, reserved=pieces, pairs=sentences)
     return train_sentencepiece(
         chosen,
         kind=kind,
@@ -89,10 +86,8 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     folder = Path(folder)
     stored = read_stored(folder)
     try:
-        if stored.kind == "wordpiece":
-            tokenizer: Tokenizer = WordPieceTokenizer(stored.model, reserved=stored.reserved)
-        elif stored.kind == "characters":
-            tokenizer = CharacterTokenizer(stored.model, reserved=stored.reserved)
+        if stored.kind == "characters":
+            tokenizer: Tokenizer = CharacterTokenizer(stored.model, reserved=stored.reserved)
         elif stored.kind == "listed":
             tokenizer = ListedTokenizer(stored.model, reserved=stored.reserved)
         else:

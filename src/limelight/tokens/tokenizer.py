@@ -73,7 +73,7 @@ class Tokenizer(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of segmentation: `bpe`, `unigram`, `wordpiece`, `characters`, `listed (unigram)`."""
+        """The kind of segmentation: `bpe`, `unigram`, `characters`, `listed (unigram)`."""
 
     @property
     def size(self) -> int:

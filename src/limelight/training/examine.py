@@ -27,7 +27,7 @@ from limelight.storage.layout import CONFIG, find_model
 from limelight.text.checks import find_loop, is_copied
 from limelight.text.pair import Pair, one_line
 from limelight.tokens import UNKNOWN
-from limelight.training.optimization.optimizer import reasonable_epochs
+from limelight.training.optimization.schedule import reasonable_epochs
 from limelight.training.preflight import measured_pace
 from limelight.training.tasks import build_task, fresh_model
 

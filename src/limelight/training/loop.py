@@ -22,17 +22,17 @@ from limelight.training.checkpoints.keep import (
     score_of_best,
 )
 from limelight.training.optimization.loss import FORGET, CarriesState, Carrying, Learner
-from limelight.training.optimization.optimizer import (
+from limelight.training.optimization.optimizer import set_rate
+from limelight.training.optimization.precision import next_scale
+from limelight.training.optimization.schedule import (
     Clock,
     expectation,
     is_warming_up,
     last_second,
     patience_of,
     rate_of,
-    set_rate,
     validation_interval,
 )
-from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.update import UpdateResult, compiled_or_none, update
 from limelight.training.run_state import Run, score_of, validate, validate_share
 from limelight.training.shares import Share, shares

@@ -32,7 +32,7 @@ from limelight.storage.weights import expand, named_weights, put_weights, read_w
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import write_best
 from limelight.training.run_state import Run
-from limelight.training.tasks.task import Validation
+from limelight.training.tasks.task import Execution, Validation
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
 BEFORE_AFTER = "before-after.json"
@@ -168,14 +168,12 @@ def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], traine
     unseen = _general(run.folder)
     most = sum(map(len, unseen.values()))
     general = valid_sets(run.config, run.tokenizers, model, unseen, most)
+    how = Execution(run.precision, run.device)
 
     def measured(share: float) -> tuple[Validation, Validation | None]:
         put_weights(model, _mean(there, trained, share), where="the mean")
-        found = {
-            each: some.measure(model, run.config.decoding, precision=run.precision, device=run.device)
-            for each, some in general.items()
-        }
-        seen = task.validate(model, precision=run.precision, device=run.device)
+        found = {each: some.measure(model, how) for each, some in general.items()}
+        seen = task.validate(model, how)
         return seen, mean_of(found) if found else None
 
     new, old = measured(0.0)

@@ -1,20 +1,14 @@
-"""Before the first update: checks of the settings and files, the recipe that fits the budget, and a preview of
-augmented pairs.
-"""
+"""Before the first update: checks of the settings and files, and the recipe that fits the budget."""
 
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import torch
 
-from limelight.batching.drawing import augmented_pairs, stored_rows, texts_of, varied_rows
 from limelight.batching.stream import Position
 from limelight.config import (
     Corpus,
@@ -32,30 +26,22 @@ from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.extend import require_extendable, tags_of
-from limelight.preparation.hold_out import Say, is_resumed, keeps, plan_hold_out
-from limelight.preparation.pairs import Prepared, further_pieces
+from limelight.preparation.hold_out import Say, is_resumed, keeps
+from limelight.preparation.pairs import further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.text.marking import show_marks
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
-from limelight.tokens.marked import MARK_PIECES, decode_marked, require_marks
+from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.optimization.loss import LOSSES
-from limelight.training.optimization.optimizer import (
-    UpdateTimer,
-    last_second,
-    optimizer_of,
-    reasonable_epochs,
-    set_rate,
-)
+from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
+from limelight.training.optimization.schedule import UpdateTimer, last_second, reasonable_epochs
 from limelight.training.optimization.update import require_compilable, update
-from limelight.training.parent import resolve_directions
-from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
+from limelight.training.tasks import Tokenized, build_task, fresh_model
 from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import TASKS, require_positions
-from limelight.training.tasks.translation import stream_of
 
 PROBED = 5
 """Updates of a temporary model whose duration is measured."""
@@ -86,7 +72,7 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
     model = fresh_model(config, prepared).to(device)
     half_type = HALVES.get(choose_precision(training.precision, device))
     half = None if half_type is None else HalfCopy(model, half_type)
-    optimizer = optimizer_of(model, training)
+    optimizer = make_optimizer(model, training)
     set_rate(optimizer, 1e-5)
     task = build_task(config, prepared, model)
     with closing(task.stream.batches(Position())) as batches:
@@ -296,55 +282,3 @@ def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
         require_block(config, longest)
     else:
         require_positions(config, longest)
-
-
-TOO_LONG = "too long, as stored"
-"""Shown in place of the augmentations of a pair that would exceed `batching.max_length`."""
-
-
-class Previewed(NamedTuple):
-    """A pair as input to the model, decoded from its ids; marks are shown as `<ph0>`."""
-
-    source: str
-    target: str
-    applied: tuple[str, ...]
-    """The names of the augmentations that changed it."""
-
-
-def preview(config: RunConfig, count: int, say: Callable[[str], None]) -> list[Previewed]:
-    """The first `count` pairs of a run with this configuration. Data is prepared as for the run, in a temporary folder.
-
-    Raises `UserError` as `train` does, and for a model that does not translate.
-    """
-    with tempfile.TemporaryDirectory(prefix="limelight-") as name:
-        folder = Path(name) / "run"
-        config = plan_hold_out(resolve_directions(config, folder), folder)
-        check_run(config, folder)
-        if not config.data.train:
-            raise UserError("--preview shows pairs: give --train FILE (or two files)")
-        folder.mkdir()
-        prepared = prepare_data(config, folder, say)
-        if not isinstance(prepared, Prepared):
-            raise UserError("--preview shows augmented pairs: it needs a translation model")
-        return list(islice(_drawn(config, prepared), count))
-
-
-def _drawn(config: RunConfig, prepared: Prepared) -> Iterator[Previewed]:
-    stream, (source, target) = stream_of(config, prepared, processes=0), prepared.tokenizers
-    views, how = stream.views, stream.drawing
-    for rows, seeds in stream.first_parts():
-        augmented = augmented_pairs(views, rows, texts_of(views, rows), how, seeds[0])
-        drawn = varied_rows(views, rows, prepared.tokenizers, how, seeds)
-        stored = stored_rows(views, rows)
-        for place, ((view, _), each) in enumerate(zip(rows, augmented, strict=True)):
-            sides = drawn.sources[place], drawn.targets[place]
-            as_stored = each.applied and np.array_equal(sides[0], stored.sources[place])
-            yield Previewed(
-                " ".join([*source.pieces(views[view].prefix), _shown(source, sides[0])]),
-                _shown(target, sides[1]),
-                (TOO_LONG,) if as_stored and np.array_equal(sides[1], stored.targets[place]) else each.applied,
-            )
-
-
-def _shown(tokenizer: Tokenizer, ids: np.ndarray) -> str:
-    return show_marks(decode_marked(tokenizer, ids.tolist(), MARK_PIECES))

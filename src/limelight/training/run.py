@@ -33,8 +33,9 @@ from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
-from limelight.training.optimization.optimizer import last_second, optimizer_of
+from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, chosen_kernels
+from limelight.training.optimization.schedule import last_second
 from limelight.training.parent import (
     PARENT,
     borrow_weights,
@@ -48,6 +49,7 @@ from limelight.training.preflight import check_run, choose_by_budget
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
+from limelight.training.tasks.task import Execution
 from limelight.training.tasks.translation import Translation
 
 MAY_CHANGE = {
@@ -158,7 +160,7 @@ def _prepared(
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
         if last_second(config.training) is not None:
-            run.task.warm_up(run.model, precision=run.precision, device=run.device)
+            run.task.warm_up(run.model, Execution(run.precision, run.device))
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
         group.wait()
@@ -276,7 +278,7 @@ def _set_up(
     arrived = _allow_signals if sums is None else sums.arrived
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(arrived)
-    optimizer = optimizer_of(model, training)
+    optimizer = make_optimizer(model, training)
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:

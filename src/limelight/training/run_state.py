@@ -14,11 +14,11 @@ from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group, Sharing
 from limelight.training.gradient_sum import GradientSum
-from limelight.training.optimization.optimizer import Clock, UpdateTimer
 from limelight.training.optimization.precision import HalfCopy
+from limelight.training.optimization.schedule import Clock, UpdateTimer
 from limelight.training.optimization.update import Compiled, Unread
 from limelight.training.report import Report
-from limelight.training.tasks.task import Task, Validation
+from limelight.training.tasks.task import Execution, Task, Validation
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ def validate_share(run: Run) -> Validation:
     """Compute this process's share of a validation, with the weights of the first process."""
     run.group.equalize(list(run.model.parameters()))
     sharing = Sharing(run.group, run.stop.interruptible)
-    return run.task.validate(run.model, precision=run.precision, device=run.device, sharing=sharing)
+    return run.task.validate(run.model, Execution(run.precision, run.device, sharing))
 
 
 def score_of(run: Run, seen: Validation | None) -> float:

@@ -13,6 +13,7 @@ from limelight.models.transformer import halves
 from limelight.pipelines.classifier import Classifier
 from limelight.preparation.plain_text import PreparedLabels, prepare_labels
 from limelight.training.tasks.language import Labels
+from limelight.training.tasks.task import Execution
 from tests.training.readers import READING, label_run
 
 CPU = torch.device("cpu")
@@ -35,7 +36,7 @@ def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) 
         torch.tensor(each.probabilities[pair.target]).log().item()
         for each, pair in zip(answers, prepared.valid, strict=True)
     )
-    seen = task.validate(model.train(), precision="fp32", device=CPU)
+    seen = task.validate(model.train(), Execution("fp32", CPU))
     assert seen.loss == pytest.approx(loss / len(answers), rel=1e-4)
     assert seen.figures == {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
     middle = len(answers) // 2
@@ -48,7 +49,7 @@ def test_a_look_changes_nothing(tmp_path: Path, seed: int) -> None:
     task, model, _ = task_of(label_run(tmp_path / "text"), tmp_path / "run")
     model.train()
     state = torch.get_rng_state()
-    assert task.validate(model, precision="fp32", device=CPU) == task.validate(model, precision="fp32", device=CPU)
+    assert task.validate(model, Execution("fp32", CPU)) == task.validate(model, Execution("fp32", CPU))
     assert model.training
     assert torch.equal(torch.get_rng_state(), state)
     assert all(parameter.grad is None for parameter in model.parameters())

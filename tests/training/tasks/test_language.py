@@ -13,6 +13,7 @@ from limelight.preparation.plain_text import prepare_text
 from limelight.signals import Stopped
 from limelight.training.optimization.loss import Carrying
 from limelight.training.tasks.language import LanguageModeling
+from limelight.training.tasks.task import Execution
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import interruption
 from tests.training.texts import ATTENTIVE, CARRYING, WRITERS, text_run
@@ -95,7 +96,7 @@ def test_the_loss_is_that_of_each_piece_after_those_before_it(name: str, tmp_pat
                 features, state = model.step(ids[place].view(1, 1), state)
                 total -= model.project(features)[0, 0].log_softmax(-1)[ids[place + 1]].item()
                 count += 1
-    seen = task.validate(model, precision="fp32", device=CPU)
+    seen = task.validate(model, Execution("fp32", CPU))
     assert seen.loss == pytest.approx(total / count, rel=1e-6)
     text = Path(config.data.text[0]).read_bytes()
     held_out = len(text) - int(len(text.decode()) * 0.9)
@@ -108,7 +109,7 @@ def test_a_look_changes_nothing(name: str, tmp_path: Path, seed: int) -> None:
     task, model = task_of(text_run(tmp_path / "text", WRITERS[name]), tmp_path / "run")
     model.train()
     state = torch.get_rng_state()
-    once, again = (task.validate(model, precision="fp32", device=CPU) for _ in range(2))
+    once, again = (task.validate(model, Execution("fp32", CPU)) for _ in range(2))
     assert once == again
     assert model.training
     assert torch.equal(torch.get_rng_state(), state)

@@ -1,6 +1,5 @@
 """What a validation on unseen text measures where tokens are guessed."""
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from limelight.models.families import build_model
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.plain_text import prepare_text
 from limelight.training.tasks.language import Masked
-from limelight.training.tasks.task import mean_loss
+from limelight.training.tasks.task import Execution, mean_loss
 from tests.training.readers import masked_run
 
 CPU = torch.device("cpu")
@@ -36,9 +35,9 @@ def test_the_loss_is_that_of_guessed_pieces_alone(tmp_path: Path, seed: int) -> 
                     if batch.target_valid[row, place]:
                         total -= float(shares[row, place, batch.target_out[row, place]])
                         pieces += 1
-    seen = task.validate(model.train(), precision="fp32", device=CPU)
+    seen = task.validate(model.train(), Execution("fp32", CPU))
     assert seen.loss == pytest.approx(total / pieces, rel=1e-5)
-    assert seen.loss == mean_loss(model, task.valid_batches, autocast=nullcontext(), device=CPU)
+    assert seen.loss == mean_loss(model, task.valid_batches, Execution("fp32", CPU))
     assert seen.figures == {}
 
 
@@ -47,7 +46,7 @@ def test_each_look_sees_the_same_masks_and_changes_nothing(tmp_path: Path, seed:
     again, _ = task_of(masked_run(tmp_path / "text", seed=7), tmp_path / "run")
     model.train()
     state = torch.get_rng_state()
-    one, other, third = (each.validate(model, precision="fp32", device=CPU) for each in (task, task, again))
+    one, other, third = (each.validate(model, Execution("fp32", CPU)) for each in (task, task, again))
     assert one == other == third
     assert model.training
     assert torch.equal(torch.get_rng_state(), state)
@@ -55,7 +54,7 @@ def test_each_look_sees_the_same_masks_and_changes_nothing(tmp_path: Path, seed:
 
 def test_the_example_is_a_line_with_its_masks_and_what_the_model_says(tmp_path: Path, seed: int) -> None:
     task, model = task_of(masked_run(tmp_path / "text"), tmp_path / "run")
-    example = dict(task.validate(model, precision="fp32", device=CPU).example)
+    example = dict(task.validate(model, Execution("fp32", CPU)).example)
     assert list(example) == ["masked", "text", "model"]
     lines = (tmp_path / "text" / "text.txt").read_text().splitlines()
     assert any(example["text"] in line for line in lines)

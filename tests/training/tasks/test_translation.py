@@ -1,7 +1,7 @@
 """What a validation on unseen text measures, and that it leaves everything as it was."""
 
 import math
-from contextlib import nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ from limelight.text.marked_pairs import Link, WordForms
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.loss import batch_loss
-from limelight.training.tasks.task import Validation, mean_loss
+from limelight.training.tasks.task import Execution, Validation, mean_loss
 from limelight.training.tasks.translation import (
     Translation,
     balance,
@@ -69,7 +69,7 @@ def model(tokenizers: Tokenizers, seed: int) -> Seq2Seq:
 
 
 def validated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int) -> Validation:
-    return task_of(model, tokenizers, pairs, sentences).validate(model, precision="fp32", device=CPU)
+    return task_of(model, tokenizers, pairs, sentences).validate(model, Execution("fp32", CPU))
 
 
 def task_of(
@@ -94,7 +94,7 @@ def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokeni
         pieces += batch.target_tokens
     batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
     assert len(batches) > 3
-    found = mean_loss(model.train(), batches, autocast=nullcontext(), device=CPU)
+    found = mean_loss(model.train(), batches, Execution("fp32", CPU))
     assert found == pytest.approx(total / pieces, rel=1e-5)
     assert found == pytest.approx(math.log(90), rel=0.4)  # random weights know nothing
 
@@ -185,7 +185,7 @@ def test_how_bleu_is_measured_is_known(
     assert task.measured_by == found
     parrot = SimpleNamespace(text="一隻狗看見一隻貓")
     monkeypatch.setattr(Translator, "translate", lambda _, texts, **__: [parrot] * len(texts))
-    assert task.validate(model, precision="fp32", device=CPU).figures["bleu"] == pytest.approx(100)
+    assert task.validate(model, Execution("fp32", CPU)).figures["bleu"] == pytest.approx(100)
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
@@ -203,12 +203,12 @@ def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pair
     assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1
 
 
-def stores_of(*sizes: int) -> list[TokenStore]:
+def prepared(tokenizers: Tokenizers, *sizes: int, words: Sequence[AlignmentStore] = ()) -> Prepared:
     found = []
     for size in sizes:
         one = Ragged(np.full(2 * size, 7, dtype="<u2"), np.arange(0, 2 * size + 1, 2))
         found.append(TokenStore(one, one, one, one))
-    return found
+    return Prepared(tokenizers, found, [], words)
 
 
 def directed(*directions: tuple[str, str], **changes: object) -> DataConfig:
@@ -217,7 +217,7 @@ def directed(*directions: tuple[str, str], **changes: object) -> DataConfig:
 
 
 def test_one_direction_has_no_tag(tokenizers: Tokenizers) -> None:
-    [view] = views_of(directed(("en", "de")), stores_of(3), tokenizers)
+    [view] = views_of(directed(("en", "de")), prepared(tokenizers, 3))
     assert (view.prefix, view.weight, view.languages) == ((), 1.0, ("en", "de"))
 
 
@@ -232,8 +232,8 @@ def with_tag(data: DataConfig, number: int) -> DataConfig:
 def test_back_translated_text_has_its_tag_after_that_of_the_language(tagging: Tokenizers) -> None:
     pieces = tagging.source.pieces
     data = with_tag(directed(("en", "de"), ("en", "de")), 1)
-    assert [pieces(view.prefix) for view in views_of(data, stores_of(3, 4), tagging)] == [[], ["<bt>"]]
-    views = views_of(data.model_copy(update={"both_directions": True}), stores_of(3, 4), tagging)
+    assert [pieces(view.prefix) for view in views_of(data, prepared(tagging, 3, 4))] == [[], ["<bt>"]]
+    views = views_of(data.model_copy(update={"both_directions": True}), prepared(tagging, 3, 4))
     assert [(view.languages.target, pieces(view.prefix)) for view in views] == [
         ("de", ["<2de>"]),
         ("en", ["<2en>"]),
@@ -249,19 +249,19 @@ def test_validation_text_turns_round_only_into_a_direction_that_is_learned() -> 
 
 
 def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokenizers) -> None:
-    stores = stores_of(3)
-    there, back = views_of(directed(("en", "de"), both_directions=True), stores, tokenizers)
+    given = prepared(tokenizers, 3)
+    there, back = views_of(directed(("en", "de"), both_directions=True), given)
     names = [tokenizers.source.pieces(view.prefix) for view in (there, back)]
     assert names == [["<2de>"], ["<2en>"]]
     assert [view.languages for view in (there, back)] == [("en", "de"), ("de", "en")]
-    assert back.store.sources is stores[0].targets
-    assert back.store.target_texts is stores[0].source_texts
+    assert back.store.sources is given.stores[0].targets
+    assert back.store.target_texts is given.stores[0].source_texts
 
 
 def test_alignments_are_turned_with_their_store(tokenizers: Tokenizers) -> None:
     links = Ragged(np.array([1, 0x8002], dtype="<u2"), np.array([0, 2]))
     words = AlignmentStore(links, (WordForms(), WordForms()))
-    there, back = views_of(directed(("en", "de"), both_directions=True), stores_of(1), tokenizers, [words])
+    there, back = views_of(directed(("en", "de"), both_directions=True), prepared(tokenizers, 1, words=[words]))
     assert there.alignment is not None
     assert there.alignment.of(0).links == [Link(1, 2)]
     assert back.alignment is not None

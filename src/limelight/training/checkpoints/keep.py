@@ -20,7 +20,7 @@ from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.card import model_card
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.optimization.optimizer import last_second
+from limelight.training.optimization.schedule import last_second
 from limelight.training.parent import parent_card
 from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation

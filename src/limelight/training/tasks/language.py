@@ -20,10 +20,9 @@ from limelight.models.interface import Model, eval_mode, longest_sequence, requi
 from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.preparation.plain_text import PreparedLabels, PreparedText
 from limelight.text.labels import label_numbers
-from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.optimization.loss import CarriesState, Carrying
 from limelight.training.optimization.precision import autocast
-from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
+from limelight.training.tasks.task import Execution, Task, Validation, mean_loss, require_positions
 
 LOOKED_AT = 16_384
 """Minimum number of tokens in a validation batch."""
@@ -50,18 +49,10 @@ class LanguageModeling(Task):
     def validates(self) -> bool:
         return len(self.text.ids) > 1
 
-    def validate(
-        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
-    ) -> Validation:
+    def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per token, and bits per byte of the text, which does not depend on the tokenization."""
-        loss = mean_loss(
-            model,
-            self._unseen(model),
-            learner=Carrying(model, ()) if isinstance(model, CarriesState) else model,
-            autocast=autocast(precision, device),
-            device=device,
-            sharing=sharing,
-        )
+        learner = Carrying(model, ()) if isinstance(model, CarriesState) else None
+        loss = mean_loss(model, self._unseen(model), how, learner=learner)
         pieces_per_byte = (len(self.text.ids) - 1) / self.text.utf8_bytes
         return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})
 
@@ -114,15 +105,10 @@ class Masked(Task):
     def validates(self) -> bool:
         return bool(self.valid_batches)
 
-    def validate(
-        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
-    ) -> Validation:
+    def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per masked token, and an example line completed by the model."""
         assert isinstance(model, MaskedModel)
-        loss = mean_loss(
-            model, self.valid_batches, autocast=autocast(precision, device), device=device, sharing=sharing
-        )
-        return Validation(loss, example=self._example(model, device))
+        return Validation(mean_loss(model, self.valid_batches, how), example=self._example(model, how.device))
 
     def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:
         """The first line of the middle batch: masked, original, and completed with the most probable tokens."""
@@ -159,17 +145,15 @@ class Labels(Task):
     def validates(self) -> bool:
         return bool(self.pairs)
 
-    def validate(
-        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
-    ) -> Validation:
+    def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per label, accuracy and macro-F1 of the most probable labels, and an example."""
         assert isinstance(model, Classifier)
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
         truth = np.zeros_like(given)
         with eval_mode(model):
             for places, each in self.valid_batches:
-                batch = each.to(device)
-                with autocast(precision, device):
+                batch = each.to(how.device)
+                with autocast(how.precision, how.device):
                     logits = model.project(model(batch))[:, 0].float()
                 loss += functional.cross_entropy(logits, batch.target_out[:, 0], reduction="sum").item()
                 given[places], truth[places] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()

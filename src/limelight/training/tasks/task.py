@@ -4,7 +4,6 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
@@ -28,6 +27,7 @@ from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers
 from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
+from limelight.training.optimization.precision import autocast
 
 LEAST_BLEU = 1.0
 """BLEU below this is noise: hardly any 4-gram matches."""
@@ -62,6 +62,16 @@ class Validation:
         return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
 
 
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How and where a validation is computed."""
+
+    precision: str
+    device: torch.device
+    sharing: Sharing = ALL_MINE
+    """Divides the work among processes, all of which get the same result."""
+
+
 class Task(ABC):
     """The interface between the training loop and the objective of a model.
 
@@ -70,12 +80,10 @@ class Task(ABC):
     """
 
     config: RunConfig
-
     amount: str
     """The amount of training text, in words: `29,000 pairs`."""
     measured_by: str = ""
     """How the figures of a validation are measured, in words; may be empty."""
-
     stream: Stream
 
     def loss(self, model: Learner, batch: Batch) -> Float[Tensor, ""]:
@@ -88,16 +96,13 @@ class Task(ABC):
     def validates(self) -> bool:
         """Whether there is validation text."""
 
-    def warm_up(self, model: Model, *, precision: str, device: torch.device) -> None:  # noqa: B027
+    def warm_up(self, model: Model, how: Execution) -> None:  # noqa: B027
         """Do one-time work of the first validation, such as compiling loops: a run with `max_minutes` reserves the
         duration of an earlier validation for its last one."""
 
     @abstractmethod
-    def validate(
-        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
-    ) -> Validation:
-        """Validate the current weights. Changes no state, including the random state. With `sharing` several processes
-        divide the work, and all get the same result."""
+    def validate(self, model: Model, how: Execution) -> Validation:
+        """Validate the current weights. Changes no state, including the random state."""
 
 
 def require_positions(config: RunConfig, longest: int | None) -> None:
@@ -109,15 +114,7 @@ def require_positions(config: RunConfig, longest: int | None) -> None:
         )
 
 
-def mean_loss(
-    model: Model,
-    batches: Iterable[Batch],
-    *,
-    learner: Learner | None = None,
-    autocast: AbstractContextManager[object],
-    device: torch.device,
-    sharing: Sharing = ALL_MINE,
-) -> float:
+def mean_loss(model: Model, batches: Iterable[Batch], how: Execution, *, learner: Learner | None = None) -> float:
     """Negative log-likelihood per predicted token, natural logarithm. A `learner` may replace the model, for example
     one that carries a state. Sums are added in the order of the batches, whichever process computed them."""
 
@@ -125,12 +122,12 @@ def mean_loss(
         found = []
         with eval_mode(model):
             for batch in some:
-                with autocast:
-                    loss = batch_loss(learner or model, batch.to(device), label_smoothing=0.0)
+                with autocast(how.precision, how.device):
+                    loss = batch_loss(learner or model, batch.to(how.device), label_smoothing=0.0)
                 found.append((loss.item(), batch.target_tokens))
         return found
 
-    found = sharing.over(batches, losses)
+    found = how.sharing.over(batches, losses)
     return sum(loss for loss, _ in found) / sum(tokens for _, tokens in found)
 
 

@@ -1,0 +1,189 @@
+"""Learning rates, and when a run validates and ends: stateless functions of the progress of training, some of which fit
+a budget of updates or minutes.
+"""
+
+import math
+import statistics
+import time
+from collections import deque
+
+from limelight.config import RunConfig, TrainingConfig
+
+WARMUP_SHARE = 0.1
+"""Maximum share of the budget for the warm-up, if the rate is fitted to the budget."""
+DECAY_SHARE = 0.2
+"""Share of the training in which `wsd` decays: longer gains nothing (Haegele et al. 2024, section 4)."""
+FEWEST_RISING = 16
+"""Minimum number of warm-up updates, if the warm-up is fitted to minutes: the first updates are slow on many machines,
+and Adam's estimates need some updates."""
+FEWEST_UPDATES, FEWEST_VALIDATIONS = 100, 5
+"""Minimum updates between validations, and minimum validations of the patience, if these are given in epochs."""
+PACE_OF = 50
+"""Number of updates from which the duration of the next one is estimated."""
+_PLACES, _EPOCHS, _EXPONENT = 700_000, 8.0, -0.4
+"""Text of `_PLACES` positions in batches needs `_EPOCHS` epochs; other amounts scale by this exponent. Measured only on
+Multi30k; the exponent is that of the vocabulary's size."""
+
+
+def rate_of(config: RunConfig, step: int, seconds: float = 0.0, *, reserve: float = 0.0) -> float:
+    """The learning rate of update `step` >= 1 after `seconds` of training. A rate fitted to minutes decays until
+    the `reserve` of seconds for the last validation begins.
+
+    | schedule       | after a linear rise over `warmup` updates                                                    |
+    |----------------|----------------------------------------------------------------------------------------------|
+    | `paper`        | peak * width^-0.5 * min(step^-0.5, step * warmup^-1.5) (Vaswani et al. 2017, equation 3,      |
+    |                | where the factor is 1)                                                                       |
+    | `inverse_sqrt` | peak * sqrt(warmup / step): the same curve, named by the rate it reaches at its top          |
+    | `cosine`       | half a cosine from peak down to a hundredth of it at the end (Loshchilov & Hutter 2017)       |
+    | `constant`     | peak                                                                                         |
+    | `wsd`          | peak, and over the last fifth peak * (1 - sqrt(share of it)) down to a hundredth             |
+    |                | (warm-up, stable, decay: Hu et al. 2024; the form of the decay: Haegele et al. 2024)         |
+
+    A rate fitted to the budget is the cosine to the peak of the schedule, whatever the schedule.
+    """
+    training, width = config.training, config.model.width
+    peak, warmup, schedule = training.learning_rate, max(1, training.warmup), training.schedule
+    risen, done = share_risen(training, step, seconds), share_done(training, step, seconds, reserve)
+    if is_fitted(training):
+        peak *= (width * warmup) ** -0.5 if schedule == "paper" else 1
+        schedule = "cosine"
+    if schedule == "paper":
+        return peak * width**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    if schedule == "inverse_sqrt":
+        return peak * risen * math.sqrt(warmup / max(step, warmup))
+    if schedule == "cosine":
+        return peak * risen * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done)))
+    if schedule == "wsd":
+        decayed = max(0.0, done - (1 - DECAY_SHARE)) / DECAY_SHARE
+        return peak * risen * (0.01 + 0.99 * (1 - math.sqrt(decayed)))
+    return peak * risen
+
+
+def share_risen(training: TrainingConfig, step: int, seconds: float) -> float:
+    """The completed share of the warm-up at update `step` >= 1, from 0 to 1.
+
+    It takes `warmup` updates, or if fitted `WARMUP_SHARE` of the way to the nearer bound if that is less.
+    """
+    shares = [step / max(1, training.warmup)]
+    if is_fitted(training):
+        if training.max_steps is not None:
+            shares.append(step / (WARMUP_SHARE * training.max_steps))
+        if (end := last_second(training)) is not None:
+            shares.append(min(seconds / (WARMUP_SHARE * end), step / FEWEST_RISING))
+    return min(1.0, max(shares))
+
+
+def share_done(training: TrainingConfig, step: int, seconds: float, reserve: float = 0.0) -> float:
+    """The completed share of the training from the end of the warm-up to the nearer bound, 0 to 1; 0 without a bound.
+
+    It is 0 at the first update after the warm-up and 1 at the last one. With a bound in time, runs are not exactly
+    reproducible; they do not make the same number of updates either.
+    """
+    warmup, last, end = training.warmup, training.max_steps, last_second(training)
+    if is_fitted(training):
+        warmup = warmup if last is None else min(warmup, math.ceil(WARMUP_SHARE * last))
+        end = None if end is None else max(0.5 * end, end - reserve)
+    elif training.decay_steps:
+        last, end = training.decay_steps, None
+    by_steps = max(0, step - warmup) / max(1, last - warmup) if last is not None else 0.0
+    by_clock = seconds / end if end is not None else 0.0
+    return min(1.0, max(by_steps, by_clock))
+
+
+def is_fitted(training: TrainingConfig) -> bool:
+    """Whether there is a budget and the rate is fitted to it."""
+    return training.fit_to_budget and (training.max_steps is not None or training.max_minutes is not None)
+
+
+def is_warming_up(training: TrainingConfig, step: int, seconds: float) -> bool:
+    """Whether the warm-up is not finished after `step` updates."""
+    return share_risen(training, max(1, step), seconds) < 1
+
+
+def last_second(training: TrainingConfig) -> float | None:
+    """The time limit of a run in seconds; None without one."""
+    return None if training.max_minutes is None else 60 * training.max_minutes
+
+
+def validation_interval(training: TrainingConfig, epoch: float) -> int:
+    """Updates between validations; an epoch has about `epoch` updates."""
+    return training.validate_every or max(FEWEST_UPDATES, round(training.validate_epochs * epoch))
+
+
+def patience_of(training: TrainingConfig, epoch: float) -> int:
+    """Number of validations without a gain after which a run ends."""
+    interval = validation_interval(training, epoch)
+    return training.patience or max(FEWEST_VALIDATIONS, math.ceil(training.patience_epochs * epoch / interval))
+
+
+def reasonable_epochs(places: float) -> float:
+    """The number of epochs until a model is useful, for text with `places` positions in the batches of an epoch."""
+    return min(100.0, _EPOCHS * (max(1.0, places) / _PLACES) ** _EXPONENT)
+
+
+class Clock:
+    """Training time in seconds, including the time before this process."""
+
+    def __init__(self, before: float) -> None:
+        self._began = time.monotonic() - before
+
+    def seconds(self) -> float:
+        """Training time so far, interruptions not counted."""
+        return time.monotonic() - self._began
+
+
+class UpdateTimer:
+    """The duration of updates: the median of the last ones, which is robust against single slow ones. The first two of
+    a process, which allocate memory and may compile, are not counted."""
+
+    def __init__(self) -> None:
+        self._durations: deque[float] = deque(maxlen=PACE_OF)
+        self._first: list[float] = []
+        self.total = 0.0
+        """Seconds of all updates."""
+        self.told = False
+        """Whether the expected duration was reported."""
+
+    def add(self, seconds: float) -> None:
+        """Count an update that took `seconds`."""
+        (self._first if len(self._first) < 2 else self._durations).append(seconds)
+        self.total += seconds
+
+    def seconds(self) -> float:
+        """Median seconds per update; 0 before the first one."""
+        return statistics.median(self._durations or self._first or [0.0])
+
+
+def expectation(
+    config: RunConfig, *, step: int, seconds: float, pace: float, epoch: float, reserve: float, amount: str
+) -> str:
+    """A description of the expected duration of a run.
+
+    Args:
+        step: updates done so far, in `seconds` of training.
+        pace: seconds per update.
+        epoch: updates per epoch.
+        reserve: seconds reserved for the last validation.
+        amount: the amount of text of an epoch, in words.
+    """
+    training, end = config.training, last_second(config.training)
+    bounds = [training.max_steps] if training.max_steps is not None else []
+    if end is not None:
+        bounds.append(step + max(0, int((end - seconds - reserve) / pace)))
+    if not bounds:
+        return f"an epoch of {amount} is about {epoch:,.0f} updates and takes {_minutes(epoch * pace)}"
+    updates = min(bounds)
+    whole = seconds + (updates - step) * pace + reserve
+    text = f"about {updates:,} updates in {_minutes(whole)}: {updates / epoch:.2g} epochs of {amount}"
+    wanted = reasonable_epochs(epoch * training.accumulate * config.batching.tokens)
+    if updates < 0.8 * wanted * epoch and not config.begin_with:  # a model that has learned needs few
+        text += f"; for so much text {_minutes(wanted * epoch * pace)} ({wanted:.2g} epochs) are reasonable"
+    return text
+
+
+def _minutes(seconds: float) -> str:
+    """A time in words."""
+    minutes = max(1, round(seconds / 60))
+    if minutes >= 100:
+        return f"{seconds / 3600:.2g} hours"
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
