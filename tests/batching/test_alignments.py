@@ -44,11 +44,6 @@ def test_forms_are_those_of_the_side_that_is_translated_into(tmp_path: Path) -> 
     assert forms.common == (frozenset({"die", "der"}), frozenset({"the"}))
 
 
-def test_links_of_words_too_far_out_are_left_out(tmp_path: Path) -> None:
-    store = write(tmp_path / "w", [[Link(1, 2), Link(0x8000, 1), Link(1, 0x8000)]])
-    assert store.of(0).links == [Link(1, 2)]
-
-
 @pytest.mark.parametrize("name", ["links.values", "links.offsets", "forms.json", "store.json"])
 @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff" * 40])
 def test_damage_is_found(name: str, content: bytes, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.batch import Batch, make_batch, make_blocks, pad_rows
+from limelight.batching.batch import Batch, make_batch, make_blocks
 from limelight.batching.ragged import Ragged
 
 START, END, SOURCE_PADDING, TARGET_PADDING = 28, 0, 30, 29
@@ -40,21 +40,6 @@ def test_a_batch_is_what_a_loop_over_its_places_says(pairs: list[tuple[list[int]
             assert batch.target_out[row, place] == predicted
             assert batch.target_valid[row, place] == (place <= len(target))
     assert batch.target_tokens == sum(len(target) + 1 for target in targets)
-
-
-def test_rows_of_arrays_are_rows_of_lists() -> None:
-    lists = [[3, 4, 5], [], [6]]
-    arrays = [np.array(row, dtype=np.uint16) for row in lists]
-    for one, other in zip(pad_rows(lists, 9), pad_rows(arrays, 9), strict=True):
-        assert torch.equal(one, other)
-    assert pad_rows(arrays, 9)[0].dtype == torch.int64
-
-
-def test_another_device_gets_all_of_it() -> None:
-    batch = of([[5], [6, 7]], [[3, 4], []]).to(torch.device("meta"))
-    assert all(getattr(batch, name).device.type == "meta" for name in Batch.__slots__[:5])
-    assert len(batch.predicted) == batch.target_tokens
-    assert batch.target_in.shape == (2, 3)
 
 
 @given(st.integers(1, 5), st.integers(1, 7), st.integers(0, 2**31))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from limelight.batching.batch import Batch
 from limelight.batching.blocks import BlockStream, ContinuousBlocks, ShuffledBlocks, blocks_in_order
 from limelight.batching.stream import Position
-from limelight.errors import UserError
 
 WAYS = (ShuffledBlocks, ContinuousBlocks)
 sizes = st.tuples(st.integers(2, 13), st.integers(1, 60), st.integers(0, 211))  # block, tokens, tokens beyond a block
@@ -67,18 +66,6 @@ def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
         assert batch.target_tokens == batch.target_out.numel()
 
 
-def test_shuffled_blocks_are_others_in_each_epoch_and_for_each_seed(seed: int) -> None:
-    def starts(stream: BlockStream, epoch: int) -> list[int]:
-        return [row for _, batch in epoch_of(stream, epoch) for row in batch.target_in[:, 0].tolist()]
-
-    stream = ShuffledBlocks(text_of(1_009), tokens=64, block=8, seed=seed)
-    epochs = [starts(stream, epoch) for epoch in range(12)]
-    assert len(set(map(tuple, epochs))) == 12
-    assert len({min(epoch) % 8 for epoch in epochs}) > 1  # cut at other places, too
-    assert starts(ShuffledBlocks(text_of(1_009), tokens=64, block=8, seed=seed + 1), 0) != epochs[0]
-    assert all(epoch != sorted(epoch) for epoch in epochs)
-
-
 @given(sizes)
 def test_each_row_of_continuous_blocks_goes_on_where_it_stopped(size: tuple[int, int, int]) -> None:
     block, tokens, more = size
@@ -99,12 +86,3 @@ def test_in_order_every_piece_but_the_first_is_predicted(size: tuple[int, int, i
     assert [piece for batch in batches for piece in batch.target_out.flatten().tolist()] == list(range(1, length))
     assert all(torch.equal(batch.target_out, batch.target_in + 1) for batch in batches)
     assert all(batch.target_in.numel() <= max(tokens, block) for batch in batches)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_text_shorter_than_a_block_is_refused(way: type[BlockStream]) -> None:
-    with pytest.raises(
-        UserError, match=r"has 12 tokens, .* a block takes 13; give more text, or a smaller batching\.b"
-    ):
-        way(text_of(12), tokens=24, block=12, seed=1)
-    assert len(epoch_of(way(text_of(13), tokens=24, block=12, seed=1))) == 1

@@ -40,36 +40,11 @@ def test_every_pair_once_within_the_budget(pairs: list[tuple[int, int]], tokens:
         assert size <= tokens or len(rows) == 1
 
 
-@given(lengths, st.integers(1, 500), st.integers(0, 2**32 - 1))
-def test_the_generator_alone_decides(pairs: list[tuple[int, int]], tokens: int, seed: int) -> None:
-    sources, targets = np.array(pairs).T
-    once, again = (cut(sources, targets, tokens, seed) for _ in range(2))
-    assert [rows.tolist() for rows in once] == [rows.tolist() for rows in again]
-
-
-def test_another_seed_brings_other_pairs_together(seed: int) -> None:
-    sources, targets = sentence_lengths(2000, seed)
-    once, again = ({frozenset(rows.tolist()) for rows in cut(sources, targets, 512, each)} for each in (seed, seed + 1))
-    assert len(once & again) < 0.9 * len(once)  # the longest are alone anyhow: 19 %, deviation 14
-
-
 def test_the_order_of_batches_does_not_follow_their_length(seed: int) -> None:
     sources, targets = sentence_lengths(5000, seed)
     widths = [int(targets[rows].max()) for rows in cut(sources, targets, 1024, seed)]
     following = np.corrcoef(widths[:-1], widths[1:])[0, 1]
     assert abs(following) < 5 / len(widths) ** 0.5
-
-
-def test_a_pair_longer_than_the_budget_is_alone() -> None:
-    sources, targets = np.array([3, 90, 4]), np.array([3, 2, 4])
-    batches = cut(sources, targets, tokens=20)
-    assert sorted(sorted(rows.tolist()) for rows in batches) == [[0, 2], [1]]
-
-
-def test_nothing_gives_no_batches() -> None:
-    nothing = np.array([], dtype=np.int64)
-    assert cut(nothing, nothing, tokens=20) == []
-    assert real_fraction(nothing, nothing, []) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from limelight.batching.batch import Batch
-from limelight.batching.drawing import Drawing, View, drawing_processes, varied_rows
+from limelight.batching.drawing import Drawing, View, drawing_processes
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
-from limelight.text.marking import placeholder
 from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer
 from tests.batching.aligned import aligned
 from tests.forked import PROCESSES
@@ -135,17 +134,3 @@ def test_a_process_that_is_killed_ends_the_run_with_a_reason(views: list[View], 
 def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers: Tokenizers) -> None:
     with drawing_processes(views, tokenizers, HOW, 1) as draw, pytest.raises(IndexError):
         next(draw([(np.array([[7, 0]]), (1, 2))]))
-
-
-def test_a_process_knows_which_rows_are_marked(tokenizers: Tokenizers, tmp_path: Path) -> None:
-    text = f"a{placeholder(0)}"
-    with StoreWriter(tmp_path / "s", vocabulary_size=tokenizers.source.size) as writer:
-        writer.append([[5]] * 2, [[6]] * 2, [text] * 2, [text] * 2, [False, True])
-        view = View(writer.close(""))
-    rows, how = np.array([[0, 0], [0, 1]]), Drawing(0.1)
-    here = varied_rows([view], rows, tokenizers, how, (1, 2))
-    with drawing_processes([view], tokenizers, how, 1) as draw:
-        (there,) = draw([(rows, (1, 2))])
-    assert [row.tolist() for row in there.sources] == [row.tolist() for row in here.sources]
-    mark = tokenizers.source.reserved_id("<ph0>")
-    assert [mark in row for row in there.sources] == [False, True]

@@ -7,8 +7,6 @@ import pytest
 
 from limelight.batching.drawing import Drawing, View, marked_of, stored_rows, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.batching.stream import BatchStream
-from limelight.errors import UserError
 from limelight.text.augmentation import Languages
 from limelight.text.marking import MARK, PLACEHOLDER, placeholder, show_marks
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
@@ -60,18 +58,6 @@ def test_stored_rows_have_the_tag_before_the_source_of_each_direction(store: Tok
     assert decoded(tokenizer, targets) == german + english
 
 
-def test_only_pairs_of_the_same_tag_are_joined(store: TokenStore, tokenizer: Tokenizer) -> None:
-    """Human text and back-translated text have the same languages, and one row has one tag."""
-    languages = Languages("en", "de")
-    views = [View(store, languages=languages), View(store.reversed(), prefix=(5,), languages=languages)]
-    rows = np.array([(number % 3 // 2, number % 30) for number in range(60)])  # two rows of one, one of the other
-    drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), Drawing(rates={"join": 1.0}), SEEDS)
-    texts = decoded(tokenizer, drawn.sources)
-    assert not any("the cat" in text and "die katze" in text for text in texts)
-    assert sum(text.count("the cat") > 1 for text in texts) > 10
-    assert [row[0] == 5 for row in drawn.sources] == [bool(view) for view, _ in rows]
-
-
 def test_sampled_rows_have_it_too_and_say_the_same(store: TokenStore, tokenizer: Tokenizer) -> None:
     views, rows = both_ways(store, tokenizer), all_rows()
     drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), Drawing(0.5), SEEDS)
@@ -80,16 +66,6 @@ def test_sampled_rows_have_it_too_and_say_the_same(store: TokenStore, tokenizer:
     assert decoded(tokenizer, drawn.targets) == decoded(tokenizer, stored.targets)
     assert [row[0] for row in drawn.sources] == [row[0] for row in stored.sources]
     assert any(len(one) != len(other) for one, other in zip(drawn.sources, stored.sources, strict=True))
-
-
-def test_augmented_rows_keep_both_sides_together(store: TokenStore, tokenizer: Tokenizer) -> None:
-    how = Drawing(0.0, {"uppercase": 0.5})
-    sources, targets = varied_rows(
-        both_ways(store, tokenizer), all_rows(), Tokenizers(tokenizer, tokenizer), how, SEEDS
-    )
-    read = list(zip(decoded(tokenizer, sources), decoded(tokenizer, targets), strict=True))
-    assert all(source.isupper() == target.isupper() for source, target in read)
-    assert {source.isupper() for source, _ in read} == {True, False}
 
 
 def test_a_pair_that_is_too_long_when_augmented_is_taken_whole_as_it_is_stored(
@@ -178,14 +154,6 @@ def test_marks_in_text_are_ids_only_where_augmentation_put_them(tokenizer: Token
     assert all(len(MARK.findall(tokenizer.decode(row.tolist()))) == 1 for row in list(drawn.targets)[::2])
 
 
-def test_placeholders_without_alignments_are_refused(store: TokenStore, tokenizer: Tokenizer) -> None:
-    views = both_ways(store, tokenizer)
-    assert Drawing(0.0, {"terms": 0.1}).marks
-    with pytest.raises(UserError, match="need word alignments, and there are none for these corpora"):
-        BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.1}))
-    BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.0}))
-
-
 MARKED = [(f"press {placeholder(0)}start{placeholder(1)} now.", f"drücke {placeholder(0)}start{placeholder(1)} jetzt.")]
 
 
@@ -218,11 +186,3 @@ def test_stored_marks_stay_marks_and_other_text_stays_text(
             reserved = {tokenizer.reserved_id("<ph0>"), tokenizer.reserved_id("<ph1>")}
             assert reserved.issubset(row.tolist()) == marked
             assert "number" not in text or not marked  # nothing is joined with it
-
-
-def test_nothing_is_joined_with_a_pair_that_has_marks(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    store = marked_store(tmp_path / "s", tokenizer, True)
-    chosen = np.array([(0, row) for row in (28, 29, 30)])
-    drawn = varied_rows([View(store)], chosen, Tokenizers(tokenizer, tokenizer), Drawing(0.0, {"join": 1.0}), SEEDS)
-    texts = [show_marks(decode_marked(tokenizer, row.tolist())) for row in drawn.sources]
-    assert [text.count(".") for text in texts] == [2, 1, 1]

@@ -13,8 +13,8 @@ from limelight.batching.batch import Batch
 from limelight.batching.blocks import MaskedStream, Masking
 from limelight.batching.stream import Position
 from limelight.errors import UserError
-from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, train_tokenizer
-from limelight.tokens.text import RESERVED, encode_text, ordinary_pieces, reserved_id
+from limelight.tokens import END, Tokenizer, train_tokenizer
+from limelight.tokens.text import RESERVED, encode_text
 
 SETTINGS = {"tokens": 60, "max_length": 17, "share": 0.15, "seed": 5, "chunk_rows": 19}
 LINES = [f"{'abc def'[: number % 8]}{number * 7919 % 1009} {number}" for number in range(101)]
@@ -94,17 +94,6 @@ def test_a_long_line_is_divided_and_loses_nothing(seed: int) -> None:
     assert Counter("".join(texts)) == Counter("abcdef" * 9 + "ab")
 
 
-def test_masks_and_order_are_others_in_each_epoch_and_for_each_seed(seed: int) -> None:
-    whole = take(stream(seed=seed), epochs=2)
-    first, second = ([batch for place, batch in whole if place.epoch == epoch] for epoch in range(2))
-    other = [batch for _, batch in take(stream(seed=seed + 1), epochs=1)]
-    for batches in (second, other):
-        assert [true_rows(batch) for batch in batches] != [true_rows(batch) for batch in first]
-        assert [batch.target_out[batch.target_valid].tolist() for batch in batches] != [
-            batch.target_out[batch.target_valid].tolist() for batch in first
-        ]
-
-
 def test_batches_keep_to_their_budget_and_their_padding() -> None:
     for _, batch in take(stream(), epochs=1):
         assert batch.source.shape[0] == 1 or batch.source.numel() <= 60
@@ -156,42 +145,9 @@ def test_at_least_one_piece_of_a_row_is_chosen_and_no_other_than_ordinary_ones(
     assert (chosen.any(axis=1) == ordinary[ids].any(axis=1)).all()
 
 
-@pytest.mark.parametrize("kind", TOKENIZERS)
-def test_special_and_reserved_pieces_are_never_chosen_nor_drawn(kind: str, seed: int) -> None:
-    tokenizer = TOKENIZERS[kind]
-    document = "\n".join([f"ab {MASK} ☃ 12", "☃", "cd"] * 30)
-    masked = stream(tokenizer, (document,), max_length=99, share=0.9, seed=seed)
-    apart = {END, UNKNOWN, tokenizer.padding, *(reserved_id(tokenizer, piece) for piece in (*RESERVED, *PLACEHOLDERS))}
-    replaced = set()
-    for _, batch in take(masked, epochs=1):
-        assert not apart & set(batch.target_out[batch.target_valid].tolist())
-        assert batch.target_valid.any(dim=1).all()
-        replaced |= set(batch.source[batch.target_valid].tolist())
-    assert replaced & apart == {reserved_id(tokenizer, MASK)}
-    if kind == "characters":  # one without anything to guess is no row; bpe has a mark of a space in each
-        assert len(masked) == 60
-        assert LETTERS.encode("\n")[0] not in replaced
-    assert masked.masking.ordinary.sum() == len(ordinary_pieces(tokenizer)) - (kind == "characters")
-
-
-def test_rows_without_room_are_refused() -> None:
-    with pytest.raises(UserError, match=r"batching\.max_length=2 leaves no room between the two ends of a row; raise"):
-        stream(max_length=2)
-
-
-def test_a_text_without_anything_to_guess_is_refused() -> None:
-    with pytest.raises(UserError, match="no line of the text has a token that could be predicted"):
-        stream(documents=("\n\n", f"{MASK}\n"))
-
-
 def test_the_vocabulary_of_a_translator_is_refused() -> None:
     translators = train_tokenizer(
         ["abc"], kind="characters", vocabulary_size=None, languages=["en"], byte_fallback=True, seed=1, sentences=1
     )
     with pytest.raises(UserError, match="this vocabulary has no token"):
         MaskedStream(np.array([END, 40, END]), translators, **SETTINGS)
-
-
-def test_line_is_a_break_even_where_characters_spell_line_ends() -> None:
-    masked = stream(documents=(f"ab{LINE}cd\nef",))
-    assert len(masked) == 3

@@ -46,12 +46,6 @@ def test_it_finds_what_a_plain_search_finds(
     assert found.examples == tuple(expected[:3])
 
 
-def test_case_white_space_and_normalization_are_folded() -> None:
-    assert fold(" A  dog\u00a0RUNS\n") == fold("a dog runs")
-    assert fold("Cafe\u0301") == fold("CAFÉ")
-    assert fold("a b") != fold("ab")
-
-
 def test_the_warning_counts_and_names_places() -> None:
     pairs = tuple(as_pairs([("a dog runs", "x"), ("c" * 99, "y")]))
     assert Overlap(9, 0, 0, ()).warning("test") == ""
@@ -70,11 +64,6 @@ def test_the_warning_counts_and_names_places() -> None:
         .warning("test")
         .startswith("warning: the sources of 1 of 5 test pairs are in the training text too, so the scores")
     )
-
-
-def test_nothing_to_look_for_and_nothing_to_look_in(tmp_path: Path) -> None:
-    assert find_overlap([], as_pairs([("a", "b")])) == Overlap(1, 0, 0, ())
-    assert find_overlap([store_of(tmp_path / "store", [("a", "b")])], []) == Overlap(0, 0, 0, ())
 
 
 def test_marks_of_the_training_text_make_no_difference(tmp_path: Path) -> None:

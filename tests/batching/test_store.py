@@ -45,14 +45,6 @@ def test_what_goes_in_comes_out(tmp_path_factory: pytest.TempPathFactory, writte
     assert store.sources.lengths().tolist() == [len(row[0]) for row in expected]
 
 
-@pytest.mark.parametrize(("size", "bytes_each"), [(100, 2), (65_536, 2), (65_537, 4), (1_000_000, 4)])
-def test_ids_take_as_many_bytes_as_the_vocabulary_needs(size: int, bytes_each: int, tmp_path: Path) -> None:
-    largest = size - 1
-    store = write(tmp_path / "s", ([largest], [0], "", ""), vocabulary_size=size)
-    assert store.sources[0].tolist() == [largest]
-    assert (tmp_path / "s" / "source.values").stat().st_size == bytes_each
-
-
 def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
     folder = tmp_path / "s"
 
@@ -87,19 +79,6 @@ def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_a_killed_writer_leaves_the_former_store_and_is_swept_away(tmp_path: Path) -> None:
-    folder = tmp_path / "s"
-    write(folder, ONE)
-    writer = StoreWriter(folder, vocabulary_size=90)  # never closed, as by kill -9
-    writer.append(*([part] for part in TWO))
-    assert open_store(folder).sources[0].tolist() == ONE[0]
-    for file in writer._files.values():
-        file.close()
-    write(folder, TWO)
-    assert open_store(folder).texts(np.array([0])) == ([TWO[2]], [TWO[3]])
-    assert [path.name for path in tmp_path.iterdir()] == ["s"]
-
-
 @pytest.mark.parametrize("part", ["source.values", "target.offsets", "source_text.values", "target_text.offsets"])
 @pytest.mark.parametrize("left", [0, 1, 8])
 def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path) -> None:
@@ -109,15 +88,6 @@ def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path)
     with pytest.raises(RunError, match=r"incomplete|cannot be read|different numbers") as caught:
         open_store(tmp_path / "s")
     assert "it is created again" in str(caught.value)
-
-
-def test_a_row_more_on_one_side_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "s", ONE, TWO)
-    write(tmp_path / "other", ONE)
-    for kind in ("values", "offsets"):
-        (tmp_path / "other" / f"target.{kind}").replace(tmp_path / "s" / f"target.{kind}")
-    with pytest.raises(RunError, match="different numbers of rows"):
-        open_store(tmp_path / "s")
 
 
 @pytest.mark.parametrize(

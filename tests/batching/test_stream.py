@@ -15,16 +15,12 @@ from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Chunk, Position, Relay
-from limelight.config import AugmentationConfig
 from limelight.errors import UserError
-from limelight.text.augmentation import ALIGNED, Languages
+from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
 EN_DE = Languages("en", "de")
-RATES = dict.fromkeys(
-    AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
-)  # `Letters` has no reserved tokens
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
 
@@ -148,27 +144,6 @@ def test_each_corpus_is_seen_as_often_as_its_weight_says(stores: list[TokenStore
         assert sum(seen.values()) == sum(map(sum, of_corpus))
 
 
-def test_a_part_of_a_corpus_is_another_one_in_each_epoch(stores: list[TokenStore]) -> None:
-    found = take(stream(stores, sampling=0.0, weights=(1.0, 0.5, 1.0)), epochs=4)
-    mark = LETTERS.source.encode("b")[0]
-    epochs = [sources_in([batch for place, batch, _ in found if place.epoch == epoch]) for epoch in range(4)]
-    halves = [frozenset(row for row in seen if row[0] == mark) for seen in epochs]
-    assert len(set(halves)) == 4
-
-
-def test_epochs_differ(stores: list[TokenStore]) -> None:
-    found = take(stream(stores, sampling=0.0, weights=(1.0, 1.0, 1.0)), epochs=2)
-    first, second = ([batch for place, batch, _ in found if place.epoch == epoch] for epoch in range(2))
-    assert sources_in(first) == sources_in(second)
-    assert [batch.source.tolist() for batch in first] != [batch.source.tolist() for batch in second]
-
-
-def test_sampling_draws_anew_in_each_epoch(stores: list[TokenStore]) -> None:
-    found = take(stream(stores, weights=(1.0, 1.0, 1.0)), epochs=2)
-    first, second = (sources_in([batch for place, batch, _ in found if place.epoch == epoch]) for epoch in range(2))
-    assert first != second
-
-
 @pytest.mark.parametrize("batches_taken", [0, 1, 5])
 def test_no_thread_is_left_when_the_stream_is_closed(stores: list[TokenStore], batches_taken: int) -> None:
     batches = stream(stores).batches(Position())
@@ -213,8 +188,3 @@ def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing to train on: no pair is left"):
         stream([store(tmp_path / "s", 0, "x")], weights=[1.0])
-
-
-def test_weights_that_leave_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"weights \[0.1\] leave no pair .* larger"):
-        stream([store(tmp_path / "s", 4, "x")], weights=[0.1])

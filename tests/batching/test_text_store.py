@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.store import NO_TEXT, TextStore, TextWriter, open_text_store, store_matches
+from limelight.batching.store import TextStore, TextWriter, open_text_store, store_matches
 from limelight.errors import RunError
 
 END, UNKNOWN = 0, 1
@@ -61,7 +61,3 @@ def test_a_damaged_store_is_refused_with_the_way_out(damage, message: str, tmp_p
     damage(tmp_path / "s")
     with pytest.raises(RunError, match=f"{message}.*; delete the folder; it is created again"):
         open_text_store(tmp_path / "s")
-
-
-def test_no_text_has_nothing_to_predict() -> None:
-    assert (len(NO_TEXT.ids), NO_TEXT.documents, NO_TEXT.characters) == (1, 0, 0)

@@ -3,20 +3,18 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from limelight.text.pair import Pair
-from limelight.training import examine
-from limelight.training.examine import RunReport, _curve, _faults_of, estimate, measured_pace
+from limelight.training.examine import RunReport, _curve, _faults_of
 from tests.cli.conftest import Limelight
 from tests.cli.test_clean import FAULTY, GOOD, write
 
 
 def test_clean_text_has_no_faults(limelight: Limelight, tmp_path: Path) -> None:
     text = write(tmp_path / "text.tsv", GOOD[:15])
-    ended = limelight("doctor", text, "--source", "en", "--target", "de", "--no-timing")
+    ended = limelight("doctor", text, "--source", "en", "--target", "de")
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
     assert lines[0] == f"{text}: 15 pairs, en to de"
@@ -26,7 +24,7 @@ def test_clean_text_has_no_faults(limelight: Limelight, tmp_path: Path) -> None:
 
 def test_each_fault_is_named_with_an_example_and_the_command(limelight: Limelight, tmp_path: Path) -> None:
     text = write(tmp_path / "text.tsv", [*GOOD, *FAULTY.values()])
-    ended = limelight("doctor", text, "--source", "en", "--target", "de", "--no-timing")
+    ended = limelight("doctor", text, "--source", "en", "--target", "de")
     for number, reason in enumerate(FAULTY, start=31):
         assert f"1 pair: {reason}" in ended.out
         assert f"{text}:{number}: " in ended.out
@@ -36,14 +34,14 @@ def test_each_fault_is_named_with_an_example_and_the_command(limelight: Limeligh
 
 def test_test_pairs_in_the_training_text_are_counted(limelight: Limelight, tmp_path: Path) -> None:
     text, test = write(tmp_path / "a.tsv", GOOD), write(tmp_path / "t.tsv", [GOOD[3], ("New.", "Neu."), GOOD[9]])
-    ended = limelight("doctor", text, "--test", test, "--no-timing")
+    ended = limelight("doctor", text, "--test", test)
     assert "2 of 3 test pairs are in the training text: scores on them say nothing about new text" in ended.out
     assert f"{test}:1: {GOOD[3][0]}"[:70] in ended.out
 
 
 def test_boilerplate_and_tags(limelight: Limelight, tmp_path: Path) -> None:
     rows = [*GOOD, *[(f"Page {number} of 90", f"Seite {number} von 90") for number in range(40)], ("<b>A</b> x", "A x")]
-    ended = limelight("doctor", write(tmp_path / "a.tsv", rows), "--no-timing")
+    ended = limelight("doctor", write(tmp_path / "a.tsv", rows))
     assert "one source is 40 of 71 pairs, apart from its numbers" in ended.out
     assert "1 pair has other tags in the target than in the source" in ended.out
 
@@ -118,26 +116,9 @@ def test_loops_copies_and_equal_outputs_are_found() -> None:
 
 
 def test_the_machine_is_described(limelight: Limelight) -> None:
-    ended = limelight("doctor", "--no-timing")
+    ended = limelight("doctor")
     assert ended.code == 0, ended.err
     assert "threads: " in ended.out
-
-
-@pytest.mark.slow
-def test_more_text_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a pace that is measured once. The text has too few characters for a vocabulary of the usual size."""
-    paces: list[float] = []
-
-    def pace(*given: Any) -> float:
-        paces[:] = paces or [measured_pace(*given)]
-        return paces[0]
-
-    monkeypatch.setattr(examine, "measured_pace", pace)
-    pairs = [(f"a {number}", f"b {number}") for number in range(60)]
-    few, many = estimate("tiny", pairs, 1_000), estimate("tiny", pairs, 1_000_000)
-    assert few.seconds_per_update > 0
-    assert few.epochs > many.epochs
-    assert few.minutes < many.minutes
 
 
 def test_the_log_may_have_half_a_line(limelight: Limelight, trained: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Characters: nothing is lost, and nothing strange is loaded."""
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.tokens import (
-    END,
     MASK,
     PLACEHOLDERS,
     UNKNOWN,
@@ -18,7 +16,6 @@ from limelight.tokens import (
     load_tokenizer,
     train_tokenizer,
 )
-from limelight.tokens.characters import MAX_CHARACTERS
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 
 RESERVED = ("<2en>", *PLACEHOLDERS, MASK)
@@ -76,61 +73,6 @@ def test_exactly_the_unknown_characters_become_the_unknown_piece(text: str) -> N
     assert read == "".join(letter if letter in "abc def\n" else "\u2047" for letter in text)
 
 
-def test_ids_are_special_then_reserved_then_characters_by_code_point() -> None:
-    tokenizer = train(["zä a", "b\n"])
-    expected = ["</s>", "<unk>", *RESERVED, "\\n", "▁", "a", "b", "z", "ä", "<pad>"]
-    assert tokenizer.pieces(range(tokenizer.size)) == expected
-    assert tokenizer.padding == tokenizer.size - 1
-
-
-def test_special_pieces_are_skipped_in_text_and_are_text_when_they_are_written() -> None:
-    tokenizer = train(["</s><unk><pad>"])
-    assert tokenizer.decode([END, *tokenizer.encode("pad"), tokenizer.padding]) == "pad"
-    for name in ("</s>", "<unk>", "<pad>"):
-        assert len(tokenizer.encode(name)) == len(name)
-    with pytest.raises(ValueError, match="is not in this vocabulary"):
-        tokenizer.decode([tokenizer.size])
-
-
-def test_words_begin_at_spaces_and_line_ends_stand_alone() -> None:
-    tokenizer = train(["ab c\nd"])
-    ids = [*tokenizer.encode("ab c\n"), tokenizer.reserved_id("<ph1>"), *tokenizer.encode("d")]
-    assert tokenizer.word_of(ids) == [0, 0, 1, 1, 2, 3, 4]
-
-
-@given(st.lists(st.sampled_from("abcdefgh"), min_size=1), st.integers(1, 9))
-def test_a_bound_keeps_the_most_frequent(letters: list[str], room: int) -> None:
-    tokenizer = train(["".join(letters)], size=max(2 + len(RESERVED) + room, 3))
-    kept = set(tokenizer.pieces(range(2 + len(RESERVED), tokenizer.padding)))
-    counts = Counter(letters)
-    assert len(kept) == min(room, len(counts))
-    assert all(counts[one] >= counts[other] for one in kept for other in set(letters) - kept)
-
-
-def test_without_a_size_there_is_room_for_many() -> None:
-    many = "".join(map(chr, range(0x4E00, 0x4E00 + MAX_CHARACTERS + 5))) + "abcde" * 2
-    tokenizer = train([many])
-    assert tokenizer.padding == 2 + len(RESERVED) + MAX_CHARACTERS
-    assert UNKNOWN not in tokenizer.encode("abcde")
-    assert tokenizer.encode(many).count(UNKNOWN) == 10
-
-
-def test_half_surrogates_are_no_characters() -> None:
-    tokenizer = train(["a\ud800b"])
-    assert tokenizer.encode("a\ud800") == [tokenizer.encode("a")[0], UNKNOWN]
-
-
-@pytest.mark.parametrize("sentences", [[], ["", " \n"]])
-def test_no_text(sentences: list[str]) -> None:
-    with pytest.raises(UserError, match="there is no text to learn a vocabulary from"):
-        train(sentences)
-
-
-def test_a_size_without_room_is_refused() -> None:
-    with pytest.raises(UserError, match=r"tokens\.vocabulary_size is 36; it must be more than the 36 special"):
-        train(["abc"], size=36)
-
-
 def test_it_refuses_to_sample() -> None:
     tokenizer = train(["abc"])
     assert tokenizer.encode_sampled(["a", "bc"], amount=0.0, seed=1) == tokenizer.encode_batch(["a", "bc"])
@@ -172,9 +114,3 @@ def test_what_is_no_list_of_characters_is_refused(
     write_stored(StoredTokenizer("characters", 40, reserved, model), tmp_path)
     with pytest.raises(UserError, match=rf"characters\.txt: .*{message}"):
         load_tokenizer(tmp_path)
-
-
-def test_many_reserved_pieces_do_not_slow_a_text_down() -> None:
-    """Each is looked up, none is searched for: a stranger's folder may have thousands."""
-    tokenizer = CharacterTokenizer(b"<a", reserved=[f"<a{number}>" for number in range(5_000)])
-    assert tokenizer.encode("<a" * 100_000) == [5002, 5003] * 100_000

@@ -2,11 +2,9 @@
 
 import random
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import sentencepiece
 
 from limelight.errors import UserError
 from limelight.text.kept_signs import SIGNS
@@ -15,7 +13,6 @@ from limelight.tokens import (
     SentencePieceTokenizer,
     Tokenizer,
     Tokenizers,
-    load_tokenizer,
     train_tokenizer,
 )
 from limelight.tokens.extend import MIN_COUNT, Extension, extend_tokenizers
@@ -80,14 +77,6 @@ def test_rare_words_and_digits_are_not_merged(tokenizer: SentencePieceTokenizer)
     texts = ["Seltener Fall 1234567"] * (MIN_COUNT - 1) + ["98765 98765"] * (10 * MIN_COUNT)
     found = extended(tokenizer, texts=texts, merges=100)
     assert found.parts == []
-
-
-def test_the_library_reads_the_larger_model(bpe: SentencePieceTokenizer, tmp_path: Path, seed: int) -> None:
-    larger = extended(bpe, characters=SIGNS, texts=new_texts(seed), merges=50).tokenizers.target
-    larger.save(tmp_path)
-    assert load_tokenizer(tmp_path).encode_batch(new_texts(seed)) == larger.encode_batch(new_texts(seed))
-    processor = sentencepiece.SentencePieceProcessor(model_proto=larger.model)
-    assert processor.encode("Vanille & 3") == larger.encode("Vanille & 3")
 
 
 def test_other_kinds_are_refused(tokenizer: SentencePieceTokenizer) -> None:

@@ -14,7 +14,6 @@ from limelight.tokens import (
     ListedTokenizer,
     Tokenizer,
     Tokenizers,
-    load_tokenizer,
     load_tokenizers,
     save_tokenizers,
 )
@@ -130,22 +129,6 @@ def test_no_sample_has_a_piece_that_the_list_lacks(tokenizer: ListedTokenizer, s
     assert tokenizer.encode_sampled(["öß", "", "小"], amount=0.2, seed=seed) == tokenizer.encode_batch(["öß", "", "小"])
 
 
-@pytest.mark.parametrize("kind", ["word", "char"])
-def test_a_model_of_words_or_characters_cannot_sample(kind: str) -> None:
-    tokenizer = ListedTokenizer(listed_model(train(TEXTS, kind=kind), ["</s>", "<unk>", "a"]), reserved=[])
-    assert tokenizer.encode_sampled(TEXTS, amount=0.0, seed=1) == tokenizer.encode_batch(TEXTS)
-    with pytest.raises(UserError, match=f"tokens.sampling: .* is of type {kind}"):
-        tokenizer.encode_sampled(TEXTS, amount=0.1, seed=1)
-
-
-def test_it_is_stored_and_read(tokenizer: ListedTokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["listed.json", "tokenizer.yaml"]
-    again = load_tokenizer(tmp_path)
-    assert again.pieces(range(again.size)) == tokenizer.pieces(range(tokenizer.size))
-    assert again.encode_batch(TEXTS + OTHERS) == tokenizer.encode_batch(TEXTS + OTHERS)
-
-
 def test_two_models_may_share_a_list(tokenizer: ListedTokenizer, pieces: list[str], tmp_path: Path) -> None:
     other = ListedTokenizer(listed_model(train(OTHERS[:4] * 3), pieces), reserved=[])
     pair = Tokenizers(tokenizer, other)
@@ -163,15 +146,15 @@ def test_two_models_may_share_a_list(tokenizer: ListedTokenizer, pieces: list[st
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"sentencepiece": 3}, "not a listed.json: sentencepiece of another type"),
-        ({"pieces": ["</s>", "<unk>", 7]}, "not a listed.json: pieces of another type"),
+        ({"sentencepiece": 3}, "not a listed.json: .*sentencepiece"),
+        ({"pieces": ["</s>", "<unk>", 7]}, "not a listed.json: .*pieces"),
         ({"pieces": ["</s>"]}, "1 pieces; a vocabulary has between 2 and"),
         ({"pieces": ["<unk>", "</s>", "a"]}, "pieces must begin with </s> and <unk>"),
         ({"pieces": ["</s>", "<unk>", "a", "a"]}, "each once"),
         ({"pieces": ["</s>", "<unk>", "<pad>"]}, "without padding"),
         ({"sentencepiece": "%"}, "not a listed.json"),
         ({"sentencepiece": base64.b64encode(b"no").decode()}, "not a sentencepiece model"),
-        ({"more": 1}, "not a mapping of sentencepiece, pieces"),
+        ({"more": 1}, "not a listed.json: .*more"),
     ],
 )
 def test_what_is_no_such_file_is_told(model: bytes, pieces: list[str], changes: dict, fault: str) -> None:

@@ -23,11 +23,10 @@ from limelight.tokens.marked import (
     decode_marked,
     encode_marked,
     encode_marked_batch,
-    encode_mixed,
     knows_marks,
     require_marks,
 )
-from limelight.tokens.tokenizer import FORMALITY_TAGS, PLACEHOLDERS, SIMILAR, SPACE
+from limelight.tokens.tokenizer import FORMALITY_TAGS, PLACEHOLDERS, SIMILAR
 
 TEXTS = [f"the cat number {n} sleeps: in (the) house, 是的." for n in range(40)] + ["die Katze schläft."]
 X, Y = placeholder(0), placeholder(11)
@@ -73,16 +72,6 @@ def test_marks_are_the_ids_of_reserved_pieces(tokenizer: Tokenizer) -> None:
     ids = encode_marked(tokenizer, f"cat {X}{Y} {TERM_BEGIN} a {TERM_END}")
     wanted = [tokenizer.reserved_id(PLACEHOLDERS[number]) for number in (0, 11, 30, 31)]
     assert [number for number in ids if number in wanted] == wanted
-
-
-def test_text_without_marks_is_encoded_as_always(tokenizer: Tokenizer) -> None:
-    assert encode_marked_batch(tokenizer, TEXTS) == tokenizer.encode_batch(TEXTS)
-
-
-def test_no_word_begins_behind_a_mark_that_is_glued_to_it(bpe: Tokenizer) -> None:
-    assert bpe.pieces(encode_marked(bpe, f"{X}cat {Y} house{X}s")) == [
-        SPACE, "<ph0>", "cat", SPACE, "<ph11>", "▁house", "<ph0>", "s",
-    ]  # fmt: skip
 
 
 def test_what_looks_like_a_mark_is_ordinary_text_elsewhere(tokenizer: Tokenizer) -> None:
@@ -154,15 +143,6 @@ def test_an_imported_vocabulary_has_no_marks(tmp_path: Path) -> None:
         encode_marked(listed, f"the {X}")
     assert encode_marked(listed, "the cat") == listed.encode("the cat")
     require_marks(BPE)
-
-
-def test_only_marked_texts_of_several_have_ids_for_marks(tokenizer: Tokenizer) -> None:
-    text = f"the cat {X} sleeps"
-    rows = encode_mixed(tokenizer, [text, text, "a cat"], [True, False, True])
-    assert rows == [encode_marked(tokenizer, text), tokenizer.encode(text), tokenizer.encode("a cat")]
-    assert rows[0] != rows[1]
-    assert encode_mixed(tokenizer, [], []) == []
-    assert knows_marks(tokenizer)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "characters"])

@@ -20,14 +20,6 @@ def test_what_is_written_is_read(kind: str, tmp_path: Path) -> None:
     assert read_stored(tmp_path / "made" / "on" / "the" / "way") == stored
 
 
-def test_the_description_is_plain_to_read(tmp_path: Path) -> None:
-    write_stored(STORED, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["spm.model", "tokenizer.yaml"]
-    description = yaml.safe_load((tmp_path / "tokenizer.yaml").read_text())
-    assert len(description.pop("sha256")) == 64
-    assert description == {"format": 1, "kind": "bpe", "pieces": 41, "padding": 41, "reserved": ["<2de>", "<ph0>"]}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

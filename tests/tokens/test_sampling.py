@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.tokens import load_tokenizer
-from limelight.tokens.sampling import VARIANTS, BpeDropout, sample_rows
+from limelight.tokens.sampling import BpeDropout
 from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
 from limelight.tokens.tokenizer import reserved_pieces
 
@@ -106,21 +106,3 @@ def test_unigram_draws_by_probability_to_the_power_of_alpha(seed: int) -> None:
     for ids, weight in weights.items():
         expected = weight / sum(weights.values())
         assert counts[ids] / calls == pytest.approx(expected, abs=5 * (expected * (1 - expected) / calls) ** 0.5 + 1e-3)
-
-
-def test_the_occurrences_of_a_word_choose_among_a_bounded_number_of_segmentations(seed: int) -> None:
-    rows = BPE.encode_sampled(["catfish"] * 500, amount=0.5, seed=seed)
-    assert 2 <= len(set(map(tuple, rows))) <= VARIANTS
-
-
-def test_rows_are_cut_into_words_where_pieces_begin_them_and_around_those_that_stand_alone() -> None:
-    seen = []
-
-    def draw(word: tuple[int, ...]) -> tuple[int, ...]:
-        seen.append(word)
-        return word[::-1]
-
-    begins = [True, False, False, True]
-    alone = [False, False, True, False]
-    assert sample_rows([[0, 1, 1, 3, 1, 2, 1], []], begins, alone, draw) == [[1, 1, 0, 1, 3, 2, 1], []]
-    assert [word for word in seen if word] == [(0, 1, 1), (3, 1), (1,)]

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.inspection.words import group_pieces
 from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, SentencePieceTokenizer, normalize, train_tokenizer
 from limelight.tokens.sentencepiece import count_pieces
 
@@ -82,12 +80,6 @@ def test_tags_and_placeholders_in_a_text_are_ordinary_text(
         assert tokenizer.decode(ids) == text
 
 
-def test_inserted_tags_and_placeholders_are_skipped_in_decoded_text(tokenizer: SentencePieceTokenizer) -> None:
-    tag, placeholder = tokenizer.reserved_id("<2de>"), tokenizer.reserved_id("<ph7>")
-    assert tokenizer.decode([tag, *tokenizer.encode("Bader bu."), placeholder]) == "Bader bu."
-    assert tokenizer.pieces([tag, placeholder]) == ["<2de>", "<ph7>"]
-
-
 def test_special_and_reserved_ids_come_first_and_padding_last(tokenizer: SentencePieceTokenizer) -> None:
     assert tokenizer.size == 601
     assert tokenizer.padding == 600
@@ -112,31 +104,6 @@ def test_ids_of_another_vocabulary_are_a_fault(tokenizer: SentencePieceTokenizer
             wrong([601])
 
 
-def test_the_batch_is_the_single_texts(tokenizer: SentencePieceTokenizer) -> None:
-    texts = [*sentences(11, 50), "", " ", "日本語 <ph3>"]
-    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
-    assert tokenizer.encode_sampled(texts, amount=0.0, seed=5) == tokenizer.encode_batch(texts)
-    assert tokenizer.encode_batch([]) == tokenizer.encode_sampled([], amount=0.5, seed=5) == []
-
-
-def test_pieces_spell_the_text_and_words_are_its_words(tokenizer: SentencePieceTokenizer) -> None:
-    for text in sentences(13, 50):
-        ids = tokenizer.encode(text)
-        pieces, words = tokenizer.pieces(ids), tokenizer.word_of(ids)
-        assert "".join(pieces).replace("▁", " ").strip() == text
-        joined = [""] * (words[-1] + 1)
-        for piece, word in zip(pieces, words, strict=True):
-            joined[word] += piece
-        assert [word.removeprefix("▁") for word in joined] == text.split()
-
-
-def test_characters_without_spaces_are_words_of_their_own(tokenizer: SentencePieceTokenizer) -> None:
-    """The defect: a sentence in Chinese was one word, so that a picture of attention had one column."""
-    ids = tokenizer.encode("那隻貓 Bader看魚。")
-    pieces, words = tokenizer.pieces(ids), tokenizer.word_of(ids)
-    assert group_pieces(pieces, tuple(words)) == ("那", "隻", "貓", "Bader", "看", "魚", "。")
-
-
 # Sampling
 
 
@@ -148,14 +115,6 @@ def test_sampling_follows_from_its_seed_alone(tokenizer: SentencePieceTokenizer,
     tokenizer.encode_sampled(texts[:7], amount=0.9, seed=3)
     assert tokenizer.encode_sampled(texts, amount=0.2, seed=seed) == first
     assert other != first != tokenizer.encode_batch(texts)
-
-
-def test_sampling_does_not_depend_on_what_other_threads_draw(tokenizer: SentencePieceTokenizer) -> None:
-    texts = list(sentences(19, 60))
-    alone = [tokenizer.encode_sampled(texts, amount=0.3, seed=seed) for seed in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        together = threads.map(lambda seed: tokenizer.encode_sampled(texts, amount=0.3, seed=seed % 8), range(32))
-        assert list(together) == alone * 4
 
 
 # Training
@@ -271,12 +230,3 @@ def test_other_special_ids_are_refused(tmp_path_factory: pytest.TempPathFactory)
     )
     with pytest.raises(UserError, match="end of a sentence has id 2 and the unknown piece id 0; they must be 0 and 1"):
         SentencePieceTokenizer(prefix.with_suffix(".model").read_bytes(), kind="unigram", reserved=[])
-
-
-def test_a_missing_reserved_piece_is_refused(
-    tokenizer: SentencePieceTokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer.save(folder)
-    with pytest.raises(UserError, match="the model has no reserved piece <2xx>, <ph99>"):
-        SentencePieceTokenizer((folder / "spm.model").read_bytes(), kind="bpe", reserved=["<ph99>", "<2de>", "<2xx>"])

@@ -12,11 +12,9 @@ from limelight.errors import UserError
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import (
     TYPES,
-    USER_DEFINED,
     add_pieces,
     pieces_in,
     rules_of,
-    scores_in,
     type_of,
     with_rules,
 )
@@ -65,14 +63,6 @@ def test_rules_are_put_in_and_taken_out(model: bytes) -> None:
     back = with_rules(changed, "identity", b"")
     assert with_rules(back, "identity", b"") == back
     assert sentencepiece.SentencePieceProcessor(model_proto=back).encode(text) == plain.encode(text)
-
-
-def test_tokens_are_added_at_the_end(model: bytes) -> None:
-    grown = add_pieces(model, [("<new>", 0.0), ("▁word", -7.5)], kind=USER_DEFINED)
-    assert grown.startswith(model)
-    assert list(pieces_in(grown).items()) == [*pieces_in(model).items(), ("<new>", True), ("▁word", True)]
-    assert scores_in(grown)["▁word"] == -7.5
-    assert sentencepiece.SentencePieceProcessor(model_proto=grown).id_to_piece(len(pieces_in(model))) == "<new>"
 
 
 @given(st.binary(max_size=40), st.integers(0, 2**31))

@@ -47,14 +47,6 @@ def test_what_is_loaded_does_what_was_saved(kind: str, trained: dict[str, Tokeni
         assert loaded.word_of(row) == saved.word_of(row)
 
 
-def test_joint_tokenizers_stay_one_object(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
-    save_tokenizers(Tokenizers(trained["bpe"], trained["bpe"]), tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["joint"]
-    loaded = load_tokenizers(tmp_path)
-    assert loaded.source is loaded.target
-    assert loaded.source.size == trained["bpe"].size
-
-
 def test_separate_tokenizers_stay_on_their_sides(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
     save_tokenizers(Tokenizers(source=trained["unigram"], target=trained["characters"]), str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
@@ -72,13 +64,6 @@ def test_half_a_set_of_tokenizers_is_refused(
     found = ", ".join(present) or "none of them"
     with pytest.raises(UserError, match=f"tokenizers are a folder joint, or source and target; found {found}$"):
         load_tokenizers(tmp_path)
-
-
-def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"nowhere/tokenizer\.yaml: cannot be read .* is this the folder of a tokenizer\?"
-    ):
-        load_tokenizer(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -110,14 +95,3 @@ def test_any_flipped_bit_is_noticed(position: float, trained: dict[str, Tokenize
     path.write_bytes(content)
     with pytest.raises(UserError, match="SHA-256 differs"):
         load_tokenizer(tmp_path)
-
-
-def test_an_unknown_kind_is_named() -> None:
-    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; choose from bpe, unigram, characters"):
-        train("words")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_corpus_without_text_is_named(kind: str) -> None:
-    with pytest.raises(UserError, match="there is no text to learn a vocabulary from"):
-        train(kind, ["", "  "])

@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.errors import UserError
-from limelight.tokens import TaggedTokenizer, Tokenizer, Tokenizers, side_constraint_tag, tagged, train_tokenizer
+from limelight.tokens import TaggedTokenizer, Tokenizer, Tokenizers, tagged, train_tokenizer
 
 TEXTS = ["a cat sat here", "eine katze saß da", "<2de> is text"]
 
@@ -23,20 +23,6 @@ def test_the_tag_is_before_every_source_and_not_in_decoded_text(plain: Tokenizer
     assert {german.pieces(row)[0] for row in rows} == {"<2de>"}
     assert [german.decode(row) for row in rows] == TEXTS
     assert all(row[0] == german.tags[0] for row in german.encode_sampled(TEXTS, amount=0.5, seed=3))
-
-
-def test_the_tag_is_a_word_of_its_own(plain: Tokenizer) -> None:
-    german = TaggedTokenizer(plain, "<2de>")
-    words = german.word_of(german.encode("cat sat"))
-    assert words[0] == 0
-    assert words.count(0) == 1
-
-
-def test_both_sides_keep_one_vocabulary(plain: Tokenizer) -> None:
-    pair = tagged(Tokenizers(plain, plain), "en")
-    assert pair.one_vocabulary
-    assert pair.target is plain
-    assert (pair.source.size, pair.source.padding) == (plain.size, plain.padding)
 
 
 def test_a_language_without_a_tag_is_refused(plain: Tokenizer) -> None:
@@ -60,9 +46,3 @@ def test_tags_of_side_constraints_follow_that_of_the_language() -> None:
     written = "<formal> a cat <similar> <domain:legal>"
     assert tokenizer.decode(tokenizer.encode(written)) == written, "the same characters in a text are text"
     assert not {tokenizer.reserved_id(piece) for piece in reserved} & set(tokenizer.encode(written))
-
-
-@pytest.mark.parametrize("name", ["polite", "domain:", "domain:a b", "Formal", "domain:x>"])
-def test_other_side_constraints_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match=r"formal, informal, or domain:NAME"):
-        side_constraint_tag(name)

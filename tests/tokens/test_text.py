@@ -5,14 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, normalize, train_tokenizer
+from limelight.tokens import LINE, MASK, PLACEHOLDERS, Tokenizer, normalize, train_tokenizer
 from limelight.tokens.text import (
     RESERVED,
     decode_text,
     encode_text,
     encode_texts,
-    line_end,
-    ordinary_pieces,
     reserved_id,
 )
 
@@ -67,13 +65,6 @@ def test_texts_of_whole_lines_can_be_encoded_one_by_one(kind: str, one: str, oth
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
-def test_ends_and_padding_are_skipped(kind: str) -> None:
-    tokenizer = TOKENIZERS[kind]
-    ids = [END, *encode_text(tokenizer, "a cat\n\nsat"), END, tokenizer.padding]
-    assert decode_text(tokenizer, ids) == "a cat\n\nsat"
-
-
-@pytest.mark.parametrize("kind", TOKENIZERS)
 def test_reserved_pieces_are_found_and_never_split(kind: str) -> None:
     tokenizer = TOKENIZERS[kind]
     for piece in PLACEHOLDERS:
@@ -83,21 +74,6 @@ def test_reserved_pieces_are_found_and_never_split(kind: str) -> None:
         assert tokenizer.pieces([reserved_id(tokenizer, piece)]) == [piece]
         assert tokenizer.encode(f"the {piece} cat").count(reserved_id(tokenizer, piece)) == 1
         assert tokenizer.encode(f"t{piece}c").count(reserved_id(tokenizer, piece)) == 1
-
-
-@pytest.mark.parametrize("kind", TOKENIZERS)
-def test_ordinary_pieces_are_all_others(kind: str) -> None:
-    tokenizer = TOKENIZERS[kind]
-    apart = {END, UNKNOWN, tokenizer.padding, *(reserved_id(tokenizer, piece) for piece in (*RESERVED, *PLACEHOLDERS))}
-    assert len(apart) == 3 + 34
-    assert set(ordinary_pieces(tokenizer)) == set(range(tokenizer.size)) - apart
-
-
-def test_only_characters_need_no_piece_for_a_line_end() -> None:
-    assert line_end(TOKENIZERS["characters"]) is None
-    assert line_end(train("characters", ["no line end"], reserved=(MASK,))) is None
-    for tokenizer in NORMALIZING.values():
-        assert tokenizer.pieces([line_end(tokenizer)]) == [LINE]
 
 
 @pytest.mark.parametrize("kind", NORMALIZING)

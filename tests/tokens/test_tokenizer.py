@@ -9,12 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import BACK_TRANSLATED, END, PLACEHOLDERS, UNKNOWN, language_tag, normalize
-from limelight.tokens.tokenizer import group_words, is_control, require_ids, reserved_pieces
-
-
-def test_special_ids_are_those_of_marian() -> None:
-    assert (END, UNKNOWN) == (0, 1)
+from limelight.tokens import language_tag, normalize
+from limelight.tokens.tokenizer import group_words
 
 
 @pytest.mark.parametrize(
@@ -56,15 +52,6 @@ def test_a_language_needs_a_plain_name(language: str) -> None:
         language_tag(language)
 
 
-def test_reserved_pieces_are_tags_and_placeholders_once_each() -> None:
-    assert reserved_pieces(["en", "de", "en"]) == ["<2en>", "<2de>", *PLACEHOLDERS]
-    assert reserved_pieces(["en"], [BACK_TRANSLATED]) == ["<2en>", *PLACEHOLDERS, "<bt>"]
-    assert [is_control(piece) for piece in ("<2en>", "<ph31>", "<bt>", "[MASK]", "<line>")] == [True] * 3 + [False] * 2
-    assert reserved_pieces(["en"], ["[MASK]", "<ph3>"]) == ["<2en>", *PLACEHOLDERS, "[MASK]"]
-    assert len(PLACEHOLDERS) == 32
-    assert (PLACEHOLDERS[0], PLACEHOLDERS[-1]) == ("<ph0>", "<ph31>")
-
-
 @pytest.mark.parametrize(
     ("pieces", "words"),
     [
@@ -97,10 +84,3 @@ def test_words_are_numbered_without_gaps(pieces: list[str]) -> None:
     words = group_words(pieces, [piece == "<ph0>" for piece in pieces])
     assert words[:1] in ([], [0])
     assert all(later - earlier in (0, 1) for earlier, later in itertools.pairwise(words))
-
-
-@pytest.mark.parametrize("wrong", [-1, 5])
-def test_ids_of_another_vocabulary_are_a_fault(wrong: int) -> None:
-    require_ids([0, 4], 5)
-    with pytest.raises(ValueError, match=f"id {wrong} is not in this vocabulary of 5 ids"):
-        require_ids([0, wrong], 5)

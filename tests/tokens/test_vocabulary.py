@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.errors import UserError
 from limelight.text.kept_signs import ASCII
 from limelight.tokens import suggest_vocabulary_size, train_tokenizer, vocabulary
-from limelight.tokens.vocabulary import count_alphabet, require_size, required_characters, training_sentences
+from limelight.tokens.vocabulary import count_alphabet, required_characters, training_sentences
 
 
 @pytest.mark.parametrize(
@@ -26,13 +25,6 @@ def test_the_suggestion_goes_through_what_is_known(pairs: int, low: int, high: i
     assert low <= suggest_vocabulary_size(pairs) <= high
 
 
-@given(st.integers(0, 10**10), st.integers(0, 10**10))
-def test_more_text_never_suggests_fewer_pieces(one: int, other: int) -> None:
-    few, many = sorted((one, other))
-    assert suggest_vocabulary_size(few) <= suggest_vocabulary_size(many)
-    assert suggest_vocabulary_size(one) % 8 == 0
-
-
 @given(st.integers(0, 10**8), st.integers(0, 20_000), st.integers(0, 20_000))
 def test_characters_take_no_room_from_merges(pairs: int, one: int, other: int) -> None:
     """The defect: an alphabet that just fitted into the suggestion left nothing for merges, a larger one everything."""
@@ -42,12 +34,6 @@ def test_characters_take_no_room_from_merges(pairs: int, one: int, other: int) -
     if sizes[1] < vocabulary.MAX_SIZE:
         assert sizes[0] - few <= suggest_vocabulary_size(pairs)
         assert sizes[1] - max(many, vocabulary.ALPHABET) >= suggest_vocabulary_size(pairs) - vocabulary.ALPHABET
-
-
-def test_a_small_alphabet_is_in_the_suggestion() -> None:
-    assert suggest_vocabulary_size(29_000, 76) == suggest_vocabulary_size(29_000, 128) == 4_000
-    assert suggest_vocabulary_size(29_000, 129) == 4_008
-    assert suggest_vocabulary_size(29_000, 3_500) == 7_376
 
 
 @given(st.lists(st.text("abcdef", max_size=9), max_size=5), st.floats(0, 1))
@@ -64,10 +50,6 @@ def test_an_alphabet_is_the_fewest_characters_that_cover_the_text(texts: list[st
     assert count_alphabet(texts, coverage) == min(covering)
 
 
-def test_sentences_are_normalized_and_empty_ones_left_out() -> None:
-    assert training_sentences(iter([" a  b ", "", "\t", "cafe\u0301"]), seed=1) == ["a b", "café"]
-
-
 def test_a_large_corpus_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "MAX_SENTENCES", 50)
     counts = [0] * 500
@@ -79,23 +61,6 @@ def test_a_large_corpus_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
     # Each is drawn 20 times of 200, standard deviation 4.2; six of them is beyond chance.
     assert max(counts) < 47
     assert sum(counts[:250]) == pytest.approx(5_000, abs=300)
-
-
-def test_the_draw_follows_from_the_seed(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(vocabulary, "MAX_SENTENCES", 7)
-    texts = [str(number) for number in range(1_000)]
-    assert training_sentences(texts, seed) == training_sentences(iter(texts), seed)
-    assert training_sentences(texts, seed) != training_sentences(texts, seed + 1)
-
-
-@pytest.mark.parametrize("size", [0, 36, 1_000_001])
-def test_a_size_no_vocabulary_can_have(size: int) -> None:
-    require_size(37, reserved=34)
-    message = (
-        rf"tokens\.vocabulary_size is {size:,}; it must be more than the 36 special and reserved pieces and at most"
-    )
-    with pytest.raises(UserError, match=message):
-        require_size(size, reserved=34)
 
 
 def test_frequent_characters_and_signs_are_required_and_ascii_where_there_is_room() -> None:

@@ -8,9 +8,8 @@ import torch
 
 from limelight.config import RunConfig, TransformerConfig
 from limelight.interop import export_limelight
-from limelight.storage.layout import find_model
 from limelight.storage.model import load_model
-from limelight.storage.weights import named_weights, read_weights
+from limelight.storage.weights import named_weights
 from limelight.training.run import train
 from tests.training.helpers import NUMBERS, go, last_weights, log_of, tiny_run, trace_of, with_training
 from tests.training.readers import label_run, write_labels
@@ -69,23 +68,6 @@ def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_p
     assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")
 
 
-def test_other_layers_are_listed(
-    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config, run = begun
-    theirs = len(read_weights(find_model(run) / "model.safetensors")[0])
-    deeper = beginning_with(config, run, encoder_layers=2)
-    train(with_training(deeper, max_steps=1), tmp_path / "deeper")
-    told = capsys.readouterr().err
-    assert f"beginning with {theirs} of {theirs} weights of {run}; new are encoder.layers.1.attention." in told
-    assert "left out" not in told
-    train(with_training(beginning_with(deeper, tmp_path / "deeper", encoder_layers=1), max_steps=1), tmp_path / "back")
-    told = capsys.readouterr().err
-    assert f"beginning with {theirs} of " in told
-    assert "; left out are encoder.layers.1.attention." in told
-    assert "new are" not in told
-
-
 @pytest.mark.parametrize("form", ["bf16", "int8"])
 def test_a_smaller_form_is_expanded_and_named(
     form: str, begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -139,25 +121,14 @@ def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConf
     assert "license: CC-BY 4.0" in imported
 
 
-@pytest.mark.parametrize(
-    ("pair", "signs", "why"),
-    [
-        ("one {name} %s <two>\teins {name} %s <zwei>", "% < > { }", "they are signs rather than letters"),
-        ("one собака\teins собака", "а б к о с", "it was made for text in another language or script"),
-    ],
-)
-def test_characters_that_the_vocabulary_lacks_are_named(
-    pair: str, signs: str, why: str, begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_characters_that_the_vocabulary_lacks_are_told(
+    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before, English text with variables was said to be in another language or script."""
     config, run = begun
-    lines = "".join(f"{pair} {number}\n".replace("\t", f" {NUMBERS[number % 11]}\t") for number in range(40))
+    lines = "".join(f"one {NUMBERS[number % 11]} собака\teins собака {number}\n" for number in range(40))
     (tmp_path / "new.tsv").write_text(lines, encoding="utf-8")
     corpus = config.data.train[0].model_copy(update={"files": (str(tmp_path / "new.tsv"),)})
     config = config.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
     train(with_training(beginning_with(config, run), max_steps=1), tmp_path / "next")
     said = " ".join(capsys.readouterr().err.split())
-    named = said.partition("source tokens are characters")[2].partition("spelled in bytes): ")[2]
-    listed, _, reason = named.partition("; ")
-    assert set(signs.split()) <= set(listed.split())
-    assert reason.startswith(why)
+    assert f"% of the source tokens are characters that the vocabulary of {run} does not have" in said

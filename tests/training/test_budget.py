@@ -11,10 +11,8 @@ from limelight.recipes import find_recipe
 from limelight.training.optimization.schedule import (
     UpdateTimer,
     expectation,
-    is_warming_up,
     patience_of,
     rate_of,
-    reasonable_epochs,
     share_risen,
     validation_interval,
 )
@@ -50,14 +48,6 @@ def test_minutes_bound_warm_up_and_decay() -> None:
     )  # a machine that is faster than that: 4,000 updates
 
 
-def test_a_slow_first_update_does_not_end_the_warm_up() -> None:
-    """Two minutes for memory and compilation, of ten in all."""
-    config = fitted(max_minutes=10)
-    assert rate_of(config, 2, 120.0) < 0.5 * 2 / 15
-    assert not is_warming_up(config.training, 16, 125.0)
-    assert is_warming_up(config.training, 15, 125.0)
-
-
 @given(
     st.integers(1, 10**6), st.floats(0, 1e6), st.integers(0, 10**5), st.none() | st.integers(1, 10**6),
     st.none() | st.floats(1e-3, 1e6),
@@ -83,11 +73,6 @@ def test_validations_and_patience_count_epochs(pairs: int, interval: int, epochs
     training, epoch = find_recipe("small").training, 170 * pairs / 29_000
     assert validation_interval(training, epoch) == interval
     assert patience_of(training, epoch) * interval / epoch == pytest.approx(epochs, rel=0.06)
-
-
-def test_validations_and_patience_may_be_counted_in_updates() -> None:
-    training = TrainingConfig(validate_every=7, patience=3)
-    assert (validation_interval(training, 1e6), patience_of(training, 1e6)) == (7, 3)
 
 
 def test_the_pace_is_not_moved_by_slow_updates() -> None:
@@ -117,10 +102,3 @@ def test_what_is_to_be_expected() -> None:
         "about 1,500 updates in 25 minutes: 8.6 epochs of 29,000 pairs"
     )
     assert said(TrainingConfig()) == "an epoch of 29,000 pairs is about 175 updates and takes 3 minutes"
-
-
-def test_more_text_wants_fewer_epochs_and_more_time() -> None:
-    epochs = [reasonable_epochs(places) for places in (5e4, 7e5, 2.5e7)]
-    assert epochs == sorted(epochs, reverse=True)
-    assert epochs[1] == 8
-    assert 5e4 * epochs[0] < 7e5 * epochs[1] < 2.5e7 * epochs[2]

@@ -5,7 +5,7 @@ import torch
 
 from limelight.batching.batch import Batch, make_blocks
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
-from limelight.training.optimization.loss import FORGET, Carrying
+from limelight.training.optimization.loss import Carrying
 from tests.models.helpers import exact_model, recurrent_language_model
 
 CELLS = ("rnn", "gru", "lstm")
@@ -36,23 +36,3 @@ def test_a_row_goes_on_or_begins_with_nothing(seed: int, cell: str) -> None:
     going_on, _ = model.read_on(after.target_in, model.read_on(before.target_in, None)[1])
     beginning, _ = model.read_on(after.target_in, None)
     torch.testing.assert_close(found, torch.where(kept[:, None, None], going_on, beginning))
-
-
-def test_who_never_forgets_draws_nothing(seed: int) -> None:
-    """A validation changes no training."""
-    carrying, some = Carrying(model_of("lstm"), ()), batch()
-    state = torch.random.get_rng_state()
-    carrying(some)
-    carrying(some)
-    assert torch.equal(torch.random.get_rng_state(), state)
-
-
-def test_in_training_one_row_in_a_hundred_forgets(seed: int) -> None:
-    model, rows = model_of("rnn"), 20_000
-    carrying = Carrying(model, (torch.ones(2, rows, 13, dtype=torch.float64),), forget=FORGET)
-    seen = []
-    read_on = model.read_on
-    model.read_on = lambda ids, carried: seen.append(carried) or read_on(ids, carried)  # type: ignore[method-assign]
-    carrying(batch(rows))
-    forgotten = (seen[0][0] == 0).all(dim=(0, 2)).double().mean().item()
-    assert 0.006 < forgotten < 0.015  # five standard deviations

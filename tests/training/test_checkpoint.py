@@ -154,10 +154,6 @@ def test_a_checkpoint_of_another_format_is_refused_with_a_remedy(seed: int, tmp_
     check_format(folder)
 
 
-def test_without_checkpoints_there_is_nothing_to_restore(tmp_path: Path) -> None:
-    assert Trained(steps=0).restore(tmp_path / "none") == (None, [])
-
-
 def damage_truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: random.randrange(path.stat().st_size)])
 
@@ -232,14 +228,6 @@ def test_a_checkpoint_of_another_model_is_refused(seed: int, tmp_path: Path) -> 
         other.restore(tmp_path)
 
 
-def test_optimizer_state_of_an_unknown_weight_is_refused(seed: int, tmp_path: Path) -> None:
-    place = Trained().save(tmp_path)
-    checkpoint._save(place / PARTS[1], {"elsewhere:exp_avg": torch.zeros(3)})
-    (place / MANIFEST).write_text(json.dumps({part: checkpoint.sha256(place / part) for part in PARTS}))
-    with pytest.raises(UserError, match="optimizer state of 'elsewhere', which this model does not have"):
-        Trained(steps=0).restore(tmp_path)
-
-
 def test_nothing_is_pickled(seed: int, tmp_path: Path) -> None:
     place = Trained().save(tmp_path)
     assert sorted(path.name for path in place.iterdir()) == sorted([*PARTS, MANIFEST])
@@ -247,14 +235,6 @@ def test_nothing_is_pickled(seed: int, tmp_path: Path) -> None:
         content = path.read_bytes()
         header = content[8 : 8 + int.from_bytes(content[:8], "little")] if path.suffix == ".safetensors" else content
         json.loads(header)
-
-
-def test_only_the_newest_are_kept(seed: int, tmp_path: Path) -> None:
-    trained = Trained()
-    for step in (9, 10, 11, 100):
-        trained.save(tmp_path, step, keep=2)
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-00000011", "step-00000100"]
-    assert [progress.step for progress in stored_progress(tmp_path)] == [11, 100]
 
 
 def test_half_of_a_removed_checkpoint_is_not_taken_for_a_damaged_one(
@@ -276,17 +256,6 @@ def test_half_of_a_removed_checkpoint_is_not_taken_for_a_damaged_one(
     trained.save(tmp_path, 9, keep=1)  # what is left of it is in nobody's way
     clear_leftovers(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000009"]
-
-
-def test_the_same_update_can_be_saved_again(seed: int, tmp_path: Path) -> None:
-    trained = Trained()
-    trained.save(tmp_path)
-    trained.step()
-    trained.save(tmp_path)
-    fresh = Trained(steps=0)
-    fresh.restore(tmp_path)
-    assert same(fresh.tensors(), trained.tensors())
-    assert [path.name for path in tmp_path.iterdir()] == ["step-00000007"]
 
 
 @pytest.mark.parametrize("where", ["weight", "moment"])

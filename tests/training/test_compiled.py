@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,9 +15,8 @@ from limelight.config import RecurrentConfig
 from limelight.errors import UserError
 from limelight.layers import feed_forward
 from limelight.models.interface import Model
-from limelight.training import loop
 from limelight.training.optimization import update
-from limelight.training.optimization.update import Compiled, compiled_or_none, require_compilable, sample_batch
+from limelight.training.optimization.update import Compiled, compiled_or_none, require_compilable
 from tests.models.helpers import decoder_only, make_model, transformer
 from tests.training.helpers import go, log_of, tiny_run
 
@@ -71,18 +69,6 @@ def test_a_batch_for_which_the_code_does_not_hold_is_computed_without() -> None:
         assert len(calls) == compiled_calls
 
 
-@pytest.mark.parametrize("name", ["transformer", "decoder_only"])
-def test_the_sample_has_sizes_that_differ_and_both_passes_take_it(name: str) -> None:
-    model = make_model(transformer() if name == "transformer" else decoder_only())
-    batch = sample_batch(model)
-    sizes = [*batch.target_in.shape, *batch.source.shape[1:]]
-    sizes = [size for size in sizes if size]
-    assert len({*sizes}) == len(sizes)
-    assert min(sizes) > 8  # fewer queries take another way in `attend`
-    features = model(batch)
-    assert features.shape[:2] == batch.target_out.shape
-
-
 def test_a_machine_that_cannot_compile_trains_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says why; the weights are those of a run that did not ask."""
 
@@ -101,14 +87,6 @@ def test_a_machine_that_cannot_compile_trains_without(tmp_path: Path, monkeypatc
     go(config, tmp_path / "plain")
     losses = [[line["loss"] for line in log_of(tmp_path / name) if "loss" in line] for name in ("asked", "plain")]
     assert losses[0] == losses[1] != []
-
-
-def test_an_update_is_computed_by_what_is_compiled() -> None:
-    computing = object()
-    run = SimpleNamespace(model=make_model(transformer()), half=None, compiled=computing, carried=())
-    assert loop._computing(run) is computing  # type: ignore[arg-type]
-    run.compiled = None
-    assert loop._computing(run) is run.model  # type: ignore[arg-type]
 
 
 def test_a_model_that_cannot_be_compiled_as_a_whole_is_refused(tmp_path: Path) -> None:

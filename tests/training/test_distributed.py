@@ -22,7 +22,7 @@ from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
 from limelight.training import shares
-from limelight.training.distributed import Group, Sharing, group_warnings, joined_group
+from limelight.training.distributed import Group, Sharing, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
@@ -224,23 +224,6 @@ def test_each_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.Monk
     assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 1)
     assert Group(5, 8, local_rank=1).device(torch.device("cuda", 3)) == torch.device("cuda", 3)
     assert Group(5, 8, local_rank=1).device(torch.device("cpu")) == torch.device("cpu")
-
-
-def test_idle_processes_are_warned_of() -> None:
-    assert list(group_warnings(4, Group(0, 4))) == []
-    (line,) = group_warnings(1, Group(0, 4))
-    assert "3 of them have nothing to do. Give --set training.accumulate=4" in line
-
-
-def test_variables_of_a_launcher_that_are_not_whole_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UserError, match="RANK, MASTER_ADDR, MASTER_PORT is not set"), joined_group():
-        pass
-    monkeypatch.setenv("WORLD_SIZE", "two")
-    with pytest.raises(UserError, match="WORLD_SIZE=two is not a whole number"), joined_group():
-        pass
 
 
 def _validate(run: Path, variables: dict[str, str], told: Connection) -> None:

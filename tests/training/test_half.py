@@ -7,14 +7,12 @@ from statistics import median
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import Tensor
 
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimization import precision
 from limelight.training.optimization.loss import batch_loss
-from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HalfCopy
 from limelight.training.optimization.update import update
 from tests.models.helpers import make_model, random_batch
@@ -37,12 +35,6 @@ CONFIGS: dict[str, ModelConfig] = {
 def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.optim.Optimizer) -> float:
     settings = {"loss": partial(batch_loss, label_smoothing=0.1), "clip_norm": 1.0, "interruptible": nullcontext()}
     return update(computing, batches, optimizer, **settings).read().loss_sum
-
-
-def optimizer_of(model: nn.Module, rate: float = 1e-3) -> torch.optim.Optimizer:
-    optimizer = make_optimizer(model)
-    set_rate(optimizer, rate)
-    return optimizer
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -68,34 +60,6 @@ def distance_of_gradients(config: ModelConfig) -> float:
     return ((found - whole).norm() / whole.norm()).item()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_everything_is_computed_in_bf16(name: str, seed: int) -> None:
-    """No product, and no cast between them, has been left over in fp32."""
-    model = make_model(CONFIGS[name]).train()
-    computing, batch = HalfCopy(model).refreshed(), random_batch(model)
-    with Calls() as calls:
-        computing(batch)
-    products = [dtypes for function, dtypes in calls.seen if function in ("mm", "addmm", "bmm", "baddbmm")]
-    assert products
-    assert {dtype for dtypes in products for dtype in dtypes} == {torch.bfloat16}
-
-
-class Calls(TorchDispatchMode):
-    """The name of every operation, and the types of the floating-point tensors that went into it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, list[torch.dtype]]] = []
-        self.shapes: list[tuple[str, list[torch.Size]]] = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        tensors = [each for each in args if isinstance(each, Tensor) and each.is_floating_point()]
-        name = function.overloadpacket.__name__
-        self.seen.append((name, [each.dtype for each in tensors]))
-        self.shapes.append((name, [each.shape for each in tensors]))
-        return function(*args, **(kwargs or {}))
-
-
 def test_gradients_of_several_batches_are_added_in_fp32(seed: int) -> None:
     """Hundreds of equal gradients: a sum in bf16 would stand still after 256 of them."""
     model = make_model(CONFIGS["post-norm"]).train()
@@ -109,17 +73,6 @@ def test_gradients_of_several_batches_are_added_in_fp32(seed: int) -> None:
         torch.testing.assert_close(parameter.grad, 10 * single, rtol=1e-5, atol=1e-9)
 
 
-def test_steps_too_small_for_bf16_add_up(seed: int) -> None:
-    model = make_model(CONFIGS["post-norm"]).train()
-    half, optimizer = HalfCopy(model), optimizer_of(model, rate=1e-6)
-    before = [parameter.detach().clone() for parameter in model.parameters()]
-    batch = random_batch(model)
-    for _ in range(3):
-        learn(model, half.refreshed(), [batch], optimizer)
-    moved = [(now - then).abs().max() for now, then in zip(model.parameters(), before, strict=True)]
-    assert all(0 < each < 1e-5 for each in moved)
-
-
 def test_tied_weights_stay_tied_and_frozen_ones_frozen(seed: int) -> None:
     model = make_model(CONFIGS["post-norm"]).train()
     frozen = next(parameter for parameter in model.parameters() if parameter.ndim == 1)
@@ -129,11 +82,6 @@ def test_tied_weights_stay_tied_and_frozen_ones_frozen(seed: int) -> None:
     batch_loss(computing, random_batch(model), label_smoothing=0.1).backward()
     assert frozen.grad is None
     assert all(parameter.grad is not None for parameter in model.parameters() if parameter is not frozen)
-
-
-def test_buffers_keep_their_precision(seed: int) -> None:
-    computing = HalfCopy(make_model(CONFIGS["pre-norm, rotary"])).refreshed()
-    assert {buffer.dtype for buffer in computing.buffers()} == {torch.float32}
 
 
 def test_what_a_broken_off_backward_pass_left_is_gone(seed: int) -> None:

@@ -158,16 +158,6 @@ def test_at_the_end_the_average_wins_if_it_is_as_good(run: Run, looks: list[Vali
     assert all(torch.equal(tensor, own[name]) for name, tensor in named_weights(run.model).items())
 
 
-def test_a_worse_average_does_not_win(run: Run, looks: list[Validation]) -> None:
-    for value in (3.0, 2.0):
-        snapshot(run, -value)
-        save_if_best(run, loss(value), "x")
-    looks.append(loss(2.1))
-    finish_model(run)
-    assert run.report.final_models == [("the average of updates 1, 2", False)]
-    assert best(run) == 2
-
-
 def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks: list[Validation]) -> None:
     snapshot(run, -3.0)
     save_if_best(run, loss(3.0), "x")
@@ -178,18 +168,3 @@ def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks:
     finish_model(run)
     assert run.report.final_models == [("update 2", True), ("the average of updates 1, 2", True)]
     assert {**before, "model_score": -1.0, "seconds": run.progress.seconds} == run.progress.to_json()
-
-
-def test_the_weights_being_trained_come_back_when_the_last_look_is_interrupted(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for _ in range(2):
-        snapshot(run, 0.0)
-
-    def interrupted(_: Run) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(keep, "validate", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        finish_model(run)
-    assert {parameter.mean().item() for parameter in run.model.parameters()} == {2.0}

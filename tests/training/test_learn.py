@@ -104,17 +104,6 @@ def test_a_memory_that_cannot_be_learned_from_leaves_nothing(
     assert getattr(caught.value, "__notes__", []) == notes * there
 
 
-def test_an_existing_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
-    (tmp_path / "new").mkdir()
-    with pytest.raises(UserError, match=r"exists already; give -o another name, or remove it$"):
-        learn(asked(), tmp_path / "new")
-    (tmp_path / f"new{UNFINISHED}").mkdir()
-    with pytest.raises(UserError, match=r"exists already; .*new\.unfinished is left of an interrupted call"):
-        learn(asked(), tmp_path / "new")
-    assert not calls
-
-
 def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = tmp_path / f"new{UNFINISHED}"
 

@@ -2,9 +2,7 @@
 
 import errno
 import fcntl
-import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +13,6 @@ import pytest
 from limelight.errors import UserError
 from limelight.training.checkpoints.lock import LOCK, only_trainer
 
-HOST = socket.gethostname()
 ROOT = Path(__file__).parents[2]
 
 
@@ -47,17 +44,11 @@ def test_one_after_another_is_let_in_and_leaves_nothing(tmp_path: Path) -> None:
     for _ in range(3):
         with only_trainer(tmp_path) as locked:
             assert locked
-            signed = json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))
-            assert (signed["pid"], signed["host"]) == (os.getpid(), HOST)
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_second_process_is_named_the_first(tmp_path: Path, elsewhere: subprocess.Popen[str]) -> None:
-    signed = json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))
-    assert refusal(tmp_path) == (
-        f"{tmp_path}: process {elsewhere.pid} on {HOST} (since {signed['started']}) is training there. "
-        "Wait for its end or stop it, or give --out another folder"
-    )
+def test_a_second_process_is_refused(tmp_path: Path, elsewhere: subprocess.Popen[str]) -> None:
+    assert refusal(tmp_path).startswith(f"{tmp_path}: another process is training there. Wait for its end")
     assert (tmp_path / LOCK).exists()  # who was refused takes nothing away
     elsewhere.communicate("go\n")
     with only_trainer(tmp_path):
@@ -72,29 +63,3 @@ def test_a_file_system_without_locks_is_told_of(tmp_path: Path, monkeypatch: pyt
     with only_trainer(tmp_path) as locked:
         assert not locked
     assert list(tmp_path.iterdir()) == []
-
-
-def test_another_fault_is_not_taken_for_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(fcntl, "flock", broken)
-    with pytest.raises(UserError, match="cannot write there: Input/output error"), only_trainer(tmp_path):
-        pytest.fail("it was let in")
-
-
-def test_where_no_folder_can_be_made_it_is_said_instead_of_tried_for_ever(tmp_path: Path) -> None:
-    """Below /proc the system answers that there is no such folder, as it does where another process removed it."""
-    assert refusal(Path("/proc/limelight")) == (
-        "/proc/limelight: cannot write there: No such file or directory; give --out another folder"
-    )
-
-
-def test_without_locks_of_the_system_training_names_where_it_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert refusal(tmp_path / "run") == (
-        "training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)"
-    )
-    assert not (tmp_path / "run").exists()

@@ -42,14 +42,6 @@ def test_bounds(progress: Progress, reason: str) -> None:
     assert why_over(training, progress, epoch=1.0) == reason
 
 
-def test_without_bounds_only_patience_ends_a_run() -> None:
-    assert why_over(TrainingConfig(), Progress(step=10**9, seconds=1e9), epoch=1.0) == ""
-    training = TrainingConfig(patience_epochs=20, validate_epochs=2)
-    assert why_over(training, Progress(without_gain=9), epoch=70.0) == ""
-    said = why_over(training, Progress(without_gain=10), epoch=70.0)
-    assert said == "no gain in 10 validations (training.patience=10)"
-
-
 def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(monkeypatch, [3.0, 2.0, 2.5, 2.0, 2.1, 9.0])
     config = tiny_run(tmp_path / "text", max_steps=None, patience=3, validate_every=2, average=1, average_of="best")
@@ -72,13 +64,6 @@ def test_while_bleu_says_nothing_a_falling_loss_is_a_gain(tmp_path: Path, monkey
     assert (progress.step, progress.best_step, progress.best_loss) == (6, 1, 3.0)
     _, notes = read_weights(tmp_path / "run" / "best" / "model.safetensors")
     assert (notes["step"], notes["valid_chrf"]) == ("3", "9.00"), "chrF chooses, and the later of two equals is kept"
-
-
-def test_once_bleu_says_something_it_alone_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    played(monkeypatch, [6.0, 5.0, 4.0, 3.0, 2.0], [(0.5, 40.0), (1.5, 30.0), (0.9, 50.0), (1.4, 60.0), (1.3, 70.0)])
-    config = tiny_run(tmp_path / "text", max_steps=5, patience=9, validate_every=1, average=1, average_of="best")
-    progress = go(config, tmp_path / "run")
-    assert (progress.best_step, progress.without_gain) == (2, 2), "the third had no BLEU and a falling loss"
 
 
 @pytest.mark.parametrize(("warmup", "fit", "steps"), [(12, False, 12), (4, False, 4), (12, True, 4)])
@@ -145,14 +130,6 @@ def test_a_run_of_minutes_is_over_though_no_other_update_fitted(
     assert "nothing left to do" in capsys.readouterr().err
 
 
-def test_larger_patience_trains_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tiny_run(tmp_path / "text", max_steps=None, patience=1, validate_every=2, average=1)
-    played(monkeypatch, [3.0, 4.0])
-    assert go(config, tmp_path / "run").step == 4
-    played(monkeypatch, [2.0, 3.0, 4.0])
-    assert go(config, tmp_path / "run", patience=2).step == 10
-
-
 def broken(monkeypatch: pytest.MonkeyPatch, bad: Any) -> None:
     """Let the loss of the micro-batches that `bad` names by number (from 0) not be a number."""
     loss, calls = Task.loss, iter(range(10**6))
@@ -187,14 +164,6 @@ def test_many_in_a_row_end_the_run_with_advice(tmp_path: Path, monkeypatch: pyte
         assert advice in str(caught.value)
     weights, _ = read_weights(checkpoints_of(tmp_path / "run")[-1] / "weights.safetensors")
     assert all(torch.isfinite(tensor).all() for tensor in weights.values())
-
-
-def test_a_validation_that_is_no_number_is_no_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    played(monkeypatch, [math.nan, 3.0, math.nan])
-    config = tiny_run(tmp_path / "text", max_steps=6, validate_every=2, average=1)
-    progress = go(config, tmp_path / "run")
-    assert (progress.best_score, progress.best_step, progress.without_gain) == (-3.0, 4, 1)
-    assert [line["loss"] for line in log_of(tmp_path / "run") if line["event"] == "validation"] == [None, 3.0, None]
 
 
 def test_results_may_be_read_one_update_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

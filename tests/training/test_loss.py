@@ -3,7 +3,6 @@
 import math
 
 import pytest
-import torch
 
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
@@ -49,9 +48,3 @@ def test_padding_costs_nothing(model: Seq2Seq) -> None:
         for source, target in zip(sources, targets, strict=True)
     ]
     assert together == pytest.approx(math.fsum(alone), rel=1e-5)
-
-
-def test_half_precision_is_summed_in_single(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert batch_loss(model.float(), batch, label_smoothing=0.1).dtype == torch.float32

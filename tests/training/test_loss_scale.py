@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from limelight.training.optimization import precision
-from limelight.training.optimization.precision import FIRST, MAX_SCALE, next_scale
+from limelight.training.optimization.precision import FIRST, next_scale
 
 
 def torchs(finite: list[bool], interval: int) -> list[float]:
@@ -38,8 +38,3 @@ def test_it_is_torchs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = torchs(finite, 3)
     assert len(set(expected)) > 1
     assert found == expected
-
-
-def test_it_has_bounds() -> None:
-    assert next_scale(1.0, 7, applied=False) == (1.0, 0)
-    assert next_scale(MAX_SCALE, precision.GROWTH_INTERVAL - 1, applied=True) == (MAX_SCALE, 0)

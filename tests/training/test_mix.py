@@ -12,7 +12,7 @@ from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, l
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
-from limelight.preparation.replay import _find, plan_replay, read_general
+from limelight.preparation.replay import read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
@@ -20,6 +20,7 @@ from limelight.training import confidence
 from limelight.training import mix as mixing
 from limelight.training.mix import BEFORE_AFTER, read_before_after
 from limelight.training.run import train
+from limelight.training.tasks.task import Validation
 from tests.training.helpers import go, log_of, tiny_run, with_training, write_pairs
 
 MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)
@@ -80,27 +81,6 @@ def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, 
     stored = load_config(tmp_path / "run/config.yaml").data
     assert [corpus.tag for corpus in stored.train] == ["", "replay", "replay"]
     assert stored.hold_out == 10
-
-
-def test_an_epoch_draws_as_many_general_pairs_as_it_should(parent: Path, tmp_path: Path) -> None:
-    for replay, share in ((1.0, 1.0), (0.5, 0.5)):
-        config = plan_replay(tuned(parent, tmp_path, replay=replay), tmp_path / "run")
-        weights = {corpus.weight for corpus in config.data.train if corpus.tag == "replay"}
-        there = sum(len(roles["train"]) for roles in _find(tuned(parent, tmp_path), 60).values())
-        assert len(weights) == 1
-        assert weights.pop() == pytest.approx(60 * share / there)
-    assert not any(each.tag for each in plan_replay(tuned(parent, tmp_path, replay=0.0), tmp_path / "run").data.train)
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_named_general_text_is_used_instead(parent: Path, tmp_path: Path) -> None:
-    general = write_pairs(tmp_path / "general.tsv", 90, first=3000)
-    config = tuned(parent, tmp_path, general=(Corpus(files=(general,), source="en", target="de"),))
-    train(config, tmp_path / "run", quiet=True)
-    given = sides(tmp_path / "general.tsv")
-    for direction, pairs in read_general(tmp_path / "run", "train").items():
-        for pair in pairs:
-            assert ((pair.source, pair.target) if str(direction) == "en-de" else (pair.target, pair.source)) in given
 
 
 @pytest.mark.parametrize(
@@ -173,10 +153,8 @@ def test_the_share_is_the_best_of_those_that_lose_little(
 
     def best(run, task, there, trained):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(task, "validate", lambda *_, **__: mixing.Validation(1.0, {"bleu": figures[fixed.share][0]}))
-            patch.setattr(
-                mixing, "mean_of", lambda _: mixing.Validation(1.0, {"bleu": figures[fixed.share][1], "chrf": 1.0})
-            )
+            patch.setattr(task, "validate", lambda *_, **__: Validation(1.0, {"bleu": figures[fixed.share][0]}))
+            patch.setattr(mixing, "mean_of", lambda _: Validation(1.0, {"bleu": figures[fixed.share][1], "chrf": 1.0}))
             return real(run, task, there, trained)
 
     monkeypatch.setattr(mixing, "_best_share", best)
@@ -214,18 +192,6 @@ def test_what_was_interrupted_is_done_when_the_run_is_resumed(
     aligned = (tmp_path / "run/best" / ALIGNMENT).stat().st_mtime_ns
     train(load_config(tmp_path / "run/config.yaml"), tmp_path / "run", quiet=True)
     assert (tmp_path / "run/best" / ALIGNMENT).stat().st_mtime_ns == aligned, "what is there is not made again"
-
-
-def test_another_direction_of_a_model_of_one_is_not_replayed(tmp_path: Path) -> None:
-    """It would need language tags; and half-way to the other direction is nothing."""
-    go(tiny_run(tmp_path / "text", MODEL, max_steps=1, bleu_sentences=0), tmp_path / "one")
-    config = tuned(tmp_path / "one", tmp_path)
-    assert [each.tag for each in plan_replay(config, tmp_path / "run").data.train] == ["", "replay"]
-    for source, target in (("de", "en"), ("en", "fr")):
-        other = config.data.train[0].model_copy(update={"source": source, "target": target})
-        data = config.data.model_copy(update={"train": (other,)})
-        planned = plan_replay(config.model_copy(update={"data": data}), tmp_path / "run").data
-        assert (planned.train, planned.replay) == ((other,), 0.0)
 
 
 def test_an_extended_vocabulary_changes_nothing_until_it_is_trained(tmp_path: Path) -> None:

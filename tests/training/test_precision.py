@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight import capabilities
 from limelight.errors import UserError
 from limelight.training.optimization import precision
-from limelight.training.optimization.precision import autocast, choose_precision, chosen_kernels, search_precision
+from limelight.training.optimization.precision import autocast, choose_precision, chosen_kernels
 from tests.training.helpers import go, last_weights, tiny_run
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -35,30 +34,6 @@ def test_auto_asks_the_hardware(
     assert choose_precision("fp16", device) == "fp16"
 
 
-def test_a_cpu_has_neither_fp16_nor_tf32() -> None:
-    assert not capabilities.multiplies_fp16(CPU)
-    assert not capabilities.multiplies_tf32(CPU)
-
-
-@pytest.mark.parametrize(
-    ("version", "fp16", "tf32"), [((6, 1), False, False), ((7, 0), True, False), ((8, 0), True, True)]
-)
-def test_gpus_by_their_compute_capability(
-    version: tuple[int, int], fp16: bool, tf32: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: version)
-    assert (capabilities.multiplies_fp16(CUDA), capabilities.multiplies_tf32(CUDA)) == (fp16, tf32)
-
-
-def test_tf32_is_for_gpus_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    Hardware(monkeypatch, "tf32")
-    assert choose_precision("tf32", CUDA) == "tf32"
-    Hardware(monkeypatch)
-    with pytest.raises(UserError, match=r"training.precision=tf32, but cpu has no TF32 .* set training.precision=fp32"):
-        choose_precision("tf32", CPU)
-
-
 def test_tf32_is_put_back() -> None:
     """It is a setting of the process."""
     before = torch.get_float32_matmul_precision()
@@ -66,15 +41,6 @@ def test_tf32_is_put_back() -> None:
         with chosen_kernels(name):
             assert torch.get_float32_matmul_precision() == inside
         assert torch.get_float32_matmul_precision() == before
-
-
-def test_validation_searches_in_what_a_search_has() -> None:
-    assert [search_precision(name) for name in ("fp32", "tf32", "bf16", "fp16")] == ["fp32", "fp32", "bf16", "fp32"]
-
-
-def test_bf16_on_a_cpu_without_it_is_slow_but_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: False)
-    assert choose_precision("bf16", CPU) == "bf16"
 
 
 def test_bf16_on_a_gpu_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

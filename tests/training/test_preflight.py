@@ -74,13 +74,6 @@ def refused(config: RunConfig, fault: str, tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", ["placeholders", "terms"])
-def test_marks_need_pairs_that_translate_one_another(name: str, tmp_path: Path) -> None:
-    for config in (text_run(tmp_path / "text"), label_run(tmp_path / "labels")):
-        with pytest.raises(UserError, match=r"are for pairs of sentences that translate one another: set both to 0"):
-            check_run(override(config, [f"augmentation.{name}=0.1"]), tmp_path / "run")
-
-
 def test_marks_need_reserved_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A vocabulary as imported models have it: without them."""
     sample = preflight._sample
@@ -104,13 +97,6 @@ class Unreserved:
         raise UserError(f"this vocabulary has no reserved token {piece}")
 
 
-def test_what_a_task_does_not_sample_is_not_asked_to(tmp_path: Path) -> None:
-    config = text_run(tmp_path / "text", max_steps=1)
-    check_run(override(config, ["tokens.sampling=0.1"]), tmp_path / "run")
-    with pytest.raises(UserError, match=r"batching\.block=12 is more than the 11 positions the model learns"):
-        check_run(override(config, ["batching.block=12"]), tmp_path / "run")
-
-
 def back_translated(config: RunConfig, role: str = "train") -> RunConfig:
     corpora = tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in config.data.train)
     return config.model_copy(update={"data": config.data.model_copy(update={role: corpora})})
@@ -131,14 +117,6 @@ def test_a_parent_without_the_tag_of_back_translated_text_is_refused_with_a_way_
     check_run(plain.model_copy(update={"begin_with": str(tmp_path / "tagged")}), tmp_path / "run")
 
 
-def test_back_translated_text_is_for_training_translators(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--back-translated is for models that translate"):
-        check_run(back_translated(label_run(tmp_path / "labels")), tmp_path / "run")
-    config = back_translated(tiny_run(tmp_path / "text"), "valid")
-    with pytest.raises(UserError, match=r"data\.valid: a corpus for validation has no tag"):
-        check_run(config, tmp_path / "run")
-
-
 def on_files(config: RunConfig, role: str, *files: Path, **languages: str) -> RunConfig:
     corpora = (Corpus(files=tuple(map(str, files)), **languages),)
     return config.model_copy(update={"data": config.data.model_copy(update={role: corpora})})
@@ -155,20 +133,6 @@ def test_a_file_that_cannot_be_read_is_told_at_once(role: str, tmp_path: Path, m
     refused(on_files(config, role, first), r"first\.tsv:1: there is no TAB", tmp_path, monkeypatch)
     skipping = config.model_copy(update={"data": config.data.model_copy(update={"on_bad_line": "skip"})})
     check_run(on_files(skipping, role, first), tmp_path / "run")
-
-
-@pytest.mark.parametrize("role", ["text", "valid_text"])
-def test_a_text_that_is_not_there_is_told_at_once(role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = text_run(tmp_path / "text")
-    data = config.data.model_copy(update={role: (*getattr(config.data, role), str(tmp_path / "gone.txt"))})
-    refused(config.model_copy(update={"data": data}), r"gone\.txt: there is no such file", tmp_path, monkeypatch)
-
-
-def test_a_model_to_begin_with_that_is_not_there_is_told_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tiny_run(tmp_path / "text").model_copy(update={"begin_with": str(tmp_path / "gone")})
-    refused(config, "gone: there is no such model", tmp_path, monkeypatch)
 
 
 def test_two_directions_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

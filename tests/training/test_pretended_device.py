@@ -136,13 +136,3 @@ def test_steps_of_a_search_stay_on_their_device(name: str, pretended: Pretended)
                 state = state.reorder(torch.zeros(3, width, dtype=torch.int64, device=META))
             assert model.project(features).is_meta
             assert pretended.waits - before <= (STEPS if "ssru" in name else 2)
-
-
-def test_a_tensor_left_on_the_cpu_is_found(pretended: Pretended) -> None:
-    model = make_model(MODELS["transformer"])
-    batch = random_batch(model)
-    forward = type(model).forward
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(model), "forward", lambda self, given: forward(self, given) * torch.ones(3, 5, 1))
-        with pytest.raises((RuntimeError, NotImplementedError)):
-            learn(model, batch)

@@ -76,57 +76,9 @@ def test_every_so_many_updates_make_a_line(
     ]
 
 
-def test_slow_updates_are_shown_in_between_and_the_log_does_not_know(
-    clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first time within 30 s: after an update if the next one would end too late."""
-    report = Report(tmp_path, TrainingConfig(log_every=100, max_steps=800))
-    report.begin(Progress())
-    progress, times = Progress(), []
-    for _ in range(99):
-        clock.now += 8
-        progress.seconds += 8
-        do(report, progress, loss=20.0)
-        times += [clock.now - 100] * len(capsys.readouterr().err.splitlines())
-    assert times == [24, 320, 616]
-    assert log_of(tmp_path) == []
-    clock.now += 8
-    do(report, progress, loss=20.0)
-    assert capsys.readouterr().err.startswith("update    100  epoch 1  loss 2.0000  1 target tokens/s")
-    (line,) = log_of(tmp_path)
-    assert (line["step"], line["loss"], line["target_tokens_per_second"]) == (100, 2.0, 1)
-    report.close()
-
-
 def shown(*texts: str) -> tuple[tuple[str, str], ...]:
     """The example of a translation."""
     return tuple(zip(("source", "reference", "model"), texts, strict=True))
-
-
-def test_validating_does_not_look_like_slow_training(report: Report, clock: Clock, tmp_path: Path) -> None:
-    progress = Progress()
-    clock.now += 1
-    do(report, progress)
-    clock.now += 50
-    report.validation(progress, Validation(2.0, {"bleu": 31.5}, shown("a", "b", "c")), seconds=50.0)
-    clock.now += 1
-    do(report, progress)
-    validation, training = log_of(tmp_path)
-    assert training["target_tokens_per_second"] == 10
-    assert (validation["event"], validation["loss"], validation["bleu"]) == ("validation", 2.0, 31.5)
-    assert validation["perplexity"] == pytest.approx(math.exp(2))
-
-
-def test_a_validation_shows_its_example(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
-    report.validation(
-        Progress(step=7), Validation(2.0, {"bleu": 31.5}, shown("quel[1]", "refe[/b]", "out")), seconds=0.0
-    )
-    assert capsys.readouterr().err.splitlines() == [
-        "update      7  validation: loss 2.0000  BLEU 31.50",
-        "    source    quel[1]",
-        "    reference refe[/b]",
-        "    model     out",
-    ]
 
 
 def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path) -> None:
@@ -139,18 +91,6 @@ def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path)
     assert training["loss"] is None
     assert validation["loss"] is None
     assert validation["perplexity"] == pytest.approx(math.exp(700))
-
-
-def test_the_last_model_of_a_run(report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report.final(Progress(step=9), Validation(2.0), "the average of updates 3, 9", chosen=True)
-    report.final(Progress(step=9), None, "update 9", chosen=False)
-    first, second = log_of(tmp_path)
-    assert (first["made_from"], first["chosen"], first["loss"]) == ("the average of updates 3, 9", True, 2.0)
-    assert "loss" not in second
-    assert capsys.readouterr().err.splitlines() == [
-        "the average of updates 3, 9: loss 2.0000 in validation; it is the model now",
-        "update 9; an earlier one stays the model",
-    ]
 
 
 def written(folder: Path, lines: list[tuple[str, int]], tail: str = "") -> None:
@@ -189,41 +129,6 @@ def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path)
         report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     os.close(report._log)
     report._log = written
-
-
-def test_a_full_disk_under_a_logger_is_told(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full:
-        def log(self, *_: object) -> None:
-            raise OSError(28, "No space left on device")
-
-        def close(self) -> None:
-            self.log()
-
-    monkeypatch.setattr(module, "open_loggers", lambda *_: [Full()])
-    report = Report(tmp_path, TrainingConfig())
-    report.begin(Progress())
-    with pytest.raises(RunError, match=f"{tmp_path}: cannot be written: No space left on device"):
-        report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
-    report.close()  # has nothing to add to that
-
-
-def test_before_it_begins_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = Report(tmp_path, TrainingConfig())
-    report.say("reading [bold]text[/bold]")
-    report.close()
-    assert list(tmp_path.iterdir()) == []
-    assert capsys.readouterr().err == "reading [bold]text[/bold]\n"  # text is text, not markup
-
-
-def test_quiet_says_nothing_and_writes_everything(
-    clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = Report(tmp_path, TrainingConfig(log_every=1), quiet=True)
-    report.begin(Progress())
-    do(report, Progress())
-    report.close()
-    assert capsys.readouterr().err == ""
-    assert len(log_of(tmp_path)) == 1
 
 
 def test_on_a_terminal_there_is_a_bar(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

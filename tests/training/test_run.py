@@ -13,7 +13,7 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.files import sha256
 from limelight.signals import Stopped
-from limelight.training.checkpoints.checkpoint import Progress, find_damage
+from limelight.training.checkpoints.checkpoint import find_damage
 from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, check_resumable, train
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -77,16 +77,6 @@ def test_bounds_may_change(config: RunConfig, run: Path) -> None:
     check_resumable(wanted, run)
 
 
-def test_search_defaults_may_change(config: RunConfig, run: Path) -> None:
-    check_resumable(
-        config.model_copy(update={"decoding": config.decoding.model_copy(update={"length_offset": 0.5})}), run
-    )
-
-
-def test_only_settings_of_training_may_change() -> None:
-    assert set(type(RunConfig().training).model_fields) >= MAY_CHANGE
-
-
 def test_a_run_that_nothing_would_end_is_refused(config: RunConfig, tmp_path: Path) -> None:
     endless = with_training(config, max_steps=None, max_minutes=None)
     endless = endless.model_copy(update={"data": endless.data.model_copy(update={"valid": ()})})
@@ -117,30 +107,11 @@ def test_a_folder_of_something_else_is_refused(config: RunConfig, tmp_path: Path
     assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.png"]
 
 
-def test_a_file_is_no_run(config: RunConfig, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"file: this is a file, and a run is a folder; give --out another name"):
-        train(config, tmp_path / "file", quiet=True)
-    with pytest.raises(UserError, match=r"file/run: cannot write there: .*; give --out another folder"):
-        train(config, tmp_path / "file" / "run", quiet=True)
-
-
-def test_of_a_start_that_failed_at_once_no_empty_folder_stays(config: RunConfig, tmp_path: Path) -> None:
-    gone = config.data.train[0].model_copy(update={"files": (str(tmp_path / "gone.tsv"),)})
-    mistaken = config.model_copy(update={"data": config.data.model_copy(update={"train": (gone,)})})
-    (tmp_path / "mine").mkdir()
-    for folder in ("runs/deep/new", "mine"):
-        with pytest.raises(UserError, match=r"gone\.tsv: there is no such file"):
-            go(mistaken, tmp_path / folder)
-    assert not (tmp_path / "runs").exists()
-    assert list((tmp_path / "mine").iterdir()) == []
-
-
 def test_a_second_trainer_touches_nothing(config: RunConfig, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "tokenizer.partial").mkdir()  # the first one's, which is just writing it
     with only_trainer(run):
         before = sorted(run.rglob("*"))
-        with pytest.raises(UserError, match=rf"run: process {os.getpid()} on .* is training there"):
+        with pytest.raises(UserError, match="run: another process is training there"):
             train(with_training(config, seed=2), run)
         assert sorted(run.rglob("*")) == before
     assert capsys.readouterr().err == ""
@@ -251,26 +222,3 @@ def test_without_validation_text_the_last_model_is_the_model(
     assert go(config, tmp_path / "run", max_steps=13).model_score == 13.0
     train(with_training(config, max_steps=14), tmp_path / "run")
     assert "nothing was measured: there was no text for validation" in capsys.readouterr().err
-
-
-def test_what_is_said_on_the_way(config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    progress = train(config, tmp_path / "run")
-    assert isinstance(progress, Progress)
-    train(with_training(config, max_steps=4), tmp_path / "run")
-    captured = capsys.readouterr()
-    assert captured.out == ""  # standard output belongs to results
-    assert "learned a joint bpe vocabulary of 90" in captured.err
-    assert "train.tsv: 61 of 61 pairs kept" in captured.err
-    assert "beginning: tiny test," in captured.err
-    assert "61 pairs, fp32 on cpu" in captured.err
-    assert "going on after update 2" in captured.err
-    assert "done: training.max_steps=4 updates are done" in captured.err
-    assert "slower" not in captured.err
-
-
-def test_bf16_without_instructions_for_it_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
-    train(tiny_run(tmp_path, max_steps=1, precision="bf16"), tmp_path / "run")
-    assert "training.precision bf16 is slower than fp32 here: the processor has " in capsys.readouterr().err

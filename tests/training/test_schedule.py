@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, TransformerConfig
+from limelight.config import RunConfig, TrainingConfig, TransformerConfig
 from limelight.training.optimization.schedule import rate_of
 
 SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant", "wsd")
@@ -56,27 +56,6 @@ def test_the_rise_is_a_straight_line_that_meets_what_follows(schedule: str) -> N
         assert rate(step, schedule) == pytest.approx(rate(4000, schedule) * step / 4000)
     assert rate(4001, schedule) == pytest.approx(rate(4000, schedule), rel=1e-3)
     assert max(rate(step, schedule) for step in range(1, 9000, 7)) <= rate(4000, schedule)
-
-
-@given(steps, warmups, st.integers(1, 200_000))
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_every_rate_is_a_positive_number(schedule: str, step: int, warmup: int, decay_steps: int) -> None:
-    found = rate(step, schedule, warmup, decay_steps=decay_steps)
-    assert math.isfinite(found)
-    assert found > 0
-
-
-@given(st.integers(1, 300_000), warmups)
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_after_the_rise_it_never_rises_again(schedule: str, step: int, warmup: int) -> None:
-    if step >= warmup:
-        assert rate(step + 1, schedule, warmup) <= rate(step, schedule, warmup)
-
-
-@pytest.mark.parametrize("model", [TransformerConfig(d_model=81), RecurrentConfig(hidden=81)])
-def test_the_width_of_the_model_sets_the_papers_rate(model: TransformerConfig | RecurrentConfig) -> None:
-    config = RunConfig(model=model, training=TrainingConfig(schedule="paper", learning_rate=1.0, warmup=100))
-    assert rate_of(config, 100) == pytest.approx(1 / 9 / 10)
 
 
 @pytest.mark.parametrize(

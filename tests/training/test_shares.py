@@ -11,12 +11,10 @@ import torch
 
 from limelight.batching.batch import Batch, PlannedBatch, make_blocks
 from limelight.batching.stream import Position
-from limelight.config import EncoderOnlyConfig
 from limelight.training.distributed import Group
 from limelight.training.shares import MADE_AHEAD, shared, shares
 
 CPU = torch.device("cpu")
-MASKED = EncoderOnlyConfig(layers=1, d_model=8, heads=2, d_ff=12)
 
 
 class Plans:
@@ -63,17 +61,6 @@ def test_the_draws_of_a_batch_follow_from_its_index_in_the_update() -> None:
                 value = torch.rand(()).item()
                 assert drawn.setdefault(int(batch.target_in[0, 0]), value) == value
     assert len(set(drawn.values())) == 3
-
-
-def test_an_error_of_a_batch_reaches_the_update() -> None:
-    def broken() -> Batch:
-        raise OSError("disk gone")
-
-    plans = iter([(PlannedBatch(1, 1, broken), Position())] * 9)
-    with closing(shares(plans, 1, Group(), CPU)) as updates:
-        share, _ = next(updates)
-        with pytest.raises(OSError, match="disk gone"):
-            list(share.batches(CPU, seed=1, step=0))
 
 
 def test_batches_are_shared_evenly_by_their_size() -> None:

@@ -40,12 +40,6 @@ def test_by_updates_they_are_spread_evenly(steps, count, expected):
     assert due(TrainingConfig(max_steps=steps, keep_snapshots=count), steps) == expected
 
 
-def test_by_the_clock_they_are_spread_over_the_minutes():
-    training = TrainingConfig(max_minutes=2.0, keep_snapshots=4)
-    assert due(training, 12, seconds=10.0) == [3, 6, 9, 12]
-    assert due(training, 3, seconds=40.0) == [1, 2, 3], "an update that completes several parts is due once"
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
 def test_without_a_bound_they_stay_as_many_and_even(count):
     training, there = TrainingConfig(keep_snapshots=count), []
@@ -57,14 +51,6 @@ def test_without_a_bound_they_stay_as_many_and_even(count):
         assert min(step, max(1, count // 2)) <= len(at_the_end) <= count
         gaps = [after - before for before, after in zip([0, *at_the_end], at_the_end, strict=False)]
         assert max(gaps) <= 4 * -(-step // count), "no part of the run is left out"
-
-
-def test_a_bound_that_is_raised_thins_them_out():
-    first = due(TrainingConfig(max_steps=100, keep_snapshots=4), 100)
-    later = due(TrainingConfig(max_steps=200, keep_snapshots=4), 200)
-    for step in later[2:]:
-        first = thinned({*first, step}, 4)
-    assert first == [50, 100, 150, 200]
 
 
 def test_each_is_a_model_folder_of_its_update(tmp_path):

@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   limelight doctor train.en train.de --test test.en test.de
-  limelight doctor memory.tmx --source en --target de --no-timing
+  limelight doctor memory.tmx --source en --target de
   limelight doctor runs/en-de
   limelight doctor
   limelight doctor --compile
 """
 WITH_LESS_MEMORY = "Examine parts of the files one after the other"
-RECIPES = ("quick", "small")
-"""Recipes whose duration is estimated."""
 
 
 @command("doctor", EXAMPLES, WITH_LESS_MEMORY)
@@ -42,7 +40,6 @@ def doctor(
     test: Annotated[
         list[str] | None, option("--test", "Test text that must not be in the training text.", "FILE...")
     ] = None,
-    no_timing: Annotated[bool, option("--no-timing", "Do not measure how long training takes.")] = False,
     compile_loops: Annotated[
         bool, option("--compile", "Compile the inner loops for this machine now, if they are not yet.")
     ] = False,
@@ -66,14 +63,11 @@ def doctor(
             show(line)
     elif files:
         _examine(files, corpora(files, source, target, "FILE"), corpora(test or [], source, target, "--test"))
-        if not no_timing:
-            machine.begin()
-            _durations(corpora(files, source, target, "FILE"))
     elif test or source or target:
         raise UserError("--test, --source and --target need FILE...: name the training text")
     else:
         machine.begin()
-        _machine(timing=not no_timing)
+        _machine()
 
 
 def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corpus]) -> None:
@@ -89,46 +83,10 @@ def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corp
         show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")
 
 
-def _durations(given: Sequence[Corpus]) -> None:
-    """How long training on this text takes."""
-    from limelight.config import sides_of
-    from limelight.formats import read_pairs
-    from limelight.training.examine import estimate
-
-    def pairs() -> list[tuple[str, str]]:
-        found = []
-        for corpus in given:
-            for pair in read_pairs(corpus.files, *sides_of(corpus), on_bad_line=lambda line: None):
-                if pair.source.strip() and pair.target.strip():
-                    found.append((pair.source[:500], pair.target[:500]))
-        return found
-
-    some = pairs()
-    if len(some) < 50:
-        return
-    for recipe in RECIPES:
-        found = estimate(recipe, some[:: max(1, len(some) // 2000)], len(some))
-        show(
-            f"recipe {recipe}: about {_minutes(found.minutes)} here ({found.epochs:.2g} epochs, "
-            f"{found.tokens_per_second:,.0f} tokens per second)"
-        )
-
-
-def _minutes(minutes: float) -> str:
-    return f"{minutes / 60:.1f} hours" if minutes >= 120 else f"{max(1, round(minutes))} minutes"
-
-
-def _machine(*, timing: bool) -> None:
+def _machine() -> None:
     import torch
 
     from limelight.capabilities import describe
 
     show(describe())
     show(f"threads: {torch.get_num_threads()}")
-    if timing:
-        from limelight.training.examine import estimate, invented_pairs
-
-        for recipe in RECIPES:
-            found = estimate(recipe, invented_pairs(), 100_000)
-            took = f"{_minutes(found.minutes)} ({found.epochs:.2g} epochs)"
-            show(f"recipe {recipe}: {found.tokens_per_second:,.0f} tokens per second; 100,000 pairs take about {took}")

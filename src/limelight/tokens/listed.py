@@ -160,7 +160,8 @@ def _read(model: bytes) -> tuple[bytes, list[str]]:
         listed = _Listed.model_validate_json(model)
         sentencepiece_model = base64.b64decode(listed.sentencepiece, validate=True)
     except ValueError as error:
-        raise UserError(f"not a listed.json: {shown(str(error))}") from None
+        reason = " ".join(str(error).split())
+        raise UserError(f"not a listed.json: {shown(reason)}") from None
     pieces = listed.pieces
     require_count(len(pieces))
     if pieces[:2] != [END_PIECE, UNKNOWN_PIECE] or len({*pieces, PADDING_PIECE}) <= len(pieces):

@@ -4,16 +4,16 @@ means, and measure what was learned and forgotten.
 Weights between those of a model and a fine-tuned copy of it keep most of what the copy has learned and forget less
 (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). So the share of the trained weights is chosen that is
 best on the new text, among those that lose little on general text. A run with new tags, such as that of a language,
-keeps all of its weights: a mean with a model that was not trained with a tag would know it half.
+keeps all of its weights: in a mean with a model that was not trained with a tag, it would be learned only in part.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from limelight.config import Direction, RunConfig, direction_of, directions_of, has_tags
@@ -32,12 +32,11 @@ from limelight.storage.weights import expand, named_weights, put_weights, read_w
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import write_best
 from limelight.training.run_state import Run
-from limelight.training.tasks.task import Execution, Validation
+from limelight.training.tasks.task import Execution
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
 BEFORE_AFTER = "before-after.json"
 """The file of a run with the scores of its parent and of its model."""
-FORMAT = 1
 SHARE = "share"
 """The note of a model that says the share of the trained weights in it."""
 SHARES = (0.5, 0.25)
@@ -82,26 +81,22 @@ class BeforeAfter:
     """On the new text; None without any for validation."""
     general: Change | None
     """On general text; None without any."""
+    format: Literal[1] = 1
 
     def lines(self) -> list[str]:
         """The result in words."""
-        found = [f"the new text:  {self.new}"] if self.new else []
-        found += [f"general text:  {self.general}"] if self.general else []
-        return found
+        found = {"the new text": self.new, "general text": self.general}
+        return [f"{name}:  {change}" for name, change in found.items() if change]
+
+
+_STORED = TypeAdapter(BeforeAfter)
 
 
 def read_before_after(folder: Path) -> BeforeAfter | None:
     """The scores in a run or model folder; None if there are none."""
     try:
-        content = json.loads((folder / BEFORE_AFTER).read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            return None
-        changes = [
-            each and Change(each["pairs"], Scores(*each["before"]), Scores(*each["after"]))
-            for each in (content["new"], content["general"])
-        ]
-        return BeforeAfter(content["share"], *changes)
-    except (OSError, ValueError, LookupError, TypeError):
+        return _STORED.validate_json((folder / BEFORE_AFTER).read_bytes())
+    except (OSError, ValueError):
         return None
 
 
@@ -111,10 +106,10 @@ def mix_with_parent(run: Run, task: Translation) -> None:
 
     Does nothing for a run without replay (`data.replay`), and where the parent is gone.
     """
-    config, say = run.config, run.report.say
-    if not (config.data.replay and config.begin_with and (run.folder / BEST).is_dir()):
+    config, say, best = run.config, run.report.say, run.folder / BEST
+    if not (config.data.replay and config.begin_with and best.is_dir()):
         return
-    chosen = SHARE in read_weights(run.folder / BEST / WEIGHTS)[1]
+    chosen = SHARE in read_weights(best / WEIGHTS)[1]
     if chosen and read_before_after(run.folder):
         return
     (run.folder / BEFORE_AFTER).unlink(missing_ok=True)  # of an earlier end of this run
@@ -126,13 +121,13 @@ def mix_with_parent(run: Run, task: Translation) -> None:
     if not chosen:
         _choose(run, task, parent)
     with run.interruptible():
-        found = BeforeAfter(
-            float(read_weights(run.folder / BEST / WEIGHTS)[1][SHARE]),
-            _change(parent, run.folder / BEST, _unseen(config, task), config, run.device),
-            _change(parent, run.folder / BEST, _general(run.folder), config, run.device),
+        new, general = (
+            _change(parent, best, text, config, run.device) for text in (_unseen(config, task), _general(run.folder))
         )
-    write_whole(run.folder / BEFORE_AFTER, json.dumps({"format": FORMAT, **asdict(found)}, indent=2) + "\n")
-    if not found.share:
+    share = float(read_weights(best / WEIGHTS)[1][SHARE])
+    found = BeforeAfter(share, new, general)
+    write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(found, indent=2).decode() + "\n")
+    if not share:
         say(f"training gained nothing on the new text: the model is {config.begin_with}, unchanged")
     for line in found.lines():
         say(line)
@@ -143,9 +138,8 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     trained, notes = read_weights(run.folder / BEST / WEIGHTS)
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
     there = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
-    mixes = {name: tensor.shape for name, tensor in there.items()} == {
-        name: tensor.shape for name, tensor in trained.items()
-    }  # with other layers there is no mean
+    shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (there, trained)]
+    mixes = shapes[0] == shapes[1]  # with other layers there is no mean
     share = 0.0 if notes.get("step") == "0" else 1.0
     try:
         if share and mixes and task.validates and not has_new_tags(run.folder):
@@ -155,40 +149,33 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
         made_from = notes["made_from"]
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
-        notes |= {SHARE: repr(share), "made_from": made_from}
-        write_best(run, notes)
+        write_best(run, notes | {SHARE: repr(share), "made_from": made_from})
     finally:
         put_weights(run.model, own, where="the weights being trained")
 
 
 def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
     """The share of the trained weights that is best on the new text, among those that lose little on general text."""
-    model = run.model
+    model, how = run.model, Execution(run.precision, run.device)
     assert isinstance(model, Seq2Seq)
     unseen = _general(run.folder)
-    most = sum(map(len, unseen.values()))
-    general = valid_sets(run.config, run.tokenizers, model, unseen, most)
-    how = Execution(run.precision, run.device)
-
-    def measured(share: float) -> tuple[Validation, Validation | None]:
-        put_weights(model, _mean(there, trained, share), where="the mean")
-        found = {each: some.measure(model, how) for each, some in general.items()}
-        seen = task.validate(model, how)
-        return seen, mean_of(found) if found else None
-
-    new, old = measured(0.0)
-    best, score = 0.0, new.score("bleu")
-    for share in SHARES:
-        if old is None and share > UNMEASURED:
+    general = valid_sets(run.config, run.tokenizers, model, unseen, sum(map(len, unseen.values())))
+    best, score, kept = 0.0, 0.0, 0.0
+    for share in (0.0, *SHARES):
+        if share > UNMEASURED and not general:
             continue
-        now, kept = measured(share)
-        lost = old.figures["bleu"] - kept.figures["bleu"] if old and kept else 0.0
+        put_weights(model, _mean(there, trained, share), where="the mean")
+        seen = task.validate(model, how)
+        measured = {each: some.measure(model, how) for each, some in general.items()}
+        bleu = mean_of(measured).figures["bleu"] if general else 0.0
+        if not share:
+            score, kept = seen.score("bleu"), bleu
         run.report.say(
-            f"{share:4.0%} of the trained weights: new text BLEU {new.figures['bleu']:.2f} -> {now.figures['bleu']:.2f}"
-            + (f", general text {-lost:+.2f}" if kept else "")
+            f"{share:4.0%} of the trained weights: new text BLEU {seen.figures['bleu']:.2f}"
+            + (f", general text {bleu:.2f}" if general else "")
         )
-        if lost <= MAX_LOSS and now.score("bleu") > score:
-            best, score = share, now.score("bleu")
+        if kept - bleu <= MAX_LOSS and seen.score("bleu") > score:
+            best, score = share, seen.score("bleu")
     return best
 
 
@@ -198,14 +185,12 @@ def _mean(there: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: flo
 
 def _unseen(config: RunConfig, task: Translation) -> Corpora:
     """The new text that measures the model: the part for tests, if text was held out, else that for validation."""
-    if not config.data.hold_out:
-        return task.valid_pairs
     found: dict[Direction, list[Pair]] = {}
-    for corpus in config.data.valid:
+    for corpus in config.data.valid if config.data.hold_out else ():
         path = Path(corpus.files[0])
-        place = path.with_name(path.name.replace("valid", "test", 1))
-        if place.is_file() and place.parent.name == HELD_OUT:
-            found[direction_of(corpus)] = list(read_pairs([place]))
+        test = path.with_name(path.name.replace("valid", "test", 1))
+        if test.is_file() and test.parent.name == HELD_OUT:
+            found[direction_of(corpus)] = list(read_pairs([test]))
     return found or task.valid_pairs
 
 
@@ -221,7 +206,8 @@ def _change(before: Path, after: Path, text: Corpora, config: RunConfig, device:
     pairs = sum(map(len, text.values()))
     if not pairs:
         return None
-    return Change(pairs, *(_scores(folder, text, config, device) for folder in (before, after)))
+    scores = [_scores(folder, text, config, device) for folder in (before, after)]
+    return Change(pairs, *scores)
 
 
 def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device) -> Scores:
@@ -230,14 +216,12 @@ def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device
     several = has_tags(config.data)
     if several:
         translator.directions = directions_of(config.data)  # the parent lacks those that are new
-    bleu, chrf = [], []
+    found = []
     for direction, pairs in text.items():
-        asked: TextOptions = {}
-        if several:
-            asked |= {"source_lang": direction.source, "target_lang": direction.target}
-        outputs = translator.translate([pair.source for pair in pairs], **asked)
-        texts, references = [each.text for each in outputs], [pair.target for pair in pairs]
+        asked: TextOptions = {"source_lang": direction.source, "target_lang": direction.target} if several else {}
+        outputs = [each.text for each in translator.translate([pair.source for pair in pairs], **asked)]
+        references = [pair.target for pair in pairs]
         tokenize = choose_tokenization(direction.target, references).name
-        bleu.append(corpus_bleu(texts, references, tokenize=tokenize).score)
-        chrf.append(corpus_chrf(texts, references).score)
-    return Scores(sum(bleu) / len(bleu), sum(chrf) / len(chrf))
+        bleu = corpus_bleu(outputs, references, tokenize=tokenize).score
+        found.append((bleu, corpus_chrf(outputs, references).score))
+    return Scores(*(sum(scores) / len(found) for scores in zip(*found, strict=True)))

@@ -5,14 +5,11 @@ Weights are only meaningful together with the settings they were trained with. W
 normalization or another layout of the sinusoids every weight still fits by name and shape, but the model is useless.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
-from torch import Tensor
 
 from limelight.batching.store import TokenStore
 from limelight.config import (
@@ -30,7 +27,7 @@ from limelight.config import (
     trained_directions,
 )
 from limelight.config.recipes import SAMPLED, finetune
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.files import write_whole
 from limelight.formats import names_languages
 from limelight.models.interface import Model
@@ -41,7 +38,7 @@ from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
-from limelight.tokens import Tokenizer, Tokenizers
+from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import UNKNOWN, byte_of
 from limelight.untrusted import read_plain
 
@@ -96,27 +93,6 @@ def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
     return tuple(each for each in directions_of(config.data) if each not in trained)
 
 
-def kept_directions(config: RunConfig, parent: RunConfig) -> Iterator[str]:
-    """Which directions are kept without training text; whether language tags are new."""
-    begin_with, kept = config.begin_with, untrained_directions(config)
-    measured = {direction_of(corpus) for corpus in config.data.valid}
-    if config.data.both_directions:
-        measured |= {direction.reversed for direction in measured}
-    if kept:
-        blind = [each for each in kept if each not in measured]
-        example = (blind or kept)[0]
-        unseen = f"; {', '.join(map(str, blind))} not validated either: --valid {example}=FILE measures one"
-        yield (
-            f"the model keeps the other directions of {begin_with}, which may get worse without training text: "
-            f"{', '.join(map(str, kept))} (--train {example}=FILE trains one further{unseen if blind else ''})"
-        )
-    if has_tags(config.data) and not config.data.inherited and parent.learns == "pairs":
-        yield (
-            f"warning: {begin_with} has one direction and was trained without language tags, which this run puts "
-            "before each source: its first translations are worse than those of that model"
-        )
-
-
 def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
     """The corpora, with language names of the parent's text: those without any if the parent has one direction;
     otherwise `en` for `en-US`, as each tag is of a name."""
@@ -141,10 +117,6 @@ PARENT = "parent.md"
 MAX_POOR = 0.02
 """Share of unknown tokens above which there is a warning."""
 COUNTED = 1_000_000
-SAMPLED_ROWS = 20_000
-"""Pairs of each corpus in which unknown characters are looked for."""
-NAMED = 12
-"""Characters that a warning names, the most frequent first."""
 MAX_CARD = 4_000_000
 """Maximum bytes of a card, which includes those of its parents."""
 HEAD = "output."
@@ -158,25 +130,32 @@ def borrow_weights(model: Model, begin_with: str, say: Say, run: Path = Path()) 
     A classifier takes the encoder of a masked model, or all but the last layer of a classifier with other labels.
     Raises `UserError` if no weights fit, or one has another shape.
     """
-    place = find_start(begin_with, run)
-    theirs = expand(read_weights(place / WEIGHTS)[0], where=str(place / WEIGHTS))
-    if isinstance(model, Classifier) and (place / LABELS).is_file() and read_labels(place / LABELS) != model.labels:
+    folder = find_start(begin_with, run)
+    theirs = expand(read_weights(folder / WEIGHTS)[0], where=str(folder / WEIGHTS))
+    labels = folder / LABELS
+    if isinstance(model, Classifier) and labels.is_file() and read_labels(labels) != model.labels:
         theirs = {name: tensor for name, tensor in theirs.items() if not name.startswith(HEAD)}
         say(f"the labels are not those of {begin_with}: the last layer begins with random weights")
     own = named_weights(model)
-    _require_shapes(own, theirs, begin_with)
     taken = {name: theirs[name] for name in own if name in theirs}
+    other = [
+        f"{name} is {tuple(tensor.shape)} there, {tuple(own[name].shape)} here"
+        for name, tensor in taken.items()
+        if tensor.shape != own[name].shape
+    ]
+    if other:
+        raise UserError(f"{begin_with}: its weights do not fit this model: {'; '.join(other[:5])}")
     if not taken:
         raise UserError(f"{begin_with}: none of its weights fits this model; choose the recipe it was trained with")
-    put_weights(model, {**own, **taken}, where=str(place / WEIGHTS))
-    told = f"beginning with {len(taken)} of {len(theirs)} weights of {begin_with}"
-    told += _listed("new are", own.keys() - taken.keys())
-    say(told + _listed("left out are", theirs.keys() - taken.keys()))
+    put_weights(model, {**own, **taken}, where=str(folder / WEIGHTS))
+    lists = {"new are": own.keys() - taken.keys(), "left out are": theirs.keys() - taken.keys()}
+    more = [f"; {what} {shown(', '.join(sorted(names)))}" for what, names in lists.items() if names]
+    say(f"beginning with {len(taken)} of {len(theirs)} weights of {begin_with}{''.join(more)}")
 
 
 def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequence[TokenStore]) -> Iterator[str]:
-    """A warning for each side whose text the vocabulary of the other model does not cover: too many unknown characters,
-    or characters spelled in bytes. Only the first million tokens of each corpus are counted."""
+    """A warning for each side with too many characters that the vocabulary of the other model lacks: they are unknown
+    or spelled in bytes. Only the first million tokens of each corpus are counted."""
     for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
         rows = (store.sources if side == "source" else store.targets for store in stores)
         counts = np.sum([np.bincount(each.values[:COUNTED], minlength=tokenizer.size) for each in rows], axis=0)
@@ -184,38 +163,10 @@ def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequenc
         poor = [number == UNKNOWN or bool(byte_of(piece)) for number, piece in enumerate(pieces)]
         share = counts[poor].sum() / max(1, counts.sum())
         if share > MAX_POOR:
-            signs = _missing(tokenizer, _texts(stores, side))
-            letters = sum(count for sign, count in signs.items() if sign.isalpha())
-            why = "it was made for text in another language or script"
-            if 2 * letters < signs.total():
-                why = "they are signs rather than letters; its text had few of them or none"
             yield (
                 f"warning: {100 * share:.1f} % of the {side} tokens are characters that the vocabulary of {begin_with} "
-                f"does not have (unknown, or spelled in bytes): "
-                f"{' '.join(sign for sign, _ in signs.most_common(NAMED))}; {why}"
+                "does not have (unknown, or spelled in bytes); --extend-vocabulary adds those that are frequent"
             )
-
-
-def _texts(stores: Sequence[TokenStore], side: str) -> Iterator[str]:
-    """Texts of a side, evenly from each store."""
-    for store in stores:
-        rows = np.unique(np.linspace(0, max(0, len(store) - 1), min(len(store), SAMPLED_ROWS)).astype(np.int64))
-        yield from store.texts(rows)[0 if side == "source" else 1]
-
-
-def _missing(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """The characters that a tokenizer does not know, counted."""
-    found = Counter(sign for text in texts for sign in normalize("NFC", text) if sign.isprintable() and sign != " ")
-
-    def is_poor(sign: str) -> bool:
-        return any(piece == UNKNOWN or byte_of(name) for piece, name in _pieces(tokenizer, sign))
-
-    return Counter({sign: count for sign, count in found.items() if is_poor(sign)})
-
-
-def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, str]]:
-    ids = tokenizer.encode(text)
-    return zip(ids, tokenizer.pieces(ids), strict=True)
 
 
 def keep_parent_card(begin_with: str, folder: Path) -> None:
@@ -231,23 +182,6 @@ def parent_card(folder: Path) -> str:
     """The card that `keep_parent_card` copied; empty if there is none."""
     path = folder / PARENT
     return read_plain(path, MAX_CARD).decode("utf-8") if path.is_file() else ""
-
-
-def _require_shapes(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], begin_with: str) -> None:
-    """Raise `UserError` for a weight of another shape."""
-    other = [
-        f"{name} is {tuple(theirs[name].shape)} there, {tuple(tensor.shape)} here"
-        for name, tensor in own.items()
-        if name in theirs and theirs[name].shape != tensor.shape
-    ]
-    if other:
-        raise UserError(f"{begin_with}: its weights do not fit this model: {'; '.join(other[:5])}")
-
-
-def _listed(what: str, names: set[str]) -> str:
-    if not names:
-        return ""
-    return f"; {what} {', '.join(sorted(names)[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"
 
 
 CHANGE_NOTHING = {"dropout"}
@@ -332,29 +266,30 @@ def _vocabulary_differences(old: TokensConfig, new: TokensConfig) -> Iterator[tu
 
 def parent_warnings(config: RunConfig) -> Iterator[str]:
     """What the new model keeps of the parent's directions, and warnings: if the parent's weights are rounded, and for
-    each direction of the new text that the parent was not trained for."""
-    parent = read_parent(config.begin_with)
-    yield from kept_directions(config, parent)
+    directions of the new text that the parent was not trained for."""
+    parent, begin_with = read_parent(config.begin_with), config.begin_with
+    if kept := untrained_directions(config):
+        yield (
+            f"the model keeps the other directions of {begin_with}, which may get worse without training text: "
+            f"{', '.join(map(str, kept))} (--train {kept[0]}=FILE trains one further)"
+        )
+    if has_tags(config.data) and not config.data.inherited and parent.learns == "pairs":
+        yield (
+            f"warning: {begin_with} has one direction and was trained without language tags, which this run puts "
+            "before each source: its first translations are worse than those of that model"
+        )
     if parent.weights != "fp32":
         yield (
-            f"warning: {config.begin_with} keeps its weights in {parent.weights}, which are rounded ones: begin with "
-            "the folder they were made from, if there is one"
+            f"warning: {begin_with} keeps its weights in {parent.weights}, which are rounded ones: begin with the "
+            "folder they were made from, if there is one"
         )
-    known, name = _directions(parent), Path(config.begin_with).name
-    if not known:
-        return
-    trained = ", ".join(f"{source} -> {target}" for source, target in sorted(known))
-    for source, target in sorted(_directions(config) - known) if not config.extend_vocabulary else ():
-        if (target, source) in known:
-            yield (
-                f"warning: {name} translates {trained}, and the new text is {source} -> {target}, the other way "
-                "round: unless that is what you want, swap --source and --target, or the columns of the file"
-            )
-        else:
-            yield (
-                f"warning: {name} translates {trained}, and the new text is {source} -> {target}: its vocabulary was "
-                "not made for that, and a new language is cut into many short tokens"
-            )
+    known, new = _directions(parent), _directions(config)
+    if known and new - known and not config.extend_vocabulary:
+        trained, other = (", ".join(f"{one} -> {two}" for one, two in sorted(some)) for some in (known, new - known))
+        yield (
+            f"warning: {begin_with} translates {trained}, and the new text is {other}: are --source and --target, or "
+            "the columns of the file, the right way round? The vocabulary was not made for another language"
+        )
 
 
 def _directions(config: RunConfig) -> set[tuple[str, str]]:

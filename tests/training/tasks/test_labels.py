@@ -45,16 +45,6 @@ def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) 
     assert seen.score("macro_f1") == scores.macro_f1
 
 
-def test_a_look_changes_nothing(tmp_path: Path, seed: int) -> None:
-    task, model, _ = task_of(label_run(tmp_path / "text"), tmp_path / "run")
-    model.train()
-    state = torch.get_rng_state()
-    assert task.validate(model, Execution("fp32", CPU)) == task.validate(model, Execution("fp32", CPU))
-    assert model.training
-    assert torch.equal(torch.get_rng_state(), state)
-    assert all(parameter.grad is None for parameter in model.parameters())
-
-
 def test_texts_longer_than_the_model_learns_places_for_are_refused(tmp_path: Path) -> None:
     model = EncoderOnlyConfig(**{**READING.model_dump(), "positions": "learned", "max_positions": 9})
     config = label_run(tmp_path / "text", model)

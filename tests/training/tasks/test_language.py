@@ -11,7 +11,6 @@ from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.preparation.plain_text import prepare_text
 from limelight.signals import Stopped
-from limelight.training.optimization.loss import Carrying
 from limelight.training.tasks.language import LanguageModeling
 from limelight.training.tasks.task import Execution
 from tests.training.helpers import go, last_weights, log_of, trace_of
@@ -67,15 +66,6 @@ def test_an_update_that_is_broken_off_carries_nothing_on(whole: Whole, tmp_path:
     assert trace_of(tmp_path / "run") == trace_of(run)
 
 
-def test_carrying_makes_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison above could not fail if the state were not used."""
-    config = text_run(tmp_path / "text", CARRYING)
-    go(config, tmp_path / "carried")
-    monkeypatch.setattr(Carrying, "state", property(lambda _: (), lambda *_: None), raising=False)
-    go(config, tmp_path / "forgotten")
-    assert trace_of(tmp_path / "carried") != trace_of(tmp_path / "forgotten")
-
-
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_loss_is_that_of_each_piece_after_those_before_it(name: str, tmp_path: Path, seed: int) -> None:
     """Step by step, in blocks for attention; rows that go on from block to block for a carried state."""
@@ -102,17 +92,6 @@ def test_the_loss_is_that_of_each_piece_after_those_before_it(name: str, tmp_pat
     held_out = len(text) - int(len(text.decode()) * 0.9)
     bits = seen.loss / math.log(2) * predicted / held_out
     assert seen.figures["bits_per_byte"] == pytest.approx(bits, rel=0.02)
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_look_changes_nothing(name: str, tmp_path: Path, seed: int) -> None:
-    task, model = task_of(text_run(tmp_path / "text", WRITERS[name]), tmp_path / "run")
-    model.train()
-    state = torch.get_rng_state()
-    once, again = (task.validate(model, Execution("fp32", CPU)) for _ in range(2))
-    assert once == again
-    assert model.training
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -50,12 +50,3 @@ def test_each_look_sees_the_same_masks_and_changes_nothing(tmp_path: Path, seed:
     assert one == other == third
     assert model.training
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_the_example_is_a_line_with_its_masks_and_what_the_model_says(tmp_path: Path, seed: int) -> None:
-    task, model = task_of(masked_run(tmp_path / "text"), tmp_path / "run")
-    example = dict(task.validate(model, Execution("fp32", CPU)).example)
-    assert list(example) == ["masked", "text", "model"]
-    lines = (tmp_path / "text" / "text.txt").read_text().splitlines()
-    assert any(example["text"] in line for line in lines)
-    assert example["masked"] != example["text"]

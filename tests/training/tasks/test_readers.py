@@ -24,12 +24,6 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return config, folder / "run"
 
 
-def test_the_whole_run_has_more_than_an_epoch_in_it(whole: Whole) -> None:
-    lines = log_of(whole[1])
-    assert [line["step"] for line in lines if line["event"] == "validation"] == [4, 8, 12]
-    assert {line["epoch"] for line in lines} > {0}
-
-
 @pytest.mark.parametrize("stops", [[2, 2, 11], pytest.param([1, 3, 4], marks=pytest.mark.slow)])
 def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
     config, run = whole
@@ -38,16 +32,6 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     go(config, tmp_path / "run")
     assert trace_of(tmp_path / "run") == trace_of(run)
     assert last_weights(tmp_path / "run") == last_weights(run)
-
-
-MOMENTS = [
-    ("part of a checkpoint", 7),
-    ("update", 1),
-    ("micro-batch", 8),
-    ("best model", 2),
-    ("snapshot", 3),
-    ("final", 1),
-]
 
 
 def test_a_masked_model_learns_which_word_follows_which(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from limelight.training.tasks.task import Execution, Validation, mean_loss
 from limelight.training.tasks.translation import (
     Translation,
     balance,
-    data_workers,
     mean_of,
     valid_pairs,
     validation_batches,
@@ -111,18 +110,6 @@ def test_a_look_changes_nothing(model: Seq2Seq, tokenizers: Tokenizers, pairs: l
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
 
-def test_modes_come_back_when_validation_is_interrupted(
-    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("limelight.training.tasks.task.batch_loss", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        validated(model.train(), tokenizers, pairs, 5)
-    assert all(module.training for module in model.modules())
-
-
 def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     seen = validated(model, tokenizers, pairs, 99)
     sources = [pair.source for pair in pairs]
@@ -134,26 +121,6 @@ def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokeniz
     }
     shown = (pairs[11].source, pairs[11].target, outputs[11].text)
     assert seen.example == tuple(zip(("source", "reference", "model"), shown, strict=True))
-
-
-def test_without_bleu_nothing_is_translated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
-    seen = validated(model, tokenizers, pairs, 0)
-    assert (seen.figures, seen.example) == ({}, ())
-
-
-def test_the_sentences_for_bleu_are_spread_over_the_set(
-    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translated: list[str] = []
-    translate = Translator.translate
-
-    def watched(self: Translator, texts: list[str], **options: object) -> object:
-        translated.extend(texts)
-        return translate(self, texts, **options)
-
-    monkeypatch.setattr(Translator, "translate", watched)
-    validated(model, tokenizers, pairs, 4)
-    assert translated == [pairs[place].source for place in (0, 7, 14, 22)]
 
 
 @pytest.mark.parametrize(
@@ -241,13 +208,6 @@ def test_back_translated_text_has_its_tag_after_that_of_the_language(tagging: To
     ]
 
 
-def test_validation_text_turns_round_only_into_a_direction_that_is_learned() -> None:
-    data = with_tag(directed(("en", "de"), both_directions=True), 0)
-    data = data.model_copy(update={"valid": data.train})
-    pair = Pair("a", "b", "v.tsv", 1)
-    assert valid_pairs(data, [[pair]]) == {Direction("en", "de"): [pair]}
-
-
 def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokenizers) -> None:
     given = prepared(tokenizers, 3)
     there, back = views_of(directed(("en", "de"), both_directions=True), given)
@@ -300,15 +260,3 @@ def test_validation_text_is_used_both_ways(pairs: list[Pair]) -> None:
     assert [pair.source for pair in both[Direction("de", "en")]] == [pair.target for pair in pairs]
     one = valid_pairs(directed(("en", "de"), valid=(corpus, corpus)), [pairs[:3], pairs[3:]])
     assert one == {Direction("en", "de"): pairs}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "device", "cores", "expected"),
-    [(None, "cpu", 64, 0), (None, "cuda", 64, 8), (None, "cuda:1", 4, 3), (None, "mps", 1, 1), (0, "cuda", 64, 0),
-     (3, "cpu", 1, 3)],
-)  # fmt: skip
-def test_a_gpu_gets_processes_that_draw(
-    wanted: int | None, device: str, cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: cores)
-    assert data_workers(wanted, torch.device(device)) == expected

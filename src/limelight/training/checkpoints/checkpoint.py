@@ -247,22 +247,10 @@ def find_damage(place: Path) -> str:
     """The damage of a checkpoint; empty if it is intact."""
     try:
         sums = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return f"it has no {MANIFEST}, so it was not completely written"
-    except (OSError, ValueError) as error:
-        return f"{MANIFEST} cannot be read ({error})"
-    if not isinstance(sums, dict) or set(sums) != set(PARTS):
-        return f"{MANIFEST} does not list the parts of a checkpoint"
-    for name, expected in sums.items():
-        try:
-            intact = sha256(place / name) == expected
-        except FileNotFoundError:
-            return f"{name} is missing"
-        except OSError as error:
-            return f"{name} cannot be read ({error})"
-        if not intact:
-            return f"{name} is damaged: its SHA-256 is not the one in {MANIFEST}"
-    return ""
+        damaged = [name for name in PARTS if sha256(place / name) != sums[name]]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        return f"{MANIFEST} or a part that it names is missing or cannot be read ({error})"
+    return f"{damaged[0]} is damaged: its SHA-256 is not the one in {MANIFEST}" if damaged else ""
 
 
 def newest_step(folder: Path) -> int:

@@ -1,16 +1,12 @@
-"""The lock of a run folder: one process trains there, and another one is told which.
+"""The lock of a run folder: one process trains there.
 
 The system releases the lock when its process ends, however it ended, so a lock file that is left blocks nobody.
 """
 
 import errno
-import json
-import os
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -28,16 +24,26 @@ def only_trainer(folder: Path) -> Iterator[bool]:
 
     The folder is created if missing, and removed again if it stays empty.
 
-    Raises `UserError` on Windows, if the folder is not writable, and if another process (named) holds the lock.
+    Raises `UserError` on Windows, if the folder is not writable, and if another process holds the lock.
     """
     if sys.platform == "win32":
         raise UserError("training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)")
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     lock = FileLock(folder / LOCK)
     try:
-        locked = _acquire(lock, folder)
         try:
-            yield locked
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise UserError(
+                f"{folder}: another process is training there. Wait for its end or stop it, or give --out another "
+                "folder"
+            ) from None
+        except OSError as error:
+            if error.errno not in _CANNOT_LOCK:
+                raise UserError(f"{folder}: cannot write there: {cause(error)}; give --out another folder") from None
+        try:
+            yield lock.is_locked
         finally:
             with suppress(OSError):  # an error of the training is the one to report
                 (folder / LOCK).unlink(missing_ok=True)  # while it is held, so that no one locks a file without a name
@@ -46,32 +52,3 @@ def only_trainer(folder: Path) -> Iterator[bool]:
         with suppress(OSError):  # it is not empty
             for place in made:
                 place.rmdir()
-
-
-def _acquire(lock: FileLock, folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(blocking=False)
-        _sign(folder / LOCK)
-    except Timeout:
-        raise UserError(
-            f"{folder}: {_holder(folder / LOCK)} is training there. Wait for its end or stop it, or give --out another "
-            "folder"
-        ) from None
-    except OSError as error:
-        if error.errno not in _CANNOT_LOCK:
-            raise UserError(f"{folder}: cannot write there: {cause(error)}; give --out another folder") from None
-    return lock.is_locked
-
-
-def _sign(path: Path) -> None:
-    """Write this process's id and host to the lock file, for the message to other processes."""
-    now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    path.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "started": now}), encoding="utf-8")
-
-
-def _holder(path: Path) -> str:
-    """A description of the process that holds the lock, as it has signed."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        return "process {pid} on {host} (since {started})".format(**json.loads(path.read_text(encoding="utf-8")))
-    return "another process"
