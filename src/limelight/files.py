@@ -112,7 +112,7 @@ def write_all(handle: int, content: bytes) -> None:
         content = content[os.write(handle, content) :]
 
 
-def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill` write a temporary folder, sync it to disk, and rename it to `folder`.
 
     An existing folder is moved aside first and removed afterwards. A process that is killed between the two renames

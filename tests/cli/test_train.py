@@ -125,7 +125,7 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "there is nothing to train on: a model of the family transformer learns from --train FILE (or two files)"),
+        ("", "a model of the family transformer learns from --train FILE (or two files); given is nothing"),
         ("--train", "--train: name a file after it"),
         ("--train one.en", "--train one.en: a file with one language needs a file with the other"),
         (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from limelight.config import TrainingConfig
+from limelight.config import RunConfig, TrainingConfig
 from limelight.errors import RunError
 from limelight.storage.weights import read_weights
 from limelight.training import loop
@@ -39,7 +39,8 @@ def played(monkeypatch: pytest.MonkeyPatch, losses: list[float], figures: Sequen
 )
 def test_bounds(progress: Progress, reason: str) -> None:
     training = TrainingConfig(max_steps=10, max_minutes=2, patience=3)
-    assert why_over(training, progress, epoch=1.0) == reason
+    run = SimpleNamespace(config=RunConfig(training=training), progress=progress, epoch=1.0)
+    assert why_over(run) == reason
 
 
 def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

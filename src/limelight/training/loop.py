@@ -6,11 +6,10 @@ from contextlib import closing
 from typing import Any
 
 from limelight.batching.stream import Position
-from limelight.config import TrainingConfig
 from limelight.errors import RunError
 from limelight.preparation.extend import has_new_tags
 from limelight.signals import Stopped
-from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, save_checkpoint
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, save_checkpoint
 from limelight.training.checkpoints.keep import (
     drop_later_snapshots,
     drop_snapshots,
@@ -33,7 +32,7 @@ from limelight.training.optimization.schedule import (
     rate_of,
     validation_interval,
 )
-from limelight.training.optimization.update import UpdateResult, compiled_or_none, update
+from limelight.training.optimization.update import compiled_or_none, update
 from limelight.training.run_state import Run, score_of, validate, validate_share
 from limelight.training.shares import Share, shares
 from limelight.training.tasks.task import Validation
@@ -81,9 +80,9 @@ def run_training(run: Run) -> str:
         run.group.wait()  # until the first process has saved: launchers terminate all processes when one exits
         raise
     progress.seconds = run.clock.seconds()
-    if not _why_over(run):  # the remaining time was too short for another update
+    if not why_over(run):  # the remaining time was too short for another update
         progress.seconds = last_second(run.config.training) or progress.seconds
-    progress.finished = _why_over(run)
+    progress.finished = why_over(run)
     _save(run)
     return progress.finished
 
@@ -92,26 +91,22 @@ def _compile_if_asked(run: Run) -> None:
     """Compile the passes of the model that computes: the half-precision copy, if there is one."""
     if run.config.training.compile:
         computing = run.model if run.half is None else run.half.refreshed()
-        batching = run.config.batching
-        longest = max(batching.max_length, batching.block)
+        longest = max(run.config.batching.max_length, run.config.batching.block)
         with run.interruptible():
             run.compiled = compiled_or_none(computing, run.device, run.report.say, longest=longest)
 
 
-def why_over(training: TrainingConfig, progress: Progress, *, epoch: float) -> str:
-    """The bound that is reached; empty while there is work left. An epoch has about `epoch` updates."""
+def why_over(run: Run) -> str:
+    """The bound that is reached; empty while there is work left."""
+    training, progress = run.config.training, run.progress
     if training.max_steps is not None and progress.step >= training.max_steps:
         return f"training.max_steps={training.max_steps} updates are done"
     if training.max_minutes is not None and progress.seconds >= 60 * training.max_minutes:
         return f"training.max_minutes={training.max_minutes:g} minutes are over"
-    patience = patience_of(training, epoch)
+    patience = patience_of(training, run.epoch)
     if progress.without_gain >= patience:
         return f"no gain in {patience} validations (training.patience={patience})"
     return ""
-
-
-def _why_over(run: Run) -> str:
-    return why_over(run.config.training, run.progress, epoch=run.epoch)
 
 
 def _is_over(run: Run, first: int) -> bool:
@@ -122,7 +117,7 @@ def _is_over(run: Run, first: int) -> bool:
         needed = run.pace.seconds() + _closing_seconds(run)
         if run.progress.seconds + needed > end:
             return True
-    return bool(_why_over(run))
+    return bool(why_over(run))
 
 
 def _closing_seconds(run: Run) -> float:
@@ -133,11 +128,10 @@ def _closing_seconds(run: Run) -> float:
 
 def _say_what_to_expect(run: Run) -> None:
     """Report the expected duration once per process, after a minute of updates or a tenth of the budget."""
-    end = last_second(run.config.training)
+    end, progress = last_second(run.config.training), run.progress
     if run.pace.told or run.pace.total < min(60.0, 0.1 * end if end else 60.0):
         return
     run.pace.told = True
-    progress = run.progress
     text = expectation(
         run.config,
         step=progress.step,
@@ -182,29 +176,37 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     now = run.clock.seconds()
     progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
     run.pace.add(spent)
-    if _reads_at_once(run):
+    if run.device.type == "cpu" or run.precision == "fp16":  # whose loss scale depends on the result
         _settle(run)
     return signal
 
 
-def _reads_at_once(run: Run) -> bool:
-    """Whether results are read before the next update begins: in fp16 its loss scale depends on them."""
-    return run.device.type == "cpu" or run.precision == "fp16"
-
-
 def _settle(run: Run) -> None:
-    """Read, count and report the result of the last update; `progress` is still the one after it."""
+    """Read, count and report the result of the last update; `progress` is still the one after it.
+
+    Values that are not finite affect neither the weights nor the reported mean. Raises `RunError` after too many.
+    """
     if run.unread is None:
         return
     unread, rate = run.unread
     result, progress, run.unread = unread.read(), run.progress, None
-    _count(progress, result)
+    if result.applied:
+        progress.skipped = 0
+        progress.loss_sum += result.loss_sum
+        progress.loss_pieces += result.tokens
+    else:
+        progress.skipped += 1
     if run.precision == "fp16":
         progress.loss_scale, progress.scale_updates = next_scale(
             progress.loss_scale, progress.scale_updates, applied=result.applied
         )
     run.report.update(progress, result, rate)
-    _require_numbers(progress)
+    if progress.skipped >= MAX_SKIPPED:
+        raise RunError(
+            f"loss or gradient was not finite in {MAX_SKIPPED} consecutive updates, the last one at update "
+            f"{progress.step}; lower training.learning_rate, lengthen training.warmup, or set training.precision=fp32. "
+            "The last checkpoint is intact"
+        )
 
 
 def _computing(run: Run) -> Learner:
@@ -213,26 +215,6 @@ def _computing(run: Run) -> Learner:
     if run.compiled is not None:
         return run.compiled  # of this very module
     return Carrying(model, run.carried, forget=FORGET) if isinstance(model, CarriesState) else model
-
-
-def _count(progress: Progress, result: UpdateResult) -> None:
-    """Add an update to the counters. Values that are not finite affect neither the weights nor the reported mean."""
-    if result.applied:
-        progress.skipped = 0
-        progress.loss_sum += result.loss_sum
-        progress.loss_pieces += result.tokens
-    else:
-        progress.skipped += 1
-
-
-def _require_numbers(progress: Progress) -> None:
-    """Raise `RunError` after too many updates without finite values."""
-    if progress.skipped >= MAX_SKIPPED:
-        raise RunError(
-            f"loss or gradient was not finite in {MAX_SKIPPED} consecutive updates, the last one at update "
-            f"{progress.step}; lower training.learning_rate, lengthen training.warmup, or set training.precision=fp32. "
-            "The last checkpoint is intact"
-        )
 
 
 def _validate_if_due(run: Run) -> None:
@@ -268,8 +250,7 @@ def _validate(run: Run) -> None:
     score = score_of(run, seen)
     if progress.step:
         progress.snapshots = keep_snapshot(run, score)
-    counts = not is_warming_up(run.config.training, progress.step, progress.seconds)
-    _count_gain(progress, seen, score, by=run.config.training.best_by, counts=counts)
+    _count_gain(run, seen, score)
     save_if_best(
         run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, before the first update"
     )
@@ -296,19 +277,17 @@ def _is_due(run: Run) -> bool:
     return progress.step % validation_interval(training, run.epoch) == 0
 
 
-def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by: str, counts: bool) -> None:
+def _count_gain(run: Run, seen: Validation | None, score: float) -> None:
     """Update the best scores and the patience. While BLEU is noise, a lower loss counts as a gain. A validation without
-    a gain `counts` only after the warm-up."""
-    learning = False
-    if seen is not None and math.isfinite(seen.loss):
-        learning = progress.best_loss is None or seen.loss < progress.best_loss
-        progress.best_loss = seen.loss if learning else progress.best_loss
-        learning = learning and seen.is_without_bleu(by)
+    a gain counts only after the warm-up."""
+    progress, training, learning = run.progress, run.config.training, False
+    if seen is not None and math.isfinite(seen.loss) and (progress.best_loss is None or seen.loss < progress.best_loss):
+        progress.best_loss, learning = seen.loss, seen.is_without_bleu(training.best_by)
     if progress.best_score is None or score > progress.best_score:
         progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
     elif learning:
         progress.without_gain = 0
-    elif counts:
+    elif not is_warming_up(training, progress.step, progress.seconds):
         progress.without_gain += 1
 
 

@@ -10,14 +10,7 @@ from pathlib import Path
 import torch
 
 from limelight.batching.stream import Position
-from limelight.config import (
-    Corpus,
-    RunConfig,
-    TokensConfig,
-    TrainingConfig,
-    check_directions,
-    sides_of,
-)
+from limelight.config import RunConfig, TrainingConfig, check_directions, sides_of
 from limelight.errors import UserError
 from limelight.evaluation.metrics import METRICS
 from limelight.formats import read_pairs
@@ -30,7 +23,7 @@ from limelight.preparation.hold_out import Say, is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
@@ -40,7 +33,6 @@ from limelight.training.optimization.precision import HALVES, HalfCopy, choose_p
 from limelight.training.optimization.schedule import UpdateTimer, last_second, reasonable_epochs
 from limelight.training.optimization.update import require_compilable, update
 from limelight.training.tasks import Tokenized, build_task, fresh_model
-from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import TASKS, require_positions
 
 PROBED = 5
@@ -56,8 +48,7 @@ def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, s
     task = build_task(short, prepared, fresh_model(short, prepared))
     epoch = max(1.0, task.stream.batches_per_epoch() / training.accumulate)
     updates = [float(training.max_steps)] if training.max_steps is not None else []
-    end = last_second(training)
-    if end is not None:
+    if (end := last_second(training)) is not None:
         updates.append(end / measured_pace(short, prepared))
     epochs = min(updates) / epoch
     chosen = short if epochs < 2 * reasonable_epochs(epoch * training.accumulate * short.batching.tokens) else config
@@ -91,10 +82,6 @@ def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
     return pace.seconds()
 
 
-LABELS = ("one", "other")
-"""Placeholders for the labels, which are known only after reading the text."""
-
-
 def check_run(config: RunConfig, folder: Path) -> None:
     """Raise `UserError` for settings that are invalid for any text, and for files that cannot be read.
 
@@ -106,52 +93,24 @@ def check_run(config: RunConfig, folder: Path) -> None:
     if config.learns == "pairs":
         check_directions(config.data)
     _check_files(config, folder)
-    choose_precision(config.training.precision, choose_device(config.training.device))
+    _check_training(config.training)
     tokenizers = _tokenizers(config, folder)
-    _check_tags(config, tokenizers)
-    _check_marks(config, tokenizers)
-    if config.data.train:
-        tokenizers.source.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
-        tokenizers.target.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
-    _check_parts(config.training)
+    _check_vocabulary(config, tokenizers)
     _check_model(config, tokenizers)
-
-
-FIGURES = ("bleu", "chrf", "loss", "accuracy", "macro_f1")
-
-
-def _check_parts(training: TrainingConfig) -> None:
-    LOSSES.find(training.loss)
-    if training.task:
-        TASKS.find(training.task)
-    for name in training.metrics:
-        METRICS.find(name)
-    if training.best_by not in (*FIGURES, *training.metrics):
-        raise UserError(f"training.best_by={training.best_by}: choose from {', '.join(FIGURES)}, and training.metrics")
 
 
 def require_one_kind(config: RunConfig) -> None:
     """Raise `UserError` if the kind of text does not fit the model, or there is no text."""
-    family, data = config.model.family, config.data
-    takes_text = "text" in config.model.learns_from
-    takes_pairs = config.model.learns_from != ("text",)
-    if not data.text and not data.train:
-        ways = ["--text FILE..."] * takes_text + ["--train FILE (or two files)"] * takes_pairs
-        raise UserError(f"there is nothing to train on: a model of the family {family} learns from {' or '.join(ways)}")
-    if data.text and not takes_text:
+    data, kinds = config.data, config.model.learns_from
+    ways = ["--text FILE..."] * ("text" in kinds) + ["--train FILE (or two files)"] * (kinds != ("text",))
+    given = [way for way, files in (("--text", data.text), ("--train", data.train)) if files]
+    if len(given) != 1 or not any(way.startswith(given[0]) for way in ways):
         raise UserError(
-            f"--text is for models of plain text, and this is a model of the family {family}: give --train, or a recipe"
+            f"a model of the family {config.model.family} learns from {' or '.join(ways)}; "
+            f"given {'are' if len(given) > 1 else 'is'} {' and '.join(given) or 'nothing'}"
         )
-    if data.train and not takes_pairs:
-        raise UserError(
-            f"--train is for pairs, and a model of the family {family} learns from plain text: give --text FILE..."
-        )
-    if data.text and data.train:
-        raise UserError("--text and --train are two different tasks: give one of them")
-    if data.text and data.valid:
-        raise UserError("--valid is for pairs and --text for plain text: give validation text with --valid-text")
-    if data.train and data.valid_text:
-        raise UserError("--valid-text is for plain text and --train for pairs: give validation pairs with --valid")
+    if (data.text and data.valid) or (data.train and data.valid_text):
+        raise UserError("text for validation is of the kind of --train (--valid) or of --text (--valid-text)")
     if any(corpus.tag == "bt" for corpus in data.train) and config.learns != "pairs":
         raise UserError("--back-translated is for models that translate: give text with labels with --train")
     if any(corpus.tag for corpus in data.valid):
@@ -161,22 +120,17 @@ def require_one_kind(config: RunConfig) -> None:
 def require_other_files(config: RunConfig) -> None:
     """Raise `UserError` for a file that is given for both training and validation."""
     data = config.data
-    for option, learned, unseen in (
-        ("--valid", _files(data.train), _files(data.valid)),
-        ("--valid-text", data.text, data.valid_text),
-    ):
-        places = {os.path.realpath(file) for file in learned}
-        for file in unseen:
-            if os.path.realpath(file) in places:
-                raise UserError(
-                    f"{option} {file}: the run also trains on this file, so validation would not measure "
-                    f"generalization. Give other text, or leave {option} out and bound the run with --max-minutes or "
-                    "--max-steps"
-                )
-
-
-def _files(corpora: Sequence[Corpus]) -> tuple[str, ...]:
-    return tuple(chain.from_iterable(corpus.files for corpus in corpora))
+    learned, unseen = (
+        (*chain.from_iterable(corpus.files for corpus in corpora), *text)
+        for corpora, text in ((data.train, data.text), (data.valid, data.valid_text))
+    )
+    paths = {os.path.realpath(file) for file in learned}
+    for file in unseen:
+        if os.path.realpath(file) in paths:
+            raise UserError(
+                f"{file} is given for training and for validation, which would not measure generalization. Give other "
+                "text for validation, or none, and bound the run with --max-minutes or --max-steps"
+            )
 
 
 def _check_files(config: RunConfig, folder: Path) -> None:
@@ -184,23 +138,28 @@ def _check_files(config: RunConfig, folder: Path) -> None:
     that a resumed run has already stored may be missing."""
     data, resumed = config.data, is_resumed(folder)
     unseen = () if data.hold_out else data.valid  # held-out text is not there yet
+    on_bad_line = (lambda _: None) if data.on_bad_line == "skip" else None
     for role, corpora in (("valid", unseen), ("train", data.train)):
         for number, corpus in enumerate(corpora):
             if corpus.tag != REPLAY and not (resumed and keeps(folder, f"{role}-{number}")):
-                _read_first(corpus, skip=data.on_bad_line == "skip")
+                require_lasting(corpus.files)
+                next(read_pairs(corpus.files, *sides_of(corpus), on_bad_line=on_bad_line), None)
     if not (resumed and keeps(folder, "text-train")):
-        _open_all((*data.valid_text, *data.text))
+        for file in (*data.valid_text, *data.text):
+            require_lasting([file])
+            open_text(file).close()
 
 
-def _read_first(corpus: Corpus, *, skip: bool) -> None:
-    require_lasting(corpus.files)
-    next(read_pairs(corpus.files, *sides_of(corpus), on_bad_line=(lambda _: None) if skip else None), None)
-
-
-def _open_all(files: Sequence[str]) -> None:
-    require_lasting(files)
-    for file in files:
-        open_text(file).close()
+def _check_training(training: TrainingConfig) -> None:
+    choose_precision(training.precision, choose_device(training.device))
+    LOSSES.find(training.loss)
+    if training.task:
+        TASKS.find(training.task)
+    for name in training.metrics:
+        METRICS.find(name)
+    figures = ("bleu", "chrf", "loss", "accuracy", "macro_f1", *training.metrics)
+    if training.best_by not in figures:
+        raise UserError(f"training.best_by={training.best_by}: choose from {', '.join(figures)}")
 
 
 def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
@@ -215,60 +174,59 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
     tokens = config.tokens
     pairs = config.data.train if config.learns == "pairs" else ()
     languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
+    reserved = further_pieces(config)
     if tokens.vocabulary_size is not None:
-        require_size(tokens.vocabulary_size, len(reserved_pieces(languages, further_pieces(config))))
-    source = _sample("a", tokens, languages, further_pieces(config))
+        require_size(tokens.vocabulary_size, len(reserved_pieces(languages, reserved)))
+    source = _sample("a", config, languages, reserved)
     joint = tokens.joint or not config.data.train
-    return Tokenizers(source, source if joint else _sample("b", tokens, languages))
+    return Tokenizers(source, source if joint else _sample("b", config, languages))
 
 
-def _sample(text: str, tokens: TokensConfig, languages: Sequence[str], reserved: Sequence[str] = ()) -> Tokenizer:
+def _sample(text: str, config: RunConfig, languages: Sequence[str], reserved: Sequence[str] = ()) -> Tokenizer:
     return train_tokenizer(
         [text],
-        kind=tokens.kind,
+        kind=config.tokens.kind,
         vocabulary_size=None,
         languages=languages,
-        byte_fallback=tokens.byte_fallback,
+        byte_fallback=config.tokens.byte_fallback,
         seed=0,
         sentences=1,
         reserved=reserved,
     )
 
 
-def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raise `UserError` if the vocabulary lacks a tag that the run needs and cannot be extended by it, or if it is not
-    joint and `data.both_directions` is set."""
-    if config.data.both_directions and not tokenizers.one_vocabulary:
+def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
+    """Raise `UserError` for what the vocabulary lacks: tags and marks that the run needs, random segmentations, or the
+    tokens of the other language."""
+    data, augmentation = config.data, config.augmentation
+    if data.both_directions and not tokenizers.one_vocabulary:
         raise UserError(
             "data.both_directions needs one vocabulary for both languages: leave tokens.joint=true, or train a model "
             "for each direction"
         )
     if config.extend_vocabulary:
         require_extendable(config, tokenizers)
-        return
-    for tag in tags_of(config):
-        try:
+    try:
+        for tag in tags_of(config) if not config.extend_vocabulary else ():
             tokenizers.source.reserved_id(tag)
-        except UserError as error:
-            if not config.begin_with:
-                raise
-            files = " ".join(file for corpus in config.data.train if corpus.tag == "bt" for file in corpus.files)
-            instead = f", or give {files} with --train instead of --back-translated" if tag == BACK_TRANSLATED else ""
-            raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it{instead}") from None
-
-
-def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raise `UserError` if augmentation needs word alignments that the text cannot have, or tokens that the vocabulary
-    does not have."""
-    if not config.augmentation.needs_alignments:
-        return
-    if not config.data.train or config.learns != "pairs":
+    except UserError as error:
+        if not config.begin_with:
+            raise
+        raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it") from None
+    if augmentation.needs_alignments and (not data.train or config.learns != "pairs"):
         raise UserError(
             "augmentation.placeholders and augmentation.terms are for pairs of sentences that translate one another: "
             "set both to 0"
         )
     for tokenizer in tokenizers:
-        require_marks(tokenizer)
+        if augmentation.needs_alignments:
+            require_marks(tokenizer)
+        if data.train:
+            tokenizer.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
+
+
+LABELS = ("one", "other")
+"""Placeholders for the labels, which are known only after reading the text."""
 
 
 def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
@@ -277,8 +235,5 @@ def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
         model = build_model(config.model, tokenizers, LABELS if config.data.train else ())
     if config.training.compile:
         require_compilable(model)
-    longest = longest_sequence(model)
-    if config.data.text and not isinstance(model, MaskedModel):
-        require_block(config, longest)
-    else:
-        require_positions(config, longest)
+    in_blocks = config.data.text and not isinstance(model, MaskedModel)
+    require_positions(config, longest_sequence(model), "block" if in_blocks else "max_length")

@@ -9,7 +9,6 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.prepare import slow_precision
 from limelight.models.families import choose_device, count_parameters
-from limelight.models.interface import Model
 from limelight.parts import describe_differences, differences
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
@@ -96,7 +95,13 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: 
     config = plan_hold_out(plan_replay(resolve_directions(config, folder), folder), folder)
     if short is not None:
         short = short.model_copy(update={"data": config.data})
-    _require_end(config)
+    data, training = config.data, config.training
+    unseen = data.valid or data.valid_text or (data.text and data.held_out)
+    if not unseen and training.max_steps is None and training.max_minutes is None:
+        raise UserError(
+            "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
+            "--max-steps, or text for validation"
+        )
     if config.begin_with and not (folder / CONFIG).exists():
         require_same_function(config)
     with only_trainer(folder) as locked, settings_put_back():
@@ -171,7 +176,7 @@ def _trained(run: Run) -> Progress:
     """Train to the end of the run, and complete its model."""
     config, folder, report = run.config, run.folder, run.report
     run.group.equalize(list(run.model.parameters()))
-    reason = why_over(config.training, run.progress, epoch=run.epoch)
+    reason = why_over(run)
     if reason and run.progress.finished:
         _complete(run)  # it may have been interrupted
         report.say(f"nothing left to do: {reason}. Give a larger bound to continue {folder}.")
@@ -205,18 +210,6 @@ def _complete(run: Run) -> None:
             keep_alignment(folder, pairs, say, device=run.device)
 
 
-def _require_end(config: RunConfig) -> None:
-    """Raise `UserError` for a run without any bound."""
-    training = config.training
-    data = config.data
-    unseen = data.valid or data.valid_text or (data.text and data.held_out)
-    if not unseen and training.max_steps is None and training.max_minutes is None:
-        raise UserError(
-            "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
-            "--max-steps, or text for validation"
-        )
-
-
 def _require_run_or_nothing(folder: Path) -> None:
     """Raise `UserError` for a file, and for a folder with anything other than a run or an interrupted start."""
     if folder.exists() and not folder.is_dir():
@@ -241,7 +234,8 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
     there = load_config(folder / CONFIG)
     changed = differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
     refused = [(name, old, new) for name, old, new in changed if not _may_change(name)]
-    if refused and not _has_learned(folder):
+    is_model = (folder / BEST).exists() or (folder / WEIGHTS).exists()  # maybe an imported one
+    if refused and not is_model and newest_step(folder / CHECKPOINTS) == 0:
         (folder / CONFIG).unlink()
         remove(folder / CHECKPOINTS)  # one of update 0, whose weights may have other shapes
     elif refused:
@@ -255,11 +249,6 @@ def _may_change(name: str) -> bool:
     """Whether a setting may change on resuming: bounds and similar ones, and search defaults, which do not affect
     weights."""
     return name.startswith("decoding.") or name == "data.on_doubt" or name.removeprefix("training.") in MAY_CHANGE
-
-
-def _has_learned(folder: Path) -> bool:
-    """Whether the run in a folder has a model, or is one itself (an imported one), or a checkpoint after an update."""
-    return (folder / BEST).exists() or (folder / WEIGHTS).exists() or newest_step(folder / CHECKPOINTS) > 0
 
 
 def _set_up(
@@ -282,7 +271,12 @@ def _set_up(
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:
-        _begin_with_parent(model, config.begin_with, prepared, folder, report, write=group.is_first)
+        if group.is_first:
+            keep_parent_card(config.begin_with, folder)
+        borrow_weights(model, config.begin_with, report.say, folder)
+        if isinstance(prepared, Prepared):
+            for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
+                report.say(line)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
@@ -308,18 +302,6 @@ def _set_up(
         group=group,
         sums=sums,
     )
-
-
-def _begin_with_parent(
-    model: Model, parent: str, prepared: Tokenized, folder: Path, report: Report, *, write: bool
-) -> None:
-    """Take over the weights of another model; with `write` also its card."""
-    if write:
-        keep_parent_card(parent, folder)
-    borrow_weights(model, parent, report.say, folder)
-    if isinstance(prepared, Prepared):
-        for line in vocabulary_warnings(parent, prepared.tokenizers, prepared.stores):
-            report.say(line)
 
 
 def _allow_signals(_parameter: torch.Tensor) -> None:

@@ -92,10 +92,15 @@ def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
 
 def write_best(run: Run, notes: dict[str, str]) -> None:
     """Write the current weights as the model of the run, with its card."""
+    write_whole(run.folder / CARD, _write_model(run, run.folder / BEST, notes))
+
+
+def _write_model(run: Run, folder: Path, notes: dict[str, str]) -> str:
+    """Write the current weights as a model; returns its card."""
     card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent_card(run.folder))
-    share_detector(run.folder, run.folder / BEST)  # before the weights: a model must not be there without it
-    save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
-    write_whole(run.folder / CARD, card)
+    share_detector(run.folder, folder)  # before the weights: a model must not be there without it
+    save_model(folder, run.model, run.tokenizers, run.config, notes=notes, card=card)
+    return card
 
 
 def finish_model(run: Run) -> None:
@@ -134,21 +139,13 @@ def is_snapshot_due(training: TrainingConfig, step: int, before: float, seconds:
     Each bound of the run is divided into `keep_snapshots` equal parts, and the update that completes a part is due.
     Without a bound every update is due at first, then every second, fourth and so on, as `thinned` leaves them.
     """
-    count, end = training.keep_snapshots, last_second(training)
+    count, last, end = training.keep_snapshots, training.max_steps, last_second(training)
     if not count:
         return False
-    if training.max_steps is None and end is None:
-        stride = 1
-        while step > count * stride:
-            stride *= 2
-        return step % stride == 0
-    by_steps = training.max_steps is not None and _completes(step - 1, step, training.max_steps, count)
-    return by_steps or (end is not None and _completes(before, seconds, end, count))
-
-
-def _completes(before: int | float, now: int | float, end: int | float, parts: int) -> bool:
-    """Whether one of `parts` equal parts of 0 to `end` is completed between `before` and `now`."""
-    return now * parts // end > before * parts // end
+    if last is None and end is None:
+        last = count * 2 ** max(0, math.ceil(math.log2(step / count)))
+    ways = ((step - 1, step, last), (before, seconds, end))
+    return any(now * count // bound > then * count // bound for then, now, bound in ways if bound is not None)
 
 
 def thinned(steps: Iterable[int], count: int) -> list[int]:
@@ -170,19 +167,11 @@ def keep_model_snapshot(run: Run) -> None:
     Folders are written atomically. Raises `OSError` or `RunError` with the path if one cannot be written.
     """
     step, count = run.progress.step, run.config.training.keep_snapshots
-    if not run.group.is_first or not count or not step:
+    there = find_snapshots(run.folder)
+    if not run.group.is_first or not count or not step or step in there:  # the last update may also complete a part
         return
     notes = {"step": str(step), "made_from": f"update {step}"}
-    card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent_card(run.folder))
-
-    def fill(partial: Path) -> None:
-        save_model(partial, run.model, run.tokenizers, run.config, notes=notes, card=card)
-        share_detector(run.folder, partial)
-
-    there = find_snapshots(run.folder)
-    if step in there:  # the last update may also complete a part
-        return
-    write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", fill)
+    write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", lambda partial: _write_model(run, partial, notes))
     for update in set(there) - set(thinned({*there, step}, count)):
         remove(there[update])
 

@@ -14,7 +14,6 @@ from limelight.batching.blocks import ContinuousBlocks, MaskedStream, ShuffledBl
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.stream import LabelStream
 from limelight.config import RunConfig
-from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
 from limelight.models.interface import Model, eval_mode, longest_sequence, require_room
 from limelight.models.transformer.halves import Classifier, MaskedModel
@@ -35,7 +34,7 @@ class LanguageModeling(Task):
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
-        require_block(config, longest_sequence(model))
+        require_positions(config, longest_sequence(model), "block")
         self.config, self.block = config, config.batching.block
         self.text = prepared.valid
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
@@ -62,16 +61,6 @@ class LanguageModeling(Task):
         if not isinstance(model, CarriesState):
             return blocks_in_order(ids, tokens=self.tokens, block=block)
         return ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).epoch()
-
-
-def require_block(config: RunConfig, longest: int | None) -> None:
-    """Raise `UserError` for blocks of more positions than the model learns."""
-    block = config.batching.block
-    if longest is not None and block > longest:
-        raise UserError(
-            f"batching.block={block} is more than the {longest} positions the model learns; lower it, or raise "
-            "model.max_positions"
-        )
 
 
 class Masked(Task):

@@ -105,12 +105,13 @@ class Task(ABC):
         """Validate the current weights. Changes no state, including the random state."""
 
 
-def require_positions(config: RunConfig, longest: int | None) -> None:
-    """Raise `UserError` if sequences may have more positions than the model learns."""
-    if longest is not None and config.batching.max_length > longest:
+def require_positions(config: RunConfig, longest: int | None, setting: str = "max_length") -> None:
+    """Raise `UserError` if sequences may have more positions than the model learns, by a setting of `batching`."""
+    length = getattr(config.batching, setting)
+    if longest is not None and length > longest:
         raise UserError(
-            f"batching.max_length={config.batching.max_length} is more than the {longest} positions the model learns; "
-            "lower it, or raise model.max_positions"
+            f"batching.{setting}={length} is more than the {longest} positions the model learns; lower it, or raise "
+            "model.max_positions"
         )
 
 
