@@ -160,6 +160,20 @@ def _named(function: str) -> Callable[..., Any]:
     return found
 
 
+def end_with_parent() -> None:
+    """In a process of a standard executor: end with the parent, which alone is stopped by signals."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def _run(pipe: Connection, work: str, arguments: tuple[Any, ...]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent ends this process

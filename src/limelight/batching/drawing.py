@@ -6,11 +6,7 @@ A process draws 50,000 to 100,000 tokens per second, a GPU trains on many times 
 Python's lock: `drawing_processes` load tokenizers and map stores by themselves, without torch.
 """
 
-import multiprocessing
-import os
-import signal
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -221,16 +217,7 @@ _varied: Callable[..., DrawnRows]
 
 def _begin_drawing(views: list[View], folder: str, how: Drawing) -> None:
     global _varied
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the parent ends this process
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(0)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    child.end_with_parent()
     tokenizers = load_tokenizers(folder)
     _varied = lambda rows, seeds: varied_rows(views, rows, tokenizers, how, seeds)  # noqa: E731
 
