@@ -19,7 +19,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from benchmarks.common import report, run, table
-from limelight.corpus.pairing.align import Aligned, Document, Sentence, align
+from limelight.corpus.pairing.align import Document, Sentence, align
+from limelight.corpus.pairing.path import Bead
 from limelight.text.sentences import split_sentences
 
 SETS = ("tatoeba/en-de", "libreoffice-help/en-de", "python-docs/en-fr")
@@ -126,7 +127,7 @@ def _made(random: Random, rows: Sequence[tuple[str, str]], size: int, blocks: in
 
 
 def _measured(name: str, made: Sequence[Made], translate: Translate | None) -> dict[str, object]:
-    begun, found = time.perf_counter(), list[tuple[Made, list[Aligned]]]()
+    begun, found = time.perf_counter(), list[tuple[Made, list[Bead]]]()
     for each in made:
         told = translate([sentence.text for sentence in each.source]) if translate is not None else ()
         found.append((each, align([Document(each.source, each.target, told)])[0]))
@@ -136,9 +137,7 @@ def _measured(name: str, made: Sequence[Made], translate: Translate | None) -> d
         right = total = 0
         for each, beads in found:
             keys = [
-                ((bead.source, bead.target), bead.kind)
-                for bead, confidence in beads
-                if all(bead.kind) and confidence >= threshold
+                ((bead.source, bead.target), bead.kind) for bead in beads if bead.pairs and bead.confidence >= threshold
             ]
             total += len(keys)
             right += sum(key in each.known for key in keys)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.preparation.hold_out import Overlap, find_overlap, fold
+from limelight.preparation.hold_out import find_overlap, fold, overlap_warning
 from limelight.text.marking import placeholder
 from limelight.text.pair import Pair
 
@@ -26,44 +26,29 @@ def as_pairs(pairs: list[tuple[str, str]]) -> list[Pair]:
 def test_it_finds_what_a_plain_search_finds(
     rows: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.preparation.hold_out._ROWS", rows)
+    monkeypatch.setattr("limelight.preparation.hold_out.ROWS", rows)
     chance = random.Random(seed)
 
     def drawn(count: int) -> list[tuple[str, str]]:
         words = ["a", "A", "b  b", "b b", "é", "e\u0301", "", "ß"]
         return [(chance.choice(words) + str(chance.randrange(6)), chance.choice(words)) for _ in range(count)]
 
-    corpora, valid = [drawn(40), drawn(5)], drawn(30)
-    known = {(fold(source), fold(target)) for corpus in corpora for source, target in corpus}
-    sources = {source for source, _ in known}
-    whole = [(fold(source), fold(target)) in known for source, target in valid]
-    halves = [fold(source) in sources and not both for (source, _), both in zip(valid, whole, strict=True)]
+    corpora, valid = [drawn(40), drawn(5)], as_pairs(drawn(30))
+    known = {fold(source) for corpus in corpora for source, _ in corpus}
+    expected = [pair for pair in valid if fold(pair.source) in known]
+    assert find_overlap((source for corpus in corpora for source, _ in corpus), valid) == expected
     stores = [store_of(tmp_path / str(number), corpus) for number, corpus in enumerate(corpora)]
-    found = find_overlap(stores, as_pairs(valid))
-    assert (found.total, found.pairs, found.sources) == (30, sum(whole), sum(halves))
-    flags = whole if any(whole) else halves
-    expected = [pair for pair, flag in zip(as_pairs(valid), flags, strict=True) if flag]
-    assert found.examples == tuple(expected[:3])
+    assert f"the sources of {len(expected)} of 30 test pairs" in overlap_warning(stores, valid, "test")
 
 
-def test_the_warning_counts_and_names_places() -> None:
-    pairs = tuple(as_pairs([("a dog runs", "x"), ("c" * 99, "y")]))
-    assert Overlap(9, 0, 0, ()).warning("test") == ""
-    assert Overlap(1000, 2, 3, pairs).warning("validation") == (
-        "warning: 2 of 1,000 validation pairs are in the training text too, and so are the sources of 3 more, so the "
-        "scores will look better than on unseen text; for example valid.tsv:1 ('a dog runs'), "
-        f"valid.tsv:2 ('{'c' * 60}...')"
+def test_the_warning_counts_and_names_places(tmp_path: Path) -> None:
+    pairs = as_pairs([("a dog runs", "x"), ("c" * 99, "y"), ("new", "z")])
+    store = store_of(tmp_path / "store", [("A dog runs", "x"), ("c" * 99, "other")])
+    assert overlap_warning([store], pairs, "validation") == (
+        "warning: the sources of 2 of 3 validation pairs are in the training text too, so the scores will look better "
+        f"than on unseen text; for example valid.tsv:1 ('a dog runs'), valid.tsv:2 ('{'c' * 60}...')"
     )
-    assert (
-        Overlap(5, 1, 0, pairs[:1])
-        .warning("test")
-        .startswith("warning: 1 of 5 test pairs are in the training text too, so the scores")
-    )
-    assert (
-        Overlap(5, 0, 1, pairs[:1])
-        .warning("test")
-        .startswith("warning: the sources of 1 of 5 test pairs are in the training text too, so the scores")
-    )
+    assert overlap_warning([store], [], "test") == overlap_warning([], pairs, "test") == ""
 
 
 def test_marks_of_the_training_text_make_no_difference(tmp_path: Path) -> None:
@@ -71,4 +56,4 @@ def test_marks_of_the_training_text_make_no_difference(tmp_path: Path) -> None:
     with StoreWriter(tmp_path / "s", vocabulary_size=9) as writer:
         writer.append([[1]] * 2, [[1]] * 2, [f"a{mark} lamp", "x"], [f"eine {mark}Lampe", "y"], [True, False])
         store = writer.close("")
-    assert find_overlap([store], as_pairs([("a lamp", "eine Lampe")])).pairs == 1
+    assert "the sources of 1 of 1" in overlap_warning([store], as_pairs([("a lamp", "eine Lampe")]), "test")

@@ -53,20 +53,6 @@ def test_the_corpus_holds_what_the_model_translates_in_the_order_of_the_text(
     assert "search.beam_size is 4 there, 2 here" in other.err
 
 
-def test_the_most_similar_of_the_n_best_is_taken(limelight: Limelight, one: Path, tmp_path: Path) -> None:
-    sources = list(dict.fromkeys(words(80, 4, most=6)))
-    write_pairs(tmp_path / "a.tsv", sources)
-    begin = ["distill", "--model", one, "--train", tmp_path / "a.tsv", "--beam", 8]
-    assert limelight(*begin, "-o", tmp_path / "plain.tsv").code == 0
-    assert limelight(*begin, "-o", tmp_path / "near.tsv", "--choose-by", "chrf").code == 0
-    plain, near = (dict(pairs_of(tmp_path / name)) for name in ("plain.tsv", "near.tsv"))
-    right = [sum(found.get(word) == word[::-1].upper() for word in sources) for found in (plain, near)]
-    print(f"{right} of {len(sources)} words as the references have them")
-    assert right[0] < right[1]
-    report = json.loads((tmp_path / "near.tsv.json").read_text())["made_of"]
-    assert (report["choose_by"], report["search"]["n_best"]) == ("chrf", 8)
-
-
 def test_each_corpus_is_translated_in_its_direction_and_back(
     limelight: Limelight, many: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -93,14 +79,7 @@ def test_each_corpus_is_translated_in_its_direction_and_back(
 MISTAKES = [
     ([], "missing text: give either --train, parallel text, or --text"),
     (["--train", "a.tsv", "--text", "a.en"], "missing text: give either"),
-    (["--text", "a.en", "--choose-by", "chrf"], "--choose-by needs reference translations"),
-    (["--text", "a.en", "--both-directions"], "--both-directions needs reference translations"),
-    (["--train", "a.tsv", "--n-best", "4"], "needs --choose-by"),
-    (
-        ["--train", "a.tsv", "--choose-by", "chrf", "--n-best", "4", "--beam", "2"],
-        "there are at most as many as the beam size",
-    ),
-    (["--train", "a.tsv", "--choose-by", "ter"], "'ter' is not one of 'bleu', 'chrf'"),
+    (["--text", "a.en", "--both-directions"], "--both-directions needs both sides"),
     (["--train", "a.tsv", "--both-directions"], "this model translates in one direction"),
     (["--train", "de-en=a.tsv"], "give the two files in the other order"),
     (["--text", "a.en", "--to", "fr"], "this model does not translate to fr; its directions are: en-de"),

@@ -53,22 +53,6 @@ def test_a_long_file_is_translated_by_processes(
     assert started == [2]  # it is too short
 
 
-@pytest.mark.slow
-def test_pairs_to_train_on_are_written(limelight: Limelight, one: Path, folder: Path, tmp_path: Path) -> None:
-    (folder / "c.jsonl").write_text('{"id": 7, "source": "abc"}\n')
-    given = ["translate", "--model", one, folder, "--workers", 1, "--shard", "1/1", "--timeout", 300]
-    assert limelight(*given, "--pairs", "target", "-o", tmp_path / "target").code == 0
-    assert limelight(*given, "--pairs", "source", "--field", "source", "-o", tmp_path / "source").code == 0
-    lines = (folder / "a.en").read_text().splitlines()
-    forth = [line.split("\t") for line in (tmp_path / "target" / "a.en.tsv").read_text().splitlines()]
-    back = [line.split("\t") for line in (tmp_path / "source" / "a.en.tsv").read_text().splitlines()]
-    assert [source for source, _ in forth] == lines
-    assert back == [[translation, source] for source, translation in forth]
-    found = json.loads((tmp_path / "target" / "c.jsonl").read_text())
-    assert (found["id"], found["source"]) == (7, "abc")
-    assert set(found) == {"id", "source", "target"}
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

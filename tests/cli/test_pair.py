@@ -85,7 +85,7 @@ def test_a_model_of_the_other_direction_is_used(limelight: Limelight, trained: P
         (("a.txt", "missing.txt", "-o", "p.tmx"), "missing.txt: there is no such file or folder"),
         (("a.txt", "b.txt", "-o", "p.xlsx"), "pairs are written as .tsv, .jsonl or .tmx, not .xlsx"),
         (("a.txt", "a.txt", "-o", "p.tmx"), "is given as source and as target"),
-        (("a.txt", ".", "-o", "p.tmx"), "is a folder and a.txt is a file"),
+        (("a.txt", ".", "-o", "p.tmx"), "a folder and a file: give two documents"),
         (("a.txt", "b.txt", "-o", "p.tmx"), "its language cannot be told from so little text: give --from LANG"),
         (("a.txt", "b.txt", "--from", "en", "--to", "en", "-o", "p.tmx"), "both sides are in the language 'en'"),
         (("a.txt", "m.po", "-o", "p.tmx"), "holds texts with their translations already"),

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from limelight.corpus.pool import Processes
-from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Outcome, Translate, WorkerSettings
 from limelight.errors import UserError
@@ -43,10 +42,8 @@ def open_fake(settings: str, number: int = 0) -> Translate:
     return translate
 
 
-def job_of(
-    inputs: Path | str, output: Path, form: Form | None = None, workers: int = 2, timeout: float = 120.0
-) -> CorpusJob:
-    return CorpusJob((str(inputs),), output, {"model": "a"}, form or Form(), workers, timeout=timeout, chunk=CHUNK)
+def job_of(inputs: Path | str, output: Path, workers: int = 2, timeout: float = 120.0) -> CorpusJob:
+    return CorpusJob((str(inputs),), output, {"model": "a"}, workers=workers, timeout=timeout, chunk=CHUNK)
 
 
 def run(job: CorpusJob, model: str = "fake") -> Report:

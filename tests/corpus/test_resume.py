@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 
@@ -9,7 +10,6 @@ import pytest
 
 from limelight.corpus import results
 from limelight.corpus.results import MANIFEST, open_results
-from limelight.corpus.shards import Form
 from limelight.errors import UserError
 from tests.corpus.fakes import job_of, run, write_shards
 
@@ -82,18 +82,17 @@ def test_drivers_that_start_at_once_share_a_folder(tmp_path: Path) -> None:
         assert [path.name for path in (tmp_path / str(turn)).iterdir() if path.is_file()] == [MANIFEST]
 
 
-@pytest.mark.parametrize(("field", "pairs"), [("", "source"), ("source", "source"), ("target", "target")])
-def test_a_column_with_the_text_is_not_replaced_by_the_translation(field: str, pairs: str, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    import pyarrow
-    from pyarrow import parquet
-
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_field_with_the_text_is_not_replaced_by_the_translation(kind: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    column = field or "source"
-    parquet.write_table(pyarrow.Table.from_pylist([{"id": 1, column: "a dog"}]), tmp_path / "in" / "a.parquet")
-    with pytest.raises(UserError, match=rf"a\.parquet: --pairs {pairs} would replace the column '{column}', which has"):
-        run(job_of(tmp_path / "in", tmp_path / "out", Form(field=field, pairs=pairs)))
-    assert not (tmp_path / "out").exists()
-    other = "target" if pairs == "source" else "source"
-    report = run(job_of(tmp_path / "in", tmp_path / "out", Form(field=field, pairs=other)))
-    assert (report.counts.written, report.faults) == (1, [])
+    row = {"id": 1, "translation": "a dog"}
+    if kind == "jsonl":
+        (tmp_path / "in" / "a.jsonl").write_text(json.dumps(row))
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(
+            arrow.Table.from_pylist([row]), tmp_path / "in" / "a.parquet"
+        )
+    report = run(replace(job_of(tmp_path / "in", tmp_path / "out"), field="translation"))
+    [fault] = report.faults
+    assert "the translation would replace the text, 'translation'; rename it" in fault

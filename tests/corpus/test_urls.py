@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from limelight.corpus import shards
-from limelight.corpus.shards import Form, Item, find_shards, read_items
+from limelight.corpus.shards import Item, Shard, find_shards, read_items
 from limelight.errors import UserError
 from tests.corpus.fakes import job_of, run, said
 
@@ -31,8 +31,7 @@ def test_hidden_files_are_no_inputs(folder: Path) -> None:
 
 def texts(url: str) -> dict[str, list[str]]:
     return {
-        shard.name: [each.text for each in read_items(shard, Form()) if isinstance(each, Item)]
-        for shard in find_shards([url])
+        shard.name: [each.text for each in read_items(shard) if isinstance(each, Item)] for shard in find_shards([url])
     }
 
 
@@ -68,14 +67,14 @@ def test_a_file_that_fails_while_it_is_read_stops_no_other(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """File systems raise errors of their own kinds, such as those of aiohttp."""
-    opened = shards._opened
+    opened = Shard.open
 
-    def failing(shard: shards.Shard) -> object:
+    def failing(shard: Shard) -> object:
         if shard.name == "a.txt":
             raise LookupError("connection lost")
         return opened(shard)
 
-    monkeypatch.setattr(shards, "_opened", failing)
+    monkeypatch.setattr(Shard, "open", failing)
     job = job_of(folder, tmp_path / "out")
     object.__setattr__(job, "inputs", (f"file://{folder}",))
     report = run(job)

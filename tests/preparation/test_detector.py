@@ -9,7 +9,7 @@ import pytest
 
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import RunError
-from limelight.preparation.hold_out import DATA
+from limelight.preparation.kept import DATA
 from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.storage.layout import DETECTOR
 from limelight.storage.tables import read_detector, save_detector

@@ -7,7 +7,7 @@ import pytest
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import sha256
-from limelight.preparation.hold_out import keep_pairs, keeps, kept_pairs
+from limelight.preparation.kept import keep_pairs, keeps, kept_pairs
 from limelight.preparation.pairs import read_valid
 from limelight.text.pair import Pair
 from limelight.training.run import train
@@ -95,7 +95,7 @@ def test_validation_text_that_has_changed_is_read_anew_and_said(
     train(with_training(config, max_steps=3), tmp_path / "run")
     assert "valid.tsv: validation text has changed; reading it again" in capsys.readouterr().err
     assert sha256(tmp_path / "run" / "data" / "valid-0.json") != kept
-    assert len(kept_pairs(tmp_path / "run", "valid-0")[0]) == 9
+    assert len(kept_pairs(tmp_path / "run", "valid-0")) == 9
 
 
 def test_what_a_start_with_other_settings_has_left_is_not_taken_for_the_text(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_a_start_with_other_settings_has_left_is_not_taken_for_the_text(tmp
 def test_pairs_come_back_with_their_places(tmp_path: Path) -> None:
     pairs = [Pair("a \u2028 b", "ä", "x.tsv", 1), Pair('"', "\\", "x.tsv", 7)]
     keep_pairs(tmp_path, "valid-3", pairs, files=["x.tsv"], fingerprint="f")
-    assert kept_pairs(tmp_path, "valid-3") == (pairs, [str(Path.cwd() / "x.tsv")], "f")
+    assert kept_pairs(tmp_path, "valid-3") == pairs
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"version": 9}', '{"version": 1, "pairs": [["a"]]}'])

@@ -1,6 +1,5 @@
 """From files to stores: dirty text, empty text, missing text, and what is not done twice."""
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from limelight.preparation.pairs import Prepared, prepare, read_valid
 from limelight.text.marking import has_marks, placeholder, show_marks
 from limelight.tokens.marked import decode_marked
 from limelight.tokens.tokenizer import PLACEHOLDERS
-from limelight.training.preflight import check_run
 from tests.formats.files import tmx, unit
 from tests.training.helpers import NUMBERS, ZAHLEN, tiny_run
 
@@ -114,7 +112,7 @@ def test_the_second_start_makes_nothing_anew(
     prepared(config, tmp_path / "run")
     (tmp_path / "run" / "config.yaml").touch()
     monkeypatch.setattr(module, "train_tokenizer", None)
-    monkeypatch.setattr(module, "_tokenize", None)
+    monkeypatch.setattr(module, "_write", None)
     found, said = prepared(config, tmp_path / "run")
     assert (len(found.stores[0]), said) == (61, "")
 
@@ -156,7 +154,7 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("name", ["save_tokenizers", "_tokenize", "_fingerprint"])
+@pytest.mark.parametrize("name", ["save_tokenizers", "_write", "_fingerprint"])
 def test_killed_while_preparing_the_next_start_prepares(
     name: str, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,26 +199,16 @@ def test_the_tag_of_back_translated_text_has_room_beside_the_longest_source(conf
     assert longest(back_translated(less), "less") < whole
 
 
-def test_every_corpus_has_its_store_and_all_make_the_vocabulary(config: RunConfig, tmp_path: Path) -> None:
-    more = corpus(tmp_path / "more.tsv", "zwölf\ttwelve\n".encode() * 3 + b"zero\tnull\n")
-    found, _ = prepared(with_data(config, train=(*config.data.train, *more)), tmp_path / "run")
-    assert [len(store) for store in found.stores] == [61, 2]  # duplicates are one
-    assert found.tokenizers.source.decode(found.tokenizers.source.encode("zwölf")) == "zwölf"
-
-
 def test_long_validation_pairs_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
-    """The defect: a line of 20,000 words was translated at every validation, for minutes, and without a word."""
     text = b"one\teins\n" + b"two " * 500 + b"\tzwei\n" + b"three\t" + b"drei " * 20_000 + b"\nfour\tvier\n"
     config = with_data(config, valid=corpus(tmp_path / "v.tsv", text))
-    found, said = prepared(config, tmp_path / "run")
-    assert [pair.line for pair in found.valid[0]] == [1, 2, 4]
-    told = f"{tmp_path / 'v.tsv'}:3: 1 of 4 validation pairs are left out, this one first: longer than 2,000 characters"
-    assert [line for line in said.splitlines() if "validation pairs" in line] == [f"{told} (data.max_characters)"]
-    found, said = prepared(config, tmp_path / "run")  # a second start reads what the run keeps
-    assert [pair.line for pair in found.valid[0]] == [1, 2, 4]
+    for _ in range(2):  # a second start reads what the run keeps
+        found, said = prepared(config, tmp_path / "run")
+        assert [pair.line for pair in found.valid[0]] == [1, 2, 4]
+        assert "v.tsv: 1 of 4 validation pairs are longer than 2,000 characters (data.max_characters)" in said
     long = with_data(config, valid=corpus(tmp_path / "long.tsv", text.splitlines()[2] + b"\n"))
     with pytest.raises(
-        UserError, match=r"long\.tsv:1: 1 of 1 validation pairs are longer than 2,000 characters .* split"
+        UserError, match=r"long\.tsv: 1 of 1 validation pairs are longer than 2,000 characters .* split"
     ):
         prepared(long, tmp_path / "other")
 
@@ -240,11 +228,7 @@ def test_validation_pairs_that_are_in_the_training_text_are_warned_of_once(confi
     leaked = f"{lines[7].upper()}\n{lines[8].split(chr(9))[0]}\tneun\nnew\tneu\n"
     config = with_data(config, valid=corpus(tmp_path / "leaked.tsv", leaked.encode()))
     _, said = prepared(config, tmp_path / "run")
-    place = f"{tmp_path / 'leaked.tsv'}:1"
-    assert (
-        "warning: 1 of 3 validation pairs are in the training text too, and so are the sources of 1 more, so the "
-        f"scores will look better than on unseen text; for example {place} ("
-    ) in said
+    assert "warning: the sources of 2 of 3 validation pairs are in the training text too, so the scores" in said
     (tmp_path / "run" / "config.yaml").touch()
     assert "warning" not in prepared(config, tmp_path / "run")[1]
     assert "warning" not in prepared(with_data(config, valid=()), tmp_path / "other")[1]
@@ -308,29 +292,3 @@ def test_other_languages_of_the_same_file_are_another_corpus(config: RunConfig, 
     found, said = prepared(back, tmp_path / "run")
     assert "text, cleaning or vocabulary has changed; tokenizing it again" in said
     assert found.stores[0].texts(np.arange(1))[0] == ["zwei \U000f0000und\U000f0001 1"]
-
-
-def test_a_language_that_is_not_there_is_told_before_anything_is_made(config: RunConfig, tmp_path: Path) -> None:
-    [there] = memory(tmp_path / "a.tmx")
-    french = (there.model_copy(update={"target": "fr"}),)
-    with pytest.raises(UserError, match=r"a\.tmx:1: the file has no text in fr; its languages are: de, en\."):
-        prepared(with_data(config, train=french), tmp_path / "run")
-    with pytest.raises(UserError, match=r"a\.tmx:1: the file has no text in fr"):
-        check_run(with_data(config, train=french, valid=()), tmp_path / "run")
-    assert not (tmp_path / "run" / "data" / "train-0").exists()
-
-
-def test_separate_vocabularies(config: RunConfig, tmp_path: Path) -> None:
-    tokens = config.tokens.model_copy(update={"joint": False, "vocabulary_size": 70})
-    found, said = prepared(config.model_copy(update={"tokens": tokens}), tmp_path / "run")
-    source, target = found.tokenizers
-    assert source is not target
-    assert "learned a separate bpe vocabulary of 70" in said
-    assert source.pieces(source.encode("one")) != target.pieces(target.encode("one"))
-
-
-def test_a_truncated_archive_names_file_and_line(config: RunConfig, tmp_path: Path) -> None:
-    whole = gzip.compress(text_of(config) * 50, compresslevel=1)
-    cut = corpus(tmp_path / "cut.tsv.gz", whole[: len(whole) // 2])
-    with pytest.raises(UserError, match=r"cut\.tsv\.gz:\d+: the file is damaged or cut off here"):
-        prepared(with_data(config, train=cut), tmp_path / "run")

@@ -16,7 +16,6 @@ from limelight.corpus import ray_actors
 from limelight.corpus.pool import Processes
 from limelight.corpus.ray_actors import Actors, Texts
 from limelight.corpus.results import Results
-from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Outcome, WorkerSettings
 from limelight.errors import UserError
@@ -56,8 +55,8 @@ def settings(model: str) -> WorkerSettings:
     return WorkerSettings([model], {"batch_tokens": 4096, "lines": True, "guards": False, "beam_size": 2}, device="cpu")
 
 
-def run(engine: object, given: Path, output: Path, form: Form | None = None, workers: int = 1) -> Report:
-    job = CorpusJob((str(given),), output, {}, form or Form(), workers, timeout=120.0, chunk=10)
+def run(engine: object, given: Path, output: Path, workers: int = 1) -> Report:
+    job = CorpusJob((str(given),), output, {}, workers=workers, timeout=120.0, chunk=10)
     return translate_corpus(job, engine)  # type: ignore[arg-type]
 
 
@@ -79,9 +78,9 @@ def test_actors_give_the_text_of_processes(model: str, given: Path, tmp_path: Pa
     report = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
     run(Processes(settings(model), shares=True), given, tmp_path / "processes")
     assert texts_of(tmp_path / "ray") == texts_of(tmp_path / "processes") != {}
-    assert (report.counts.read, report.counts.written, report.workers.ended) == (50, 50, 0)
+    assert (report.counts.read, report.counts.written, report.ended) == (50, 50, 0)
     again = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
-    assert (again.former, again.new, again.workers.started) == (2, 0, 0)
+    assert (again.former, again.new) == (2, 0)
 
 
 class Faulty(Texts):
@@ -111,7 +110,7 @@ def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(
     found = (tmp_path / "out" / "0.txt").read_text().splitlines()
     assert found == ["" if line.endswith(" 7") else line.upper() for line in lines]
     assert (report.counts.written, report.counts.skipped) == (24, 1)
-    assert report.workers.ended >= 4
+    assert report.ended >= 4
     [left_out] = (tmp_path / "out" / "0.txt.skipped.jsonl").read_text().splitlines()
     assert json.loads(left_out)["line"] == 8
 

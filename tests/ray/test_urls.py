@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from limelight.corpus.shards import Form, Item, find_shards, read_items
+from limelight.corpus.shards import Item, find_shards, read_items
 from limelight.errors import UserError
 from tests.corpus.fakes import job_of, run, said
 
@@ -78,7 +78,7 @@ def test_a_long_file_needs_no_parts(address: str, folder: Path) -> None:
     (folder / "long.txt").write_text(f"{line}\n" * (LONG // 1024))
     [shard] = find_shards([f"{address}/long.txt"])
     assert shard.size == LONG
-    assert sum(isinstance(item, Item) and item.text == line for item in read_items(shard, Form())) == LONG // 1024
+    assert sum(isinstance(item, Item) and item.text == line for item in read_items(shard)) == LONG // 1024
 
 
 def test_a_folder_of_a_server_is_its_list(address: str) -> None:

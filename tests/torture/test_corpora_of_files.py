@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.pool import _Process
+from limelight.corpus.pool import Process
 from tests.corpus.fakes import contents, drive, job_of, run, write_shards
 from tests.torture.conftest import Measured
 
@@ -37,15 +37,15 @@ def test_workers_that_are_killed_at_any_moment(
     given = write_shards(tmp_path / "in", shards=2, lines=70)
     run(job_of(given, tmp_path / "whole"))
     draw, pids = random.Random(seed), set[int]()
-    ask = _Process.ask
+    ask = Process.ask
 
-    def asked(self: _Process, texts: list[str], first: int, timeout: float) -> object:
+    def asked(self: Process, texts: list[str], first: int, timeout: float) -> object:
         if len(texts) > 1 and self.pid not in pids and draw.random() < 0.5:
             pids.add(self.pid)
             os.kill(self.pid, signal.SIGKILL)
         return ask(self, texts, first, timeout)
 
-    monkeypatch.setattr(_Process, "ask", asked)
+    monkeypatch.setattr(Process, "ask", asked)
     rounds = 20 if full else 1
     held = 0
     for number in range(rounds):

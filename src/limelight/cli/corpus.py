@@ -27,7 +27,6 @@ ENOUGH = 4000
 def translate_corpus(job: Job) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
     from limelight.cli.output import text_progress
-    from limelight.corpus.shards import Form
     from limelight.corpus.translate import TIMEOUT, CorpusJob
     from limelight.corpus.translate import translate_corpus as translate_files
 
@@ -43,8 +42,8 @@ def translate_corpus(job: Job) -> None:
     precision, _ = resolved_precision(job.found[0][0], machine, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
-    form, part = Form(job.field or "", job.pairs or ""), _part(job.shard)
-    files = CorpusJob(tuple(job.inputs or ()), output, made_of, form, workers, part, job.timeout or TIMEOUT)
+    inputs, part = tuple(job.inputs or ()), _part(job.shard)
+    files = CorpusJob(inputs, output, made_of, job.field or "", workers, part, job.timeout or TIMEOUT)
     with text_progress() as progress:
 
         def show(report: Report, count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from limelight.cli import options
 from limelight.cli.arguments import SEVERAL, number, option
@@ -38,7 +38,6 @@ MaxLengthRatio = Annotated[
 EXAMPLES = """
   limelight distill --model runs/en-de --train train.en train.de -o new.tsv.gz
   limelight distill --model runs/en-de --text more.en -o more.tsv.gz
-  limelight distill --model runs/en-de --train a.tsv --choose-by chrf -o b.tsv
   limelight distill --model runs/one --model runs/two --text a.en -o a.tsv
   limelight distill --model runs/many --train en-de=a.tsv en-fr=b.tsv \\
       --both-directions -o new.tsv.zst
@@ -56,18 +55,6 @@ def distill(
     quiet: options.Quiet = False,
     source: options.FromLanguage = "",
     target: options.ToLanguage = "",
-    choose_by: Annotated[
-        Literal["bleu", "chrf"] | None,
-        option(
-            "--choose-by",
-            "Keep the n-best hypothesis most similar to the reference, by [bold]bleu[/bold] or [bold]chrf[/bold].",
-            "NAME",
-        ),
-    ] = None,
-    n_best: Annotated[
-        int | None,
-        option("--n-best", "Number of hypotheses for --choose-by. Default: the beam size.", "N", number(int, 2)),
-    ] = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
@@ -98,12 +85,9 @@ def distill(
     """
     if bool(train) == bool(text):
         raise UserError("missing text: give either --train, parallel text, or --text, text in the source language")
-    for name, given in {"--choose-by": choose_by, "--both-directions": both_directions}.items() if text else ():
-        if given:
-            raise UserError(f"{name} needs reference translations: give parallel text with --train")
-    if n_best and not choose_by:
-        raise UserError(f"--n-best {n_best} needs --choose-by bleu or chrf; add it or leave --n-best out")
-    search.check(n_best=n_best or 2 * bool(choose_by))
+    if text and both_directions:
+        raise UserError("--both-directions needs both sides: give parallel text with --train")
+    search.check(n_best=1)
     folders, configs = find_models(model, source=source, target=target, translates=bool(text))
     languages = source, target
     if text:
@@ -111,8 +95,6 @@ def distill(
     else:
         groups = _pairs(train or [], configs, languages, both=both_directions)
     asked = search.given()
-    if choose_by:
-        asked["n_best"] = n_best or search.beam_size or configs[0].decoding.beam_size
     from limelight.corpus.synthesis import Job
 
     limits = _limits(configs[0], max_length_ratio, on_bad_line)
@@ -120,7 +102,7 @@ def distill(
     for direction, parts in groups.items():
         place = _named_for(output, direction) if len(groups) > 1 else output
         jobs.append(
-            Job(tuple(parts), place, "target", direction, asked, choose_by or "", limits, batch_tokens)  # type: ignore[arg-type]  # of a table
+            Job(tuple(parts), place, "target", direction, asked, limits, batch_tokens)  # type: ignore[arg-type]  # of a table
         )
     _write(jobs, folders, machine, precision, shortlist=shortlist, quiet=quiet)
 
@@ -254,5 +236,5 @@ def back_translate(
 
     [(direction, parts)] = _text(text, configs[0], (source, target)).items()
     limits = _limits(configs[0], max_length_ratio, on_bad_line)
-    job = Job(tuple(parts), output, "source", direction, asked, "", limits, batch_tokens)  # type: ignore[arg-type]  # of a table
+    job = Job(tuple(parts), output, "source", direction, asked, limits, batch_tokens)  # type: ignore[arg-type]  # of a table
     _write([job], folders, machine, precision, shortlist=shortlist, quiet=quiet)

@@ -174,11 +174,11 @@ def read_test(given: Sequence[Corpus], direction: Direction | None = None) -> li
         languages = known_languages(corpus, direction)
         # The languages of a file of segments are known; for any other file the text is checked.
         said = languages if direction is None or names_languages(corpus.files) else direction
-        for doubt in doubts(corpus.files, *(sides_of(corpus) if corpus.columns else said), languages=False):
+        for doubt in doubts(corpus.files, *(sides_of(corpus) if corpus.columns else said)):
             warnings.warn(doubt, TextWarning, stacklevel=2)
         found = list(read_pairs(corpus.files, *sides_of(corpus, direction)))
         for finding in check_sides(draw_sample(found), " + ".join(map(str, corpus.files)), *said).findings:
-            warnings.warn(finding.text, TextWarning, stacklevel=2)
+            warnings.warn(finding, TextWarning, stacklevel=2)
         kept = [pair for pair in found if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(found):
             warnings.warn(
@@ -193,11 +193,11 @@ def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
     has none."""
     from limelight.batching.store import DESCRIPTION, open_store
     from limelight.errors import RunError
-    from limelight.preparation.hold_out import find_overlap
+    from limelight.preparation.hold_out import overlap_warning
 
     for folder in folders:
         places = [path.parent for path in sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))]
         with suppress(OSError, RunError):  # a damaged store concerns training, not the scores
             stores = [open_store(place) for place in places]
-            if sum(map(len, stores)) <= MAX_SEARCHED and (warning := find_overlap(stores, pairs).warning("test")):
+            if sum(map(len, stores)) <= MAX_SEARCHED and (warning := overlap_warning(stores, pairs, "test")):
                 typer.echo(warning, err=True)

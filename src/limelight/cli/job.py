@@ -160,12 +160,6 @@ class Job:
         str | None,
         option("--field", "Field of the text in JSONL and Parquet. Default: text, else source.", "NAME", panel=CORPORA),
     ] = None
-    pairs: Annotated[
-        Literal["source", "target"] | None,
-        option(
-            "--pairs", "Write pairs to train on, with the translation as their source or target.", "SIDE", panel=CORPORA
-        ),
-    ] = None
     timeout: Annotated[
         float | None,
         option(
@@ -182,7 +176,7 @@ class Job:
     def is_corpus(self) -> bool:
         """Whether results go into a folder, file by file. A folder without any of these options contains documents."""
         named = self.inputs or []
-        given = any(each is not None for each in (self.engine, self.shard, self.field, self.pairs, self.timeout))
+        given = any(each is not None for each in (self.engine, self.shard, self.field, self.timeout))
         if given or len(named) != 1:
             return given or len(named) > 1
         if is_path(Path.is_dir, named[0]):

@@ -108,19 +108,19 @@ def _write(pairs: Pairs, output: Path, write: Write) -> None:
     are none."""
     from limelight.corpus.pairing.pair import notes_of, reasons
     from limelight.text.clean import LeftOutList
-    from limelight.text.pair import Pair, PairLines
+    from limelight.text.pair import PairLines
 
     lines = PairLines(output, pairs.source, pairs.target)
     if pairs.found:
         for line in lines.head():
             write(line)
-        for each in pairs.found:
-            write(lines.pair(each.source, each.target, notes_of(each)))
+        for found in pairs.found:
+            write(lines.pair(found.source, found.target, notes_of(found)))
         for line in lines.tail():
             write(line)
     with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as left_out:
-        for other in pairs.left_over:
-            left_out.add(Pair(other.source, other.target, other.file, other.line), other.reason)
+        for each, reason in pairs.left_over:
+            left_out.add(each, reason)
     note(f"{output}: {counted(len(pairs.found), 'pair')}, {pairs.source} to {pairs.target}")
     for line in reasons(pairs):
         note(line)

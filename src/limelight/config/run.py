@@ -121,11 +121,6 @@ class Corpus(Section):
     al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation. `replay` for text of
     the parent model, which a fine-tuned one should not forget (`data.replay`); it has no token."""
 
-    def shares_file_with(self, other: "Corpus") -> bool:
-        """Whether both are parts of one file, by its `column`."""
-        part = {"side_constraint": ""}
-        return bool(self.column) and self.model_copy(update=part) == other.model_copy(update=part)
-
 
 class DataConfig(Section):
     """Training and validation text, and which pairs are left out of training."""

@@ -22,7 +22,7 @@ STORE = 100 * 2**20
 
 
 class Actors:
-    """Starts actors. Where the environment names a cluster (`RAY_ADDRESS`) they are in it, otherwise in a Ray that is
+    """Starts actors. If the environment names a cluster (`RAY_ADDRESS`) they are in it, otherwise in a Ray that is
     started here, with the CPUs that `workers` need, and ends with `close`. `gpus` are those of each actor."""
 
     def __init__(self, settings: WorkerSettings, *, workers: int, gpus: float = 0) -> None:
@@ -33,14 +33,14 @@ class Actors:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **own)
         self._class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
-    def start(self, number: int) -> _Actor:
+    def start(self, number: int) -> Actor:
         """Start an actor. Raises `UserError` for an unavailable model, and `WorkerEnded`."""
-        actor = _Actor(self._class.remote(self._settings))
+        actor = Actor(self._class.remote(self._settings))
         actor.get("load", None, number)
         return actor
 
     def close(self) -> None:
-        """End Ray where it was started here."""
+        """End Ray if it was started here."""
         if self._owns:
             ray.shutdown()
 
@@ -60,7 +60,9 @@ class Texts:
         return self._translate(texts, first)
 
 
-class _Actor:
+class Actor:
+    """A worker that is an actor."""
+
     def __init__(self, actor: ray.actor.ActorHandle) -> None:
         self._actor = actor
 
@@ -68,6 +70,7 @@ class _Actor:
         return list(self.get("translate", timeout, list(texts), first))
 
     def get(self, method: str, timeout: float | None, *arguments: object) -> Any:
+        """The result of a method. Raises `WorkerEnded`, and `UserError` of the method."""
         try:
             return ray.get(getattr(self._actor, method).remote(*arguments), timeout=timeout)
         except GetTimeoutError:

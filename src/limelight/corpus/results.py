@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from limelight.corpus.shards import RESERVED, RESULT, Form, Item, Shard, remote_file
+from limelight.corpus.shards import RESERVED, RESULT, Item, Shard
 from limelight.corpus.worker import Outcome
 from limelight.errors import RunError, UserError
 from limelight.files import as_json, fill_file, locked, remove, write_whole, writing
@@ -59,9 +59,9 @@ class Counts:
 
 
 def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
-    """Make the folder, or check that what is in it was made with the same. Raises `UserError` where it was not."""
+    """Make the folder, or check that what is in it was made with the same. Raises `UserError` if it was not."""
     manifest = folder / MANIFEST
-    made_of = json.loads(json.dumps(made_of))
+    content = {"format": FORMAT, "made_of": json.loads(json.dumps(made_of))}
     try:
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         with locked(folder / SHARDS):  # several drivers may start at once
@@ -70,20 +70,17 @@ def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
                     raise UserError(
                         f"{folder}: there are other files in it, and no {MANIFEST}; give -o a folder of its own"
                     )
-                write_whole(manifest, as_json({"format": FORMAT, "made_of": made_of}, indent=1))
+                write_whole(manifest, as_json(content, indent=1))
         there = json.loads(manifest.read_text(encoding="utf-8"))
-        known, former = there["format"] == FORMAT, there["made_of"]
-    except UserError:
-        raise
+        changed = differences(there["made_of"], content["made_of"]) or differences(there["format"], FORMAT, "format")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    except (ValueError, LookupError, TypeError) as error:
+    except (LookupError, TypeError, json.JSONDecodeError) as error:
         raise RunError(f"{manifest}: damaged ({error}); remove {folder} to start again") from None
-    changed = describe_differences(differences(former, made_of)) if known else "it is of another version of Limelight"
     if changed:
         raise UserError(
-            f"{folder}: its results were made with other settings: {changed}. Repeat the command that made them, or "
-            "give -o another folder"
+            f"{folder}: its results were made with other settings: {describe_differences(changed)}. Repeat the command "
+            "that made them, or give -o another folder"
         )
 
 
@@ -100,18 +97,21 @@ def join(parts: Parts, name: str, path: Path, suffix: str = "") -> None:
 class Results:
     """The results of one file, in parts of `size` lines until they are complete.
 
-    Raises `UserError` where they were begun with other content of the file, and where another process writes them.
+    Raises `UserError` if they were begun with other content of the file, or another process writes them.
     """
 
-    def __init__(self, folder: Path, shard: Shard, form: Form, size: int) -> None:
-        self.shard, self._form, self._size = shard, form, size
-        self.output = folder / form.name_of(shard)
-        self._report = folder / SHARDS / f"{form.name_of(shard)}.json"
+    def __init__(self, folder: Path, shard: Shard, size: int) -> None:
+        self.shard, self._size = shard, size
+        self.output = folder / shard.name
+        self._report = folder / SHARDS / f"{shard.name}.json"
         self._aside = self.output.with_name(self.output.name + SKIPPED)
-        self._folder = parts_of(folder / SHARDS / form.name_of(shard))
+        self._folder = parts_of(folder / SHARDS / shard.name)
         self._digest = ""
         self.counts = Counts()
-        self.finished = self._read_finished()
+        self.finished = self.output.exists() and self._report.exists()
+        if self.finished:
+            remove(self._folder)  # left by a process that was killed at its end
+            self.counts = self._former_counts()
 
     def begin(self, leave: ExitStack) -> int:
         """Open the parts, until `leave` closes them; returns the number of lines that they have."""
@@ -130,15 +130,15 @@ class Results:
         counts, lines, left_out = Counts(read=len(items)), list[str](), list[dict[str, Any]]()
         found = iter(outcomes)
         for number, item in enumerate(items, start=self.counts.read + 1):
+            given = Item("") if isinstance(item, BadLine) else item
             outcome = item.reason if isinstance(item, BadLine) else next(found)
             if isinstance(outcome, str):
                 text = {} if isinstance(item, BadLine) else {"text": item.text}
                 left_out.append({"line": number, "reason": outcome, **text})
-                lines.append(self._form.line(self.shard, item if isinstance(item, Item) else Item(""), None))
+                lines.append(self.shard.line(given, None))
             else:
-                assert isinstance(item, Item)
-                lines.append(self._form.line(self.shard, item, outcome.lines[0]))
-                counts.warnings = dict(Counter(counts.warnings) + Counter(list(outcome.warnings)))
+                lines.append(self.shard.line(given, outcome.lines[0]))
+                counts.warnings = dict(Counter(counts.warnings) + Counter(outcome.warnings))
                 counts.unsure += outcome.confidence is not None and outcome.confidence < LOW_CONFIDENCE
         counts.skipped, counts.written = len(left_out), len(items) - len(left_out)
         counts.reasons = dict(Counter(_NUMBER.sub("N", BadLine("", 0, each["reason"]).kind) for each in left_out))
@@ -158,8 +158,8 @@ class Results:
             if self.shard.kind == "parquet":
                 from limelight.formats.columns import write_rows
 
-                column, file = self._form.pairs or RESULT, remote_file(self.shard.path)
-                fill_file(self.output, lambda path: write_rows(self.shard.path, self._rows(), path, column, file))
+                file = self.shard.remote_file()
+                fill_file(self.output, lambda path: write_rows(self.shard.path, self._rows(), path, RESULT, file))
             else:
                 fill_file(self.output, lambda path: join(self._parts, "lines", path, self.output.suffix.lower()))
             self._parts.remove()
@@ -170,25 +170,17 @@ class Results:
         for part in self._parts:
             yield from map(json.loads, part["lines"].splitlines())
 
-    def _read_finished(self) -> bool:
-        """Whether a former start has finished them. Takes up their counts."""
-        if not (self.output.exists() and self._report.exists()):
-            return False
-        remove(self._folder)  # left by a process that was killed at its end
+    def _former_counts(self) -> Counts:
+        """The counts of results that a former start has finished. Raises `UserError` if the input has changed since."""
         try:
             values = json.loads(self._report.read_text(encoding="utf-8"))
-            self.counts = Counts(**{name: values[name] for name in asdict(Counts())})
-            size, stamp, digest = values["bytes"], values["changed"], values["sha256"]
+            counts = Counts(**{name: values[name] for name in asdict(Counts())})
+            former, digest = (values["bytes"], values["changed"]), values["sha256"]
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise RunError(f"{self._report}: damaged ({error}); remove it and {self.output} to start again") from None
-        if size != self.shard.size:
-            raise UserError(
-                f"{self.shard.path}: it had {size:,} bytes when it was translated, and has {self.shard.size:,} now; "
-                f"remove {self.output} to translate it again"
-            )
         # A file that was written again may have the same content. Reading it takes a moment for each gigabyte.
-        if stamp != self.shard.stamp and digest != self.shard.digest():
+        if former != (self.shard.size, self.shard.stamp) and digest != self.shard.digest():
             raise UserError(
                 f"{self.shard.path}: it has changed since it was translated; remove {self.output} to translate it again"
             )
-        return True
+        return counts

@@ -7,8 +7,7 @@ and its translation has the same name in the folder of the results.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BufferedIOBase, BufferedReader, RawIOBase
@@ -26,7 +25,7 @@ FIELDS = ("text", "source")
 """Fields of an object that may hold the text, unless one is named."""
 RESULT = "translation"
 HTTP = ("http://", "https://")
-STAMPS = (
+STAMPS = [
     "ETag",
     "etag",
     "Content-MD5",
@@ -36,7 +35,7 @@ STAMPS = (
     "last_modified",
     "updated",
     "mtime",
-)
+]
 """What file systems of fsspec call the version of a file, or the time of its last change."""
 RESERVED = ("manifest.json", "report.json", ".shards")
 """Files about all results, which lie beside them."""
@@ -66,54 +65,52 @@ class Shard:
     """When it was last changed; of a URL what the server says of its version, if anything."""
 
     @property
+    def is_remote(self) -> bool:
+        """Whether it is a URL."""
+        return "://" in self.path
+
+    @property
     def kind(self) -> str:
         """`text`, `jsonl` or `parquet`."""
         suffix = text_suffix(self.name)
         return {".jsonl": "jsonl", ".parquet": "parquet"}.get(suffix, "text")
 
     def digest(self) -> str:
-        """The SHA-256 of its content; of a URL the stamp. Raises `UserError` where it cannot be read."""
-        if "://" in self.path:
+        """The SHA-256 of its content; of a URL the stamp. Raises `UserError` if it cannot be read."""
+        if self.is_remote:
             return self.stamp
         try:
             return sha256(Path(self.path))
         except OSError as error:
             raise UserError(f"{self.path}: cannot be read: {cause(error).lower()}") from None
 
+    def remote_file(self, **options: Any) -> BinaryIO | None:
+        """The file of a URL, opened; None for a local one."""
+        if not self.is_remote:
+            return None
+        import fsspec
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """Settings of the output."""
+        return cast(BinaryIO, fsspec.open(self.path, "rb", **options).open())
 
-    field: str = ""
-    """Where the text of an object is; empty takes the first of `FIELDS` that is there."""
-    pairs: str = ""
-    """`source` or `target`: pairs for training, of which the translation is that side."""
+    def open(self) -> BufferedIOBase:
+        """The content as bytes, decompressed by the last suffix."""
+        if not self.is_remote:
+            return open_text(self.path)
+        # One stream: not every server of HTTP gives parts of a file, which fsspec asks for otherwise.
+        raw = self.remote_file(**({"block_size": 0} if self.path.startswith(HTTP) else {}))
+        suffix = PurePosixPath(self.name).suffix.lower()
+        if suffix in COMPRESSIONS:
+            return BufferedReader(ArchiveReader(Path(self.name), suffix, file=raw))
+        return BufferedReader(cast(RawIOBase, raw))  # fsspec's own `readline` takes no limit
 
-    def name_of(self, shard: Shard) -> str:
-        """The name of its results."""
-        if not self.pairs or shard.kind != "text":
-            return shard.name
-        ending = PurePosixPath(shard.name).suffix
-        packed = ending if ending.lower() in COMPRESSIONS else ""
-        return f"{shard.name.removesuffix(packed)}.tsv{packed}"
-
-    def line(self, shard: Shard, item: Item, translation: str | None) -> str:
+    def line(self, item: Item, translation: str | None) -> str:
         """A line of the results, with its end. A text that was left out has an empty one in files of text, so that
         lines stay beside their sources; elsewhere it has none."""
-        if shard.kind == "parquet":
+        if self.kind == "parquet":
             return json.dumps(translation) + "\n"  # for each row; they become a column when all are there
-        if shard.kind == "text" and not self.pairs:
+        if self.kind == "text":
             return f"{translation or ''}\n"
-        if translation is None or (self.pairs and not translation):
-            return ""
-        if shard.kind == "text":
-            sides = (translation, item.text) if self.pairs == "source" else (item.text, translation)
-            return "\t".join(side.replace("\t", " ").strip() for side in sides) + "\n"
-        added = {RESULT: translation}
-        if self.pairs:
-            added = {"source": item.text, "target": item.text} | {self.pairs: translation}
-        return as_json({**(item.record or {}), **added}) + "\n"
+        return "" if translation is None else as_json({**(item.record or {}), RESULT: translation}) + "\n"
 
 
 def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[Shard]:
@@ -125,38 +122,38 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
 
     Raises `UserError` for what is not there, and for two files whose results would have one name.
     """
-    found: list[Shard] = []
-    for given in inputs:
-        if "://" in given:
-            found += _remote(given)
-        elif Path(given).is_dir():
-            folder = Path(given)
-            files = [
-                path for path in sorted(folder.rglob("*")) if path.is_file() and _is_input(path.relative_to(folder))
-            ]
-            if not files:
-                raise UserError(f"{given}: there are no files in this folder")
-            found += [_local(path, path.relative_to(folder).as_posix()) for path in files]
-        else:
-            require_file(Path(given))
-            require_lasting([given])
-            found.append(_local(Path(given), Path(given).name))
-    named: dict[str, str] = {}
-    for shard in found:
-        if shard.name in named:
+    found: dict[str, Shard] = {}
+    for shard in (shard for given in inputs for shard in _expanded(given)):
+        if shard.name in found:
             raise UserError(
-                f"{shard.path} and {named[shard.name]}: the results of both would be {shard.name}; give the folder "
-                "that both are in, or translate them into folders of their own"
+                f"{shard.path} and {found[shard.name].path}: the results of both would be {shard.name}; give the "
+                "folder that both are in, or translate them into folders of their own"
             )
         if shard.name.partition("/")[0] in RESERVED:
             raise UserError(
                 f"{shard.path}: its results would be {shard.name}, which is the name of a file about all results; "
                 "rename it, or give the folder above it"
             )
-        named[shard.name] = shard.path
+        found[shard.name] = shard
         if shard.kind == "parquet":
             _require("pyarrow", shard.path)
-    return found[part[0] - 1 :: part[1]]
+    return list(found.values())[part[0] - 1 :: part[1]]
+
+
+def _expanded(given: str) -> list[Shard]:
+    """The files of one input."""
+    if "://" in given:
+        return _remote(given)
+    path = Path(given)
+    if not path.is_dir():
+        require_file(path)
+        require_lasting([given])
+        return [_local(path, path.name)]
+    files = [(each, each.relative_to(path)) for each in sorted(path.rglob("*")) if each.is_file()]
+    shards = [_local(each, name.as_posix()) for each, name in files if _is_input(name)]
+    if not shards:
+        raise UserError(f"{given}: there are no files in this folder")
+    return shards
 
 
 def _is_input(name: PurePath) -> bool:
@@ -169,108 +166,6 @@ def _local(path: Path, name: str) -> Shard:
     return Shard(str(path), name, found.st_size, str(found.st_mtime_ns))
 
 
-def require_text_kept(shards: Sequence[Shard], form: Form) -> None:
-    """Raise `UserError` for a file with the text in a column, or field, that the translation would replace."""
-    column = form.pairs or RESULT
-    if column not in ([form.field] if form.field else FIELDS):
-        return
-    for shard in shards:
-        lost = shard.kind == "jsonl" and not form.pairs  # a pair of JSONL has both sides
-        if shard.kind == "parquet":
-            from limelight.formats.columns import columns_of
-
-            with suppress(UserError):  # a damaged file is reported when it is read
-                lost = column in columns_of(shard.path, remote_file(shard.path))
-        if lost:
-            option = f"--pairs {form.pairs}" if form.pairs else f"--field {form.field}"
-            raise UserError(
-                f"{shard.path}: {option} would replace the column {column!r}, which has the text, by the translation; "
-                "rename it, and name the new one with --field"
-            )
-
-
-def read_items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
-    """One item for each line or row: the text, or what is wrong with it. Raises `UserError` for a file that cannot be
-    read at all."""
-    with _told(shard.path):
-        yield from _items(shard, form)
-
-
-def _items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
-    if shard.kind == "parquet":
-        from limelight.formats.columns import read_rows
-
-        rows = read_rows(shard.path, [form.field] if form.field else FIELDS, remote_file(shard.path))
-        for number, record in enumerate(rows, start=1):
-            yield _of_record(record, form, shard.path, number)
-        return
-    with _opened(shard) as stream:
-        for number, line in enumerate(scan_lines(stream, shard.path), start=1):
-            if isinstance(line, BadLine) or shard.kind == "text":
-                yield line if isinstance(line, BadLine) else Item(line)
-            else:
-                yield _of_json(line, form, shard.path, number)
-
-
-def _of_json(line: str, form: Form, path: str, number: int) -> Item | BadLine:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return BadLine(path, number, f"not valid JSON ({error})")
-    if not isinstance(record, dict):
-        return BadLine(path, number, "not a JSON object")
-    return _of_record(record, form, path, number)
-
-
-def _of_record(record: dict[str, Any], form: Form, path: str, number: int) -> Item | BadLine:
-    names = [form.field] if form.field else [name for name in FIELDS if name in record]
-    text = record.get(names[0]) if names else None
-    if not isinstance(text, str):
-        wanted = repr(form.field) if form.field else " or ".join(map(repr, FIELDS))
-        return BadLine(path, number, f"there is no text under {wanted}; --field names another")
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        return BadLine(path, number, "the text holds a NUL character or half of a surrogate pair")
-    return Item(text, record)
-
-
-def _opened(shard: Shard) -> BufferedIOBase:
-    """A file as bytes, decompressed by its last suffix."""
-    if "://" not in shard.path:
-        return open_text(shard.path)
-    suffix = PurePosixPath(shard.name).suffix.lower()
-    # One stream: not every server of HTTP gives parts of a file, which fsspec asks for otherwise.
-    raw = cast(BinaryIO, remote_file(shard.path, **({"block_size": 0} if shard.path.startswith(HTTP) else {})))
-    if suffix in COMPRESSIONS:
-        return BufferedReader(ArchiveReader(Path(shard.name), suffix, file=raw))
-    return BufferedReader(cast(RawIOBase, raw))  # fsspec's own `readline` takes no limit
-
-
-def remote_file(path: str, **how: Any) -> BinaryIO | None:
-    """The file of a URL, opened; None for a path."""
-    if "://" not in path:
-        return None
-    import fsspec
-
-    return cast(BinaryIO, fsspec.open(path, "rb", **how).open())
-
-
-@contextmanager
-def _told(place: str) -> Iterator[None]:
-    """A context that turns the errors of a remote place, of which each file system has its own, into `UserError`."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        if "://" not in place:
-            raise
-        # "Not found" of fsspec's HTTP has the true reason as its cause, such as a host that is not reachable.
-        cause = error.__cause__ if isinstance(error, FileNotFoundError) else error
-        if cause is None or isinstance(cause, FileNotFoundError):
-            raise UserError(f"{place}: not found") from None
-        raise UserError(f"{place}: cannot be read: {str(cause) or type(cause).__name__}") from None
-
-
 def _remote(url: str) -> list[Shard]:
     """The files of a URL: one, those of a pattern, or those of a folder."""
     _require("fsspec", url)
@@ -278,35 +173,38 @@ def _remote(url: str) -> list[Shard]:
 
     if urlsplit(url).password:
         shown = url.replace(urlsplit(url).netloc.rpartition("@")[0], "...")
-        raise UserError(
-            f"{shown}: this URL has a password, which messages and results would repeat; give it in fsspec's "
-            "configuration (~/.config/fsspec/conf.json)"
-        )
-
-    with _told(url):
+        raise UserError(f"{shown}: give the password in fsspec's configuration: messages and results repeat the URL")
+    try:
         system, root = fsspec.core.url_to_fs(url)
         if "*" in root:
             names = sorted(system.glob(root))
         else:
             names = [root] if not root.endswith("/") and system.isfile(root) else sorted(system.find(root))
-        if not names:
-            system.info(root.partition("*")[0])  # which may know why
-            raise UserError(f"{url}: there are no files")
         folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
-        return [
-            Shard(system.unstrip_protocol(name), _below(name, folder, url), *_state_of(system.info(name)))
-            for name in names
-            if _is_input(PurePosixPath(_below(name, folder, url)))
-        ]
+        infos = [(name, system.info(name)) for name in names or [root]]  # of a name without files it may know why
+        paths = {name: system.unstrip_protocol(name) for name in names}
+    except Exception as error:
+        raise _unreadable(url, error) from None
+    if not names:
+        raise UserError(f"{url}: there are no files")
+    shards = []
+    for name, info in infos:
+        stamp = "; ".join(f"{each} {info[each]}" for each in STAMPS if info.get(each))
+        shards.append(Shard(paths[name], _below(name, folder, url), int(info.get("size") or 0), stamp))
+    return [shard for shard in shards if _is_input(PurePosixPath(shard.name))]
 
 
-def _state_of(info: Mapping[str, Any]) -> tuple[int, str]:
-    """The size of a remote file, and what its file system says of its version, if anything."""
-    return int(info.get("size") or 0), "; ".join(f"{name} {info[name]}" for name in STAMPS if info.get(name))
+def _unreadable(place: str, error: Exception) -> UserError:
+    """The error for a remote place, whose file system has exceptions of its own."""
+    # "Not found" of fsspec's HTTP has the true reason as its cause, such as a host that is not reachable.
+    reason = error.__cause__ if isinstance(error, FileNotFoundError) else error
+    if reason is None or isinstance(reason, FileNotFoundError):
+        return UserError(f"{place}: not found")
+    return UserError(f"{place}: cannot be read: {str(reason) or type(reason).__name__}")
 
 
 def _below(name: str, folder: str, url: str) -> str:
-    """The name of a file below its folder. Raises `UserError` where it would lie elsewhere."""
+    """The name of a file below its folder. Raises `UserError` if it would lie elsewhere."""
     below = name.removeprefix(folder).lstrip("/")
     if not below or "://" in below or ".." in PurePosixPath(below).parts:
         raise UserError(f"{url}: {name} does not lie in {folder}; name the files one by one")
@@ -316,3 +214,55 @@ def _below(name: str, folder: str, url: str) -> str:
 def _require(package: str, place: str) -> None:
     if find_spec(package) is None:
         raise UserError(f"{place}: this needs {package}: pip install 'limelight[corpus]'")
+
+
+def read_items(shard: Shard, field: str = "") -> Iterator[Item | BadLine]:
+    """One item for each line or row: the text, or what is wrong with it. `field` is that of an object with the text;
+    empty takes the first of `FIELDS` that is there. Raises `UserError` for a file that cannot be read at all."""
+    try:
+        yield from _items(shard, field)
+    except UserError:
+        raise
+    except Exception as error:
+        if not shard.is_remote:
+            raise
+        raise _unreadable(shard.path, error) from None
+
+
+def _items(shard: Shard, field: str) -> Iterator[Item | BadLine]:
+    if shard.kind == "parquet":
+        from limelight.formats.columns import read_rows
+
+        rows = read_rows(shard.path, [field] if field else FIELDS, shard.remote_file())
+        for number, record in enumerate(rows, start=1):
+            yield _of_record(record, field, shard, number)
+        return
+    with shard.open() as stream:
+        for number, line in enumerate(scan_lines(stream, shard.path), start=1):
+            if isinstance(line, BadLine):
+                yield line
+            elif shard.kind == "text":
+                yield Item(line)
+            else:
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    yield BadLine(shard.path, number, f"not valid JSON ({error})")
+                else:
+                    yield _of_record(record, field, shard, number)
+
+
+def _of_record(record: Any, field: str, shard: Shard, number: int) -> Item | BadLine:
+    """The text of an object. Raises `UserError` if the translation would replace it."""
+    if not isinstance(record, dict):
+        return BadLine(shard.path, number, "not a JSON object")
+    name = field or next((name for name in FIELDS if name in record), "")
+    text = record.get(name)
+    if not isinstance(text, str):
+        wanted = repr(field) if field else " or ".join(map(repr, FIELDS))
+        return BadLine(shard.path, number, f"there is no text under {wanted}; --field names another")
+    if name == RESULT:
+        raise UserError(f"{shard.path}: the translation would replace the text, {name!r}; rename it, and use --field")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        return BadLine(shard.path, number, "the text holds a NUL character or half of a surrogate pair")
+    return Item(text, record)

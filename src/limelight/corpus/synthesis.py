@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import time
-from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -18,15 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from limelight.config import Direction
 from limelight.corpus.results import join
 from limelight.decoding.engine import BATCH_TOKENS
 from limelight.decoding.request import SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
-from limelight.evaluation.metrics import SAMPLE, choose_tokenization, sentence_scorer
 from limelight.evaluation.summary import versions
 from limelight.files import fill_file, remove, sha256, write_whole, writing
 from limelight.formats import read_pairs
@@ -64,7 +58,7 @@ class Part(NamedTuple):
     files: tuple[str, ...]
     """A file of plain text, or the files of a corpus (see `read_pairs`)."""
     side: Literal["", "source", "target"] = ""
-    """The side of a corpus that is translated; the other is the reference. Empty for plain text."""
+    """The side of a corpus that is translated. Empty for plain text."""
     languages: tuple[str, str] = ("", "")
     """Languages of both sides of a corpus, for a file that has more (see `read_pairs`)."""
 
@@ -97,47 +91,33 @@ class Job:
     """None for a model of one direction."""
     options: SearchOptions = field(default_factory=SearchOptions)
     """Options of every search. `sampling` needs a seed, from which the seed of each chunk is derived."""
-    choose_by: Literal["", "bleu", "chrf"] = ""
-    """Select the one of the `n_best` translations that is most similar to the reference: sequence-level interpolation
-    (Kim and Rush 2016, section 3.3). Empty selects the model's best."""
     limits: Limits = Limits()
     batch_tokens: int = BATCH_TOKENS
     chunk: int = CHUNK
 
 
-class Input(NamedTuple):
-    """A text to translate."""
-
-    text: str
-    """Text without tabs and line breaks, for a column of a .tsv file."""
-    reference: str = ""
-    """A human translation; empty if there is none."""
-
-
 class Survey(NamedTuple):
     """What the text of a job has."""
 
-    new: npt.NDArray[np.bool_]
-    """For each input, whether no input before makes the same pair. Texts are compared by hashes of 64 bits: for n
-    texts the probability of any false match is about n^2 / 2^65, 3 in a million for ten million texts."""
+    total: int
+    """Number of inputs."""
     unreadable: int
     files: dict[str, str]
     """The SHA-256 of each file."""
 
 
-def read_inputs(parts: Sequence[Part], on_bad_line: Callable[[BadLine], None] | None = None) -> Iterator[Input]:
+def read_inputs(parts: Sequence[Part], on_bad_line: Callable[[BadLine], None] | None = None) -> Iterator[str]:
     """The inputs in the order of their files. Without `on_bad_line` the first bad line raises `UserError`."""
     for part in parts:
         if part.side:
             for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
-                text, reference = (pair.source, pair.target) if part.side == "source" else (pair.target, pair.source)
-                yield Input(one_column(text), reference)
+                yield one_column(pair.source if part.side == "source" else pair.target)
             continue
         for file in part.files:
             with open_text(file) as stream:
                 for line in scan_lines(stream, file):
                     if isinstance(line, str):
-                        yield Input(one_column(line))
+                        yield one_column(line)
                     elif on_bad_line is None or line.fatal:
                         raise UserError(str(line))
                     else:
@@ -161,15 +141,10 @@ def survey_job(job: Job) -> Survey:
         )
     files = dict.fromkeys(file for part in job.parts for file in part.files)
     require_lasting(files)
-    bad: Counter[str] = Counter()
-    on_bad_line = (lambda line: bad.update([line.kind])) if job.limits.skip_bad_lines else None
-    keys = array("Q")
-    for each in read_inputs(job.parts, on_bad_line):
-        key = f"{each.text}\t{one_column(each.reference)}" if job.choose_by else each.text
-        keys.append(int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"))
-    new = np.zeros(len(keys), dtype=bool)
-    new[np.unique(np.frombuffer(keys, dtype=np.uint64), return_index=True)[1]] = True
-    return Survey(new, bad.total(), {file: sha256(Path(file)) for file in files})
+    bad: list[int] = []
+    on_bad_line = (lambda line: bad.append(line.line)) if job.limits.skip_bad_lines else None
+    total = sum(1 for _ in read_inputs(job.parts, on_bad_line))
+    return Survey(total, len(bad), {file: sha256(Path(file)) for file in files})
 
 
 def fault(source: str, translation: str, *, finished: bool, max_length_ratio: float) -> str:
@@ -183,23 +158,6 @@ def fault(source: str, translation: str, *, finished: bool, max_length_ratio: fl
     if differ_in_length(source, translation, max_length_ratio):
         return "length_ratio"
     return "copy" if translation == normalize(source) else ""
-
-
-Choose = Callable[[Translation, str], Translation]
-"""Selects one of a translation and its alternatives, given a reference."""
-
-
-def chooser(metric: str, tokenize: str = "") -> Choose:
-    """Selects the alternative with the highest sentence BLEU or chrF against the reference. In case of ties, or without
-    a reference or a metric, the model's ranking decides."""
-    score = sentence_scorer(metric, tokenize=tokenize or "13a") if metric else None
-
-    def choose(translation: Translation, reference: str) -> Translation:
-        if score is None or not reference.strip():
-            return translation
-        return max((translation, *translation.alternatives), key=lambda each: score(each.text, reference))
-
-    return choose
 
 
 @dataclass(slots=True)
@@ -224,18 +182,7 @@ class Tally:
 
 def report_path(output: Path) -> Path:
     """The path of the report on a corpus."""
-    place = output.resolve() if output.is_symlink() else output
-    return place.with_name(place.name + SUFFIX)
-
-
-def read_report(output: Path) -> dict[str, Any]:
-    """The report on a finished corpus; empty if there is none, or it cannot be read."""
-    try:
-        values = json.loads(report_path(output).read_text(encoding="utf-8"))
-        known = values["format"] == FORMAT and isinstance(values["made_of"], dict)
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    return values if known and output.is_file() else {}
+    return output.with_name(output.name + SUFFIX)
 
 
 def report_table(values: Mapping[str, Any]) -> str:
@@ -264,22 +211,14 @@ def synthesize(
         surveyed: the result of `survey_job`.
         made_with: further values that the corpus depends on (the SHA-256 of the models), as plain values for JSON.
 
-    A finished job is not repeated. Memory is bounded by a chunk, and 8 bytes for each input.
+    A finished job is not repeated. Memory is bounded by a chunk, and about 70 bytes for each different input.
 
     Raises `UserError` for an existing or partial corpus that was made with other settings; `RunError` if the work
     fails.
     """
-    if job.output.is_symlink():  # keep the link and write its target
-        job = replace(job, output=job.output.resolve())
-    work = _Work(job, translator, surveyed)
+    work = _Work(job, translator, surveyed.total)
     made_of = json.loads(json.dumps({**made_with, **work.made_of(), "text": surveyed.files}))
-    former = read_report(job.output)
-    if former:
-        if changed := describe_differences(differences(former["made_of"], made_of)):
-            raise UserError(
-                f"{job.output}: it exists already, with other settings: {changed}. Give -o another name, or remove it"
-            )
-        remove(parts_of(job.output))  # left by a process that was killed at its end
+    if former := _finished(job.output, made_of):
         return former
     require_new(job.output)
     values: dict[str, Any] = {}
@@ -301,19 +240,35 @@ def synthesize(
     return values
 
 
+def _finished(output: Path, made_of: Mapping[str, Any]) -> dict[str, Any]:
+    """The report on a finished corpus; empty if there is none. Raises `UserError` if it was made with other
+    settings."""
+    try:
+        values: dict[str, Any] = json.loads(report_path(output).read_text(encoding="utf-8"))
+        changed = differences(values["made_of"], made_of) or differences(values["format"], FORMAT, "format")
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    if not output.is_file():
+        return {}
+    if changed:
+        raise UserError(
+            f"{output}: it exists already, with other settings: {describe_differences(changed)}. Give -o another name, "
+            "or remove it"
+        )
+    remove(parts_of(output))  # left by a process that was killed at its end
+    return values
+
+
 class _Work:
     """A job in progress."""
 
-    def __init__(self, job: Job, translator: Translator, surveyed: Survey) -> None:
-        self.job, self.translator, self._surveyed = job, translator, surveyed
+    def __init__(self, job: Job, translator: Translator, total: int) -> None:
+        self.job, self.translator, self._total = job, translator, total
         self.tally = Tally()
+        self._seen: set[int] = set()
+        """Hashes of 64 bits: for n texts the probability of any false match is about n^2 / 2^65."""
         self._longest = longest_sequence(translator.model)
         self._source = translator.towards(job.direction).source
-        self._tokenize = ""
-        if job.choose_by == "bleu":
-            references = [each.reference for each in islice(self._inputs(), SAMPLE)]
-            self._tokenize = choose_tokenization(job.direction.target if job.direction else "", references).name
-        self._choose = chooser(job.choose_by, self._tokenize)
 
     def made_of(self) -> dict[str, Any]:
         """Everything that the corpus depends on except model and text, as plain values."""
@@ -325,7 +280,6 @@ class _Work:
             "search": search_settings(self.translator.config, job.options).to_dict(),
             "device": self.translator.device.type,
             "batch_tokens": job.batch_tokens,
-            "choose_by": " ".join(filter(None, [job.choose_by, self._tokenize])),
             "limits": asdict(job.limits),
             "chunk": job.chunk,
         }
@@ -334,63 +288,62 @@ class _Work:
         """Write all chunks that are not among the parts yet."""
         if len(parts):
             self.tally = Tally(**parts.read(len(parts) - 1)["tally"])
-        total, inputs = len(self._surveyed.new), islice(self._inputs(), self.tally.inputs, None)
-        show(self.tally, total)
+        inputs = self._inputs()
+        for each in islice(inputs, self.tally.inputs):
+            self._is_new(each)
+        show(self.tally, self._total)
         while chunk := list(islice(inputs, self.job.chunk)):
-            if self.tally.inputs + len(chunk) > total:
-                raise RunError(f"the text changed while it was read: it had {total:,} lines, and has more")
+            if self.tally.inputs + len(chunk) > self._total:
+                raise RunError(f"the text changed while it was read: it had {self._total:,} lines, and has more")
             began = time.perf_counter()
             lines = "".join(f"{source}\t{target}\n" for source, target in self._pairs(chunk))
             self.tally.seconds += time.perf_counter() - began
             parts.append({"lines": lines, "tally": asdict(self.tally)})
-            show(self.tally, total)
-        if self.tally.inputs != total:
-            raise RunError(f"the text changed while it was read: it had {total:,} lines, then {self.tally.inputs:,}")
+            show(self.tally, self._total)
+        if self.tally.inputs != self._total:
+            raise RunError(f"the text changed while it was read: it had {self._total:,} lines, and has fewer")
 
-    def _inputs(self) -> Iterator[Input]:
+    def _inputs(self) -> Iterator[str]:
         return read_inputs(self.job.parts, (lambda _: None) if self.job.limits.skip_bad_lines else None)
 
-    def _pairs(self, chunk: Sequence[Input]) -> list[tuple[str, str]]:
+    def _is_new(self, text: str) -> bool:
+        """Whether no input before is the same text."""
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        count = len(self._seen)
+        self._seen.add(int.from_bytes(digest))
+        return len(self._seen) > count
+
+    def _pairs(self, chunk: Sequence[str]) -> list[tuple[str, str]]:
         """Source and target of the good pairs of a chunk; updates the counts."""
-        wanted = self._wanted(chunk)
-        translations = self._translate(list(dict.fromkeys(each.text for each in wanted)))
-        self.tally.inputs += len(chunk)
-        self.tally.chunks += 1
-        pairs = []
-        for each in wanted:
-            chosen = self._choose(translations[each.text], each.reference)
-            text = one_column(chosen.text)
-            reason = fault(each.text, text, finished=chosen.finished, max_length_ratio=self.job.limits.max_length_ratio)
-            if reason:
+        wanted, pairs = [], []
+        for text in chunk:
+            new = self._is_new(text)
+            if reason := "blank" if not text else "duplicate" if not new else self._too_long(text):
                 self.tally.left_out[reason] += 1
             else:
-                pairs.append((each.text, text) if self.job.writes == "target" else (text, each.text))
+                wanted.append(text)
+        for text, found in zip(wanted, self._translate(wanted), strict=True):
+            translation = one_column(found.text)
+            ratio = self.job.limits.max_length_ratio
+            if reason := fault(text, translation, finished=found.finished, max_length_ratio=ratio):
+                self.tally.left_out[reason] += 1
+            else:
+                pairs.append((text, translation) if self.job.writes == "target" else (translation, text))
+        self.tally.inputs += len(chunk)
+        self.tally.chunks += 1
         self.tally.pairs += len(pairs)
         return pairs
 
-    def _wanted(self, chunk: Sequence[Input]) -> list[Input]:
-        """The inputs of a chunk that will be translated; counts the others."""
-        wanted = []
-        for number, each in enumerate(chunk, start=self.tally.inputs):
-            if not each.text:
-                self.tally.left_out["blank"] += 1
-            elif not self._surveyed.new[number]:
-                self.tally.left_out["duplicate"] += 1
-            elif not self._fits(each.text):
-                self.tally.left_out["too_long"] += 1
-            else:
-                wanted.append(each)
-        return wanted
+    def _too_long(self, text: str) -> str:
+        """The reason if a text is too long for the job or for the model's learned positions."""
+        fits = len(text) <= self.job.limits.max_characters and (
+            self._longest is None or len(self._source.encode(text)) < self._longest
+        )
+        return "" if fits else "too_long"
 
-    def _fits(self, text: str) -> bool:
-        """Whether a text is short enough for the job and for the model's learned positions."""
-        if len(text) > self.job.limits.max_characters:
-            return False
-        return self._longest is None or len(self._source.encode(text)) < self._longest
-
-    def _translate(self, texts: list[str]) -> dict[str, Translation]:
+    def _translate(self, texts: list[str]) -> list[Translation]:
         if not texts:
-            return {}
+            return []
         source_lang, target_lang = self.job.direction or ("", "")
         named: TextOptions = {"source_lang": source_lang, "target_lang": target_lang}
         options: TextOptions = {**named, **SEARCH_ONLY, **self.job.options}
@@ -402,4 +355,4 @@ class _Work:
         translations = self.translator.translate(texts, batch_tokens=self.job.batch_tokens, **options)
         self.tally.translated += len(translations)
         self.tally.tokens += sum(len(each.tokens) for each in translations)
-        return dict(zip(texts, translations, strict=True))
+        return translations

@@ -9,11 +9,11 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
-from limelight.corpus.pool import ENDED, Chunk, Pool, Tally, Worker
+from limelight.corpus.pool import ENDED, Chunk, Pool, Worker
 from limelight.corpus.results import REPORT, Counts, Results, open_results
-from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items, require_text_kept
+from limelight.corpus.shards import Item, Shard, find_shards, read_items
 from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
@@ -27,7 +27,6 @@ TIMEOUT = 1800.0
 """Seconds for a task: a worker that takes longer hangs."""
 
 
-@runtime_checkable
 class Engine(Protocol):
     """A source of workers."""
 
@@ -35,7 +34,7 @@ class Engine(Protocol):
         """A new worker, for any thread that asks."""
 
     def close(self) -> None:
-        """End them all."""
+        """End what they share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,8 @@ class CorpusJob:
     output: Path
     made_of: Mapping[str, Any]
     """All that the results depend on besides the text: for the manifest."""
-    form: Form = field(default_factory=Form)
+    field: str = ""
+    """The field of an object with the text; empty takes the first known one that is there."""
     workers: int = 1
     part: tuple[int, int] = (1, 1)
     timeout: float = TIMEOUT
@@ -64,7 +64,8 @@ class Report:
     new: int = 0
     """Lines that this start has read."""
     seconds: float = 0.0
-    workers: Tally = field(default_factory=Tally)
+    ended: int = 0
+    """Workers that died, or were killed because they hung."""
     faults: list[str] = field(default_factory=list)
     """Files that cannot be read to their end, and why."""
 
@@ -87,8 +88,8 @@ class Report:
             yield f"  skipped {count:,}: {reason}"
         if self.former:
             yield f"  {counted(self.former, 'file')} finished before"
-        if self.workers.ended:
-            yield f"  {counted(self.workers.ended, 'worker')} ended early; what they had was translated by others"
+        if self.ended:
+            yield f"  {counted(self.ended, 'worker')} ended early; what they had was translated by others"
         if counts.warnings:
             named = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.warnings.items()))
             yield f"  warnings, in lines: {named}"
@@ -111,12 +112,11 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
     shards = find_shards(job.inputs, job.part)
     output = job.output.resolve()
     for shard in shards:
-        if "://" not in shard.path and output in Path(shard.path).resolve().parents:
+        if not shard.is_remote and output in Path(shard.path).resolve().parents:
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
-    require_text_kept(shards, job.form)
-    open_results(job.output, {**job.made_of, "form": asdict(job.form)})
+    open_results(job.output, {**job.made_of, "field": job.field})
     pool, began = Pool(engine.start, job.workers, timeout=job.timeout), time.monotonic()
-    report = Report(workers=pool.tally)
+    report = Report()
     with ExitStack() as leave:
         leave.callback(engine.close)
         chunks = _chunks(job, shards, report, leave)
@@ -128,22 +128,24 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
             if is_last:
                 results.finish()
                 report.add(results)
-            report.seconds = time.monotonic() - began
+            report.seconds, report.ended = time.monotonic() - began, pool.ended
             show(report, len(shards))
-    return _checked(job, report)
+    name = REPORT if job.part == (1, 1) else f"report-{job.part[0]}-of-{job.part[1]}.json"
+    with writing(job.output / name, AGAIN):
+        write_whole(job.output / name, as_json(asdict(report), indent=1) + "\n")
+    return report
 
 
 def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: ExitStack) -> Iterator[Chunk]:
     """All that is to be translated, file by file; `about` has the results, the items and whether they are the last."""
     for shard in shards:
-        results = Results(job.output, shard, job.form, job.chunk)
+        results = Results(job.output, shard, job.chunk)
         if results.finished:
             report.add(results)
             report.former += 1
             continue
-        done = results.begin(leave)
-        lines = islice(read_items(shard, job.form), done, None)
-        is_last = False
+        done, is_last = results.begin(leave), False
+        lines = islice(read_items(shard, job.field), done, None)
         try:
             while not is_last:
                 items = list(islice(lines, job.chunk))
@@ -157,16 +159,6 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
             report.faults.append(str(error))
 
 
-def _checked(job: CorpusJob, report: Report) -> Report:
-    counts = report.counts
-    if counts.read != counts.written + counts.skipped:
-        raise RunError(f"{counts.read:,} lines were read, {counts.written:,} written and {counts.skipped:,} skipped")
-    name = REPORT if job.part == (1, 1) else f"report-{job.part[0]}-of-{job.part[1]}.json"
-    with writing(job.output / name, AGAIN):
-        write_whole(job.output / name, as_json(asdict(report), indent=1) + "\n")
-    return report
-
-
 LINES_OF_A_TASK = 500
 """Lines of a task: a few tasks for each worker of the shortest file that is worth processes."""
 
@@ -176,18 +168,18 @@ def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -
 
     Raises `UserError` for a line that the model does not take, `RunError` for one that ends its workers.
     """
+
+    def chunks() -> Iterator[Chunk]:
+        given, first = (line for line in lines if line is not None), 1
+        while texts := list(islice(given, LINES_OF_A_TASK)):
+            yield Chunk(texts, first)
+            first += len(texts)
+
     with ExitStack() as leave:
         leave.callback(engine.close)
-        pool, given = Pool(engine.start, workers, timeout=TIMEOUT), _divided(line for line in lines if line is not None)
-        for chunk, outcomes in leave.enter_context(closing(pool.translated(given))):
+        pool = Pool(engine.start, workers, timeout=TIMEOUT)
+        for chunk, outcomes in leave.enter_context(closing(pool.translated(chunks()))):
             for number, outcome in enumerate(outcomes, start=chunk.first):
                 if isinstance(outcome, str):
                     raise (RunError(f"line {number}: {outcome}") if outcome.startswith(ENDED) else UserError(outcome))
                 yield outcome
-
-
-def _divided(lines: Iterator[str]) -> Iterator[Chunk]:
-    first = 1
-    while texts := list(islice(lines, LINES_OF_A_TASK)):
-        yield Chunk(texts, first)
-        first += len(texts)

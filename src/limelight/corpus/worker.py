@@ -8,11 +8,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from multiprocessing import parent_process
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -21,7 +20,7 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.pipelines.options import Options
     from limelight.pipelines.translation import Translation
-    from limelight.pipelines.translator import TextJob, Translator
+    from limelight.pipelines.translator import TextJob
 
 SETTINGS = "LIMELIGHT_WORKER"
 """Environment variable with the settings for `preloaded`."""
@@ -75,8 +74,11 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
 
     from limelight.decoding.ahead import compile_here
     from limelight.decoding.sampling import Sampling
+    from limelight.formats.glossaries import read_glossary
+    from limelight.formats.translation_memory import TranslationMemory
     from limelight.inference.prepare import slow_precision
     from limelight.models.families import choose_device
+    from limelight.pipelines.job import Text
     from limelight.pipelines.load import load_translator
 
     compile_here()
@@ -90,60 +92,57 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     slow = slow_precision(settings.precision, device) if settings.precision and not number else None
     if slow:
         print(f"limelight: {slow}", file=sys.stderr, flush=True)
-    options = dict(settings.options)
-    if options.get("sampling") is not None:
-        options["sampling"] = Sampling(**options["sampling"])
-    translate = _translating(settings, translator, options)
-
-    def with_threads(texts: Sequence[str], first: int) -> list[Outcome]:
-        torch.set_num_threads(settings.threads)
-        return translate(texts, first)
-
-    return with_threads
-
-
-def _translating(settings: WorkerSettings, translator: Translator, asked: dict[str, Any]) -> Translate:
-    from limelight.formats.glossaries import read_glossary
-    from limelight.formats.translation_memory import TranslationMemory
-    from limelight.pipelines.job import Text
-
+    asked = dict(settings.options)
     batch_tokens = asked.pop("batch_tokens")
+    if asked.get("sampling") is not None:
+        asked["sampling"] = Sampling(**asked["sampling"])
     if settings.glossary:
         languages = asked.get("source_lang") or "", asked.get("target_lang") or ""
         asked["glossary"] = read_glossary(settings.glossary, *languages)
     options = translator.options(**asked)
 
-    def translate(texts: Sequence[str], first: int, options: Options = options) -> list[Outcome]:
-        given = (Text(text, number) for number, text in enumerate(texts, start=first))
-        jobs = list(translator.jobs(given, options))
+    def work(texts: Sequence[str], first: int, options: Options) -> list[Outcome]:
+        jobs = list(translator.jobs((Text(text, number) for number, text in enumerate(texts, start=first)), options))
         translator.work(jobs, batch_tokens)
-        return [_outcome(job, number) for number, job in enumerate(jobs, start=first)]
-
-    def _outcome(job: TextJob, number: int) -> Outcome:
-        if isinstance(job.error, UserError):
-            return str(job.error)
-        if job.error is not None:
-            raise job.error
-        found = cast("Translation", job.result)
-        return Done(shown(found, number - 1, settings.form), sorted(set(found.warnings)), found.confidence)
-
-    translate(["a"], 1)  # what is made at first use is made once, before the workers are forked
-    if not settings.memory:
-        return translate
+        return [_outcome(job, number, settings.form) for number, job in enumerate(jobs, start=first)]
 
     @cache
-    def with_memory() -> Options:
+    def complete() -> Options:
+        """At the first task of a worker: it has a thread count, and a database must not be used after a fork."""
+        torch.set_num_threads(settings.threads)
+        if not settings.memory:
+            return options
         index, name = settings.memory
         return replace(options, memory=TranslationMemory(Path(index), name))
 
-    # Each worker opens the memory at its first task: a connection to a database must not be used after a fork.
-    return lambda texts, first: translate(texts, first, with_memory())
+    work(["a"], 1, options)  # what is made at first use is made once, before the workers are forked
+    return lambda texts, first: work(texts, first, complete())
+
+
+def _outcome(job: TextJob, number: int, form: str) -> Outcome:
+    if isinstance(job.error, UserError):
+        return str(job.error)
+    if job.error is not None:
+        raise job.error
+    found = cast("Translation", job.result)
+    return Done(shown(found, number - 1, form), sorted(set(found.warnings)), found.confidence)
 
 
 @cache
 def opened(settings: str, number: int = 0) -> Translate:
     """`open_texts` for settings as JSON, once in a process and in those that are forked from it."""
     return open_texts(WorkerSettings(**json.loads(settings)), number)
+
+
+_opened: dict[str, Translate] = {}
+"""The model of this worker."""
+
+
+def begin() -> None:
+    """Prepare the process of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with_driver, daemon=True).start()
 
 
 def _end_with_driver() -> None:
@@ -154,21 +153,15 @@ def _end_with_driver() -> None:
     os._exit(1)
 
 
-def serve(link: Connection, opener: Opener, settings: str, number: int) -> None:
-    """Load the model, then answer tasks until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
-    os.dup2(2, 1)
-    threading.Thread(target=_end_with_driver, daemon=True).start()
-    with suppress(EOFError, OSError):
-        try:
-            translate = opener(settings, number)
-        except UserError as error:
-            link.send(error)
-            return
-        link.send(None)
-        while True:
-            texts, first = link.recv()
-            link.send(translate(texts, first))
+def load(opener: Opener, settings: str, number: int) -> int:
+    """Open the model of this process; returns the number of the process."""
+    _opened["model"] = opener(settings, number)
+    return os.getpid()
+
+
+def translate(texts: Sequence[str], first: int) -> list[Outcome]:
+    """The outcome of each text, by the model of this process."""
+    return _opened["model"](texts, first)
 
 
 FORMAT = 1

@@ -23,7 +23,7 @@ from limelight.batching.store import (
 from limelight.config import Corpus
 from limelight.files import write_whole
 from limelight.formats.translation_memory import TranslationMemory, fuzzy_match, index_pairs
-from limelight.preparation.hold_out import DATA, Say
+from limelight.preparation.kept import DATA, Say
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import (
     MAX_LEARNED,

@@ -11,12 +11,11 @@ from pathlib import Path
 from limelight.config import RunConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.preparation.hold_out import Say
-from limelight.preparation.pairs import cleaned, further_pieces, silently
+from limelight.preparation.kept import Say
+from limelight.preparation.pairs import cleaned, further_pieces
 from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, WEIGHTS, find_model
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import read_weights
-from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers, language_tag
 from limelight.tokens.extend import extend_tokenizers
 from limelight.tokens.tokenizer import normalize
@@ -61,7 +60,7 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
 
     def texts() -> Iterator[str]:
         new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
-        for pair in cleaned(config.data, new, CleanReport(), silently):
+        for pair in cleaned(config.data, new):
             yield normalize(pair.source)
             yield normalize(pair.target)
 

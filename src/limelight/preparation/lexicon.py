@@ -173,6 +173,14 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
     return Meetings(keys, widths, near.astype(np.float32))
 
 
+def looked_up(wanted: Ids, keys: Ids, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The values of keys, which are sorted; 0 for those that are not there."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, values[places], 0.0)
+
+
 def distinct(keys: Ids) -> tuple[Ids, npt.NDArray[np.int32]]:
     """The distinct keys in ascending order, and the index of each key among them: `np.unique` with the inverse.
 

@@ -9,7 +9,8 @@ is needed later. Pairs are chosen by a hash of their source or by a fixed seed: 
 import heapq
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -30,10 +31,10 @@ from limelight.config import (
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
 from limelight.formats import read_pairs
-from limelight.preparation.hold_out import DATA, Say, fits_tsv, keeps, kept_pairs, text_hash, write_tsv
+from limelight.preparation.hold_out import fits_tsv, text_hash, write_tsv
+from limelight.preparation.kept import DATA, Say, keeps, kept_pairs
 from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG, find_model
-from limelight.text.clean import CleanReport
 from limelight.text.pair import Pair
 
 GENERAL = "general"
@@ -62,6 +63,8 @@ LEAST_UPDATES = 100
 MAX_HELD_OUT = 250
 LEAST_HELD_OUT = 10
 
+Text = defaultdict[Direction, list[Pair]]
+"""The pairs of each direction."""
 Found = dict[Direction, dict[str, list[Pair]]]
 """For each direction the pairs of each role."""
 
@@ -72,10 +75,10 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
 
     Raises `UserError` as reading the text does, and for general text that is not in a direction of the model.
     """
-    data = config.data
+    data, training = config.data, config.training
     if not (data.replay and config.begin_with and config.learns == "pairs" and data.train):
         return config
-    own = tuple(corpus for corpus in data.train if corpus.tag != REPLAY)
+    own = _own(config)
     if (run / CONFIG).exists():
         there = load_config(run / CONFIG)
         replayed = tuple(corpus for corpus in there.data.train if corpus.tag == REPLAY)
@@ -85,7 +88,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         return config.model_copy(update={"data": data.model_copy(update=chosen)})
     if not _continues(config, own):
         return config.model_copy(update={"data": data.model_copy(update={"replay": 0.0})})
-    count = sum(1 for _ in cleaned(data, own, CleanReport(), silently))
+    count = sum(1 for _ in cleaned(data, own))
     found = _find(config, count)
     wanted = max(1, round(data.replay * count))
     available = sum(len(roles["train"]) for roles in found.values())
@@ -102,19 +105,25 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     changed: dict[str, object] = {"train": own + replayed}
     if not data.valid and not data.hold_out and count >= LEAST:
         changed["hold_out"] = max(LEAST_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
-    config = config.model_copy(update={"data": data.model_copy(update=changed)})
-    training = config.training
     if training.max_steps is None and training.max_minutes is None:
         epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
         bound = {"max_steps": max(LEAST_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
-        config = config.model_copy(update={"training": training.model_copy(update=bound)})
-    return config
+        training = training.model_copy(update=bound)
+    return config.model_copy(update={"data": data.model_copy(update=changed), "training": training})
+
+
+def _own(config: RunConfig) -> tuple[Corpus, ...]:
+    """The new text of a run."""
+    return tuple(corpus for corpus in config.data.train if corpus.tag != REPLAY)
 
 
 def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     """Write the general text of a run that has none yet."""
-    if not any(corpus.tag == REPLAY for corpus in config.data.train):
-        if config.data.replay and config.begin_with and not (run / CONFIG).exists():
+    if (run / CONFIG).exists():
+        return
+    own = _own(config)
+    if len(own) == len(config.data.train):
+        if config.data.replay and config.begin_with:
             say(
                 f"warning: {config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is "
                 "not measured, and at most a quarter of what is trained is kept. --general FILE names general text, "
@@ -122,10 +131,7 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
                 "that is trained"
             )
         return
-    if (run / CONFIG).exists():
-        return
-    own = [corpus for corpus in config.data.train if corpus.tag != REPLAY]
-    found = _find(config, sum(1 for _ in cleaned(config.data, own, CleanReport(), silently)))
+    found = _find(config, sum(1 for _ in cleaned(config.data, own)))
     origin = ", ".join(file for corpus in config.data.general for file in corpus.files) or config.begin_with
 
     def fill(partial: Path) -> None:
@@ -164,9 +170,8 @@ def _continues(config: RunConfig, own: tuple[Corpus, ...]) -> bool:
     """Whether the new text is in the direction of the parent, or the parent has several. A model of one direction has
     no language tags, so it cannot keep that direction and learn another one."""
     parent = load_config(find_model(config.begin_with) / CONFIG)
-    directions = directions_of(parent.data)
     new = trained_directions(config.data.model_copy(update={"train": own}))
-    return has_tags(parent.data) or (len(new) == 1 and _same(new[0], directions))
+    return has_tags(parent.data) or (len(new) == 1 and _same(new[0], directions_of(parent.data)))
 
 
 def _same(new: Direction, directions: tuple[Direction, ...]) -> bool:
@@ -181,33 +186,37 @@ def _name(role: str, direction: Direction) -> str:
 
 def _find(config: RunConfig, count: int) -> Found:
     """The general text for `count` pairs of new text: what is named, else what the parent keeps. That of a model of one
-    direction has the name that the new text gives it."""
-    parent = load_config(find_model(config.begin_with) / CONFIG)
-    found = _of_parent(config, parent, count)
-    if has_tags(parent.data):
-        return found
-    [direction] = trained_directions(
-        config.data.model_copy(update={"train": tuple(each for each in config.data.train if each.tag != REPLAY)})
-    )
-    return dict(zip([direction], found.values(), strict=False))
+    direction has the name that the new text gives it.
 
-
-def _of_parent(config: RunConfig, parent: RunConfig, count: int) -> Found:
-    """The general text by the directions of the parent."""
+    Raises `UserError` if named text has too few pairs.
+    """
+    place, folder = Path(config.begin_with), find_model(config.begin_with)
+    parent = load_config(folder / CONFIG)
     directions = directions_of(parent.data)
     wanted = min(MAX_REPLAYED, max(REPLAYED, round(config.data.replay * count)))
     if config.data.general:
-        return _divided(_named(config, directions, wanted), {}, wanted, given=True)
-    place = Path(config.begin_with)
-    if text := _of_run(parent, place, wanted):
-        return _divided(text, _unseen(parent, place), wanted, given=False)
-    kept = {role: read_general(place, role) or read_general(find_model(place), role) for role in ROLES}
-    return {each: {role: kept[role][each] for role in ROLES} for each in kept["train"] if each in directions}
+        text = _named(config, directions, wanted)
+        for direction, pairs in text.items():
+            if len(pairs) < LEAST:
+                raise UserError(
+                    f"--general: {len(pairs):,} usable pairs for {direction}; give at least {LEAST}, better some "
+                    "thousands"
+                )
+        found = _divided(text, {}, wanted)
+    elif text := _of_run(parent, place, wanted):
+        found = _divided(text, _unseen(parent, place), wanted)
+    else:
+        kept = {role: read_general(place, role) or read_general(folder, role) for role in ROLES}
+        found = {each: {role: kept[role][each] for role in ROLES} for each in kept["train"] if each in directions}
+    if has_tags(parent.data):
+        return found
+    [direction] = trained_directions(config.data.model_copy(update={"train": _own(config)}))
+    return dict(zip([direction], found.values(), strict=False))
 
 
-def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> dict[Direction, list[Pair]]:
+def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Text:
     """The pairs of the named files with the smallest hashes; in both directions, if the model has them."""
-    found = defaultdict[Direction, list[Pair]](list)
+    found = Text(list)
     for corpus in config.data.general:
         direction = direction_of(corpus)
         if len(directions) == 1 and _same(direction, directions):
@@ -223,64 +232,59 @@ def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) ->
     return found
 
 
-def _of_run(parent: RunConfig, run: Path, wanted: int) -> dict[Direction, list[Pair]]:
+def _of_run(parent: RunConfig, run: Path, wanted: int) -> Text:
     """Pairs of the training text that a run keeps, drawn evenly."""
-    found = defaultdict[Direction, list[Pair]](list)
+    found = Text(list)
     for number, corpus in enumerate(parent.data.train):
         if not (run / DATA / f"train-{number}").is_dir() or corpus.tag == "bt" or parent.learns != "pairs":
             continue
         store = open_store(run / DATA / f"train-{number}")
         drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
         rows = np.sort(drawn[~store.are_marked(drawn)])
-        pairs = list(_usable(Pair(source, target) for source, target in zip(*store.texts(rows), strict=True)))
-        _add(found, pairs, direction_of(corpus), both=parent.data.both_directions)
+        pairs = starmap(Pair, zip(*store.texts(rows), strict=True))
+        _add(found, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
     return found
 
 
-def _unseen(parent: RunConfig, run: Path) -> dict[Direction, list[Pair]]:
+def _unseen(parent: RunConfig, run: Path) -> Text:
     """The validation text that a run keeps, with the general text that measured a fine-tuned one."""
-    found = defaultdict[Direction, list[Pair]](list)
+    found = Text(list)
     for role in ("valid", "test"):
         for direction, pairs in read_general(run, role).items():
             found[direction] += pairs
     for number, corpus in enumerate(parent.data.valid):
         if keeps(run, f"valid-{number}"):
-            pairs = list(_usable(kept_pairs(run, f"valid-{number}")[0]))
-            _add(found, pairs, direction_of(corpus), both=parent.data.both_directions)
+            kept = kept_pairs(run, f"valid-{number}")
+            _add(found, _usable(kept), direction_of(corpus), both=parent.data.both_directions)
     return found
 
 
-def _add(found: dict[Direction, list[Pair]], pairs: Sequence[Pair], direction: Direction, *, both: bool) -> None:
+def _add(found: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool) -> None:
     """Add pairs of a direction, and with `both` also turned ones of the other direction."""
-    found[direction] += pairs
+    some = list(pairs)
+    found[direction] += some
     if both:
-        found[direction.reversed] += map(_turned, pairs)
+        found[direction.reversed] += (Pair(pair.target, pair.source, pair.file, pair.line) for pair in some)
 
 
-def _divided(
-    text: Mapping[Direction, list[Pair]], unseen: Mapping[Direction, list[Pair]], wanted: int, *, given: bool
-) -> Found:
-    """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough.
-
-    Raises `UserError` if text that was `given` has too few pairs.
-    """
+def _divided(text: Text, unseen: Text | dict[Direction, list[Pair]], wanted: int) -> Found:
+    """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough."""
     enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= LEAST}
-    for direction in text.keys() - enough.keys() if given else ():
-        raise UserError(
-            f"--general: {len(text[direction]):,} usable pairs for {direction}; give at least {LEAST}, better some "
-            "thousands"
-        )
     found: Found = {}
     for direction, pairs in enough.items():
-        ordered = list({_hash(pair): pair for pair in sorted(pairs, key=_hash)}.values())
-        measured = list({_hash(pair): pair for pair in sorted(unseen.get(direction, ()), key=_hash)}.values())
-        each = min(MEASURED // len(enough), len(ordered) // 4)
-        if len(measured) < 2 * min(each, LEAST):
-            measured, ordered = ordered[: 2 * each], ordered[2 * each :]
-        measured = measured[: 2 * each]
+        ordered, measured = _distinct(pairs), _distinct(unseen.get(direction, ()))
+        count = min(MEASURED // len(enough), len(ordered) // 4)
+        if len(measured) < 2 * min(count, LEAST):
+            measured, ordered = ordered[: 2 * count], ordered[2 * count :]
+        measured = measured[: 2 * count]
         replayed = ordered[: max(1, wanted // len(enough))]
         found[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
     return found
+
+
+def _distinct(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs in the order of their hashes, one of each source."""
+    return list({_hash(pair): pair for pair in sorted(pairs, key=_hash)}.values())
 
 
 def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -288,10 +292,6 @@ def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:
         sides = (pair.source, pair.target)
         if all(side.strip() and len(side) <= MAX_CHARACTERS for side in sides) and fits_tsv(pair):
             yield pair
-
-
-def _turned(pair: Pair) -> Pair:
-    return Pair(pair.target, pair.source, pair.file, pair.line)
 
 
 def _hash(pair: Pair) -> int:

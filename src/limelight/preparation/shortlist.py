@@ -13,12 +13,11 @@ from limelight.batching.store import TokenStore, open_store
 from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
 from limelight.files import fill_file, sha256, writing
-from limelight.preparation.hold_out import DATA
+from limelight.preparation.kept import DATA
 from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
-from limelight.preparation.pairs import cleaned, silently
+from limelight.preparation.pairs import cleaned
 from limelight.storage.layout import BEST, CONFIG, DETECTOR, SHORTLIST, TOKENIZER, find_model
 from limelight.storage.tables import Shortlist, read_detector, save_detector, save_shortlist
-from limelight.text.clean import CleanReport
 from limelight.text.detection import MAX_TEXTS, learn_detector
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
@@ -177,7 +176,7 @@ def _own_corpora(config: RunConfig) -> Sequence[Corpus]:
 def _read_pairs(corpora: Sequence[Corpus], config: RunConfig, tokenizers: Tokenizers) -> list[Pieces]:
     """Pairs of text as tokens, drawn evenly from those that training would take."""
     data = config.data.model_copy(update={"hold_out": 0})  # the held-out files of the run may be elsewhere
-    chosen = thinned(cleaned(data, corpora, CleanReport(), silently), MAX_PAIRS)
+    chosen = thinned(cleaned(data, corpora), MAX_PAIRS)
     if not chosen:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sources = tokenizers.source.encode_batch([pair.source for pair in chosen])

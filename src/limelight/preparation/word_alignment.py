@@ -14,7 +14,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from limelight.preparation.lexicon import (
     Ids,
@@ -23,6 +22,7 @@ from limelight.preparation.lexicon import (
     distinct,
     in_blocks,
     learn_lexicon,
+    looked_up,
     meet,
 )
 from limelight.text.marked_pairs import Link
@@ -169,7 +169,7 @@ def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classe
         keys, widths, preferences = meet(block, nothing, classes, DIAGONAL)
         assert preferences is not None
         unique, inverse = distinct(keys)
-        scores = _looked_up(unique, table, lexicon.probabilities)[inverse] * preferences
+        scores = looked_up(unique, table, lexicon.probabilities)[inverse] * preferences
         ends = np.cumsum(widths)
         begins = ends - widths
         highest = np.maximum.reduceat(scores, begins) if len(begins) else np.zeros(0)
@@ -180,14 +180,6 @@ def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classe
         for row in block:
             yield found[place : place + len(row.target)]
             place += len(row.target)
-
-
-def _looked_up(wanted: Ids, keys: Ids, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The values of keys, which are sorted; 0 for those that are not there."""
-    if not len(keys):
-        return np.zeros(len(wanted))
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, values[places], 0.0)
 
 
 class FormCounter:

@@ -15,7 +15,7 @@ from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.snapshots import LOG, log_entries
 from limelight.pipelines.translator import Translator
-from limelight.preparation.hold_out import keeps, kept_pairs
+from limelight.preparation.kept import keeps, kept_pairs
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.checks import find_loop, is_copied
 from limelight.text.pair import Pair
@@ -71,7 +71,7 @@ def examine_run(run: Path) -> RunReport:
         raise RunError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
     _curve(report, list(log_entries(run / LOG)))
     names = {f"valid-{number}": corpus for number, corpus in enumerate(config.data.valid)}
-    corpora = [(corpus, kept_pairs(run, name)[0]) for name, corpus in names.items() if keeps(run, name)]
+    corpora = [(corpus, kept_pairs(run, name)) for name, corpus in names.items() if keeps(run, name)]
     if not any(pairs for _, pairs in corpora):
         report.lines.append("the run has no validation text, so what the model does cannot be examined")
         return report

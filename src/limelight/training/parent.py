@@ -33,7 +33,7 @@ from limelight.formats import names_languages
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.parts import describe_differences
-from limelight.preparation.hold_out import Say
+from limelight.preparation.kept import Say
 from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights

@@ -19,7 +19,7 @@ from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.extend import require_extendable, tags_of
-from limelight.preparation.hold_out import Say, is_resumed, keeps
+from limelight.preparation.kept import Say, is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.corpus.synthesis import Input, Job, Limits, Part, Survey, read_inputs, survey_job
+from limelight.corpus.synthesis import Job, Limits, Part, Survey, read_inputs, survey_job
 from limelight.errors import UserError
 from limelight.files import sha256
 
@@ -27,16 +27,16 @@ def test_inputs_come_in_order_and_fit_into_a_column(folder: Path) -> None:
     a, b, c, d = (str(folder / name) for name in ("a.txt", "b.txt.gz", "c.tsv", "d.jsonl"))
     parts = [Part((a, b)), Part((c,), "source"), Part((d,), "target"), Part((d,), "source")]
     assert list(read_inputs(parts)) == [
-        Input("one two"),
-        Input(""),
-        Input("drei vier"),
-        Input("five"),
-        Input("six", "sechs"),
-        Input("sieben acht", "seven\neight"),
-        Input("seven eight", "sieben\nacht"),
+        "one two",
+        "",
+        "drei vier",
+        "five",
+        "six",
+        "sieben acht",
+        "seven eight",
     ]
     found = survey(parts, skip=False)
-    assert (len(found.new), found.unreadable) == (7, 0)
+    assert (found.total, found.unreadable) == (7, 0)
     assert found.files == {name: sha256(Path(name)) for name in (a, b, c, d)}
 
 
@@ -47,7 +47,7 @@ def test_a_bad_line_stops_or_is_counted(side: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"bad\.tsv:2: not valid UTF-8"):
         survey([Part((str(path),), side)], skip=False)
     found = survey([Part((str(path),), side)], skip=True)
-    assert (len(found.new), found.unreadable) == (2, 2)
+    assert (found.total, found.unreadable) == (2, 2)
 
 
 @pytest.mark.parametrize("side", ["", "source"])
@@ -61,6 +61,6 @@ def test_a_damaged_archive_is_never_skipped(side: str, tmp_path: Path) -> None:
 def test_a_part_chooses_languages_of_its_file(tmp_path: Path) -> None:
     path = str(tmp_path / "a.csv")
     Path(path).write_text("en,de,fr\none,eins,un\n", encoding="utf-8")
-    assert list(read_inputs([Part((path,), "target", ("fr", "de"))])) == [Input("eins", "un")]
+    assert list(read_inputs([Part((path,), "target", ("fr", "de"))])) == ["eins"]
     with pytest.raises(UserError, match="more than two languages"):
         survey([Part((path,), "source")], skip=True)

@@ -80,17 +80,6 @@ def test_the_report_stands_beside_the_corpus_and_says_where_it_comes_from(text: 
     assert {"limelight", "torch", "python"} <= stored["versions"].keys()
 
 
-def test_the_most_similar_translation_is_chosen_for_each_reference(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("a b\tB A\na b\tb a\na b\tB A\nc d\tD C x\n")
-    job = job_of(tmp_path / "a.tsv", "out.tsv", parts=(Part((str(tmp_path / "a.tsv"),), "source"),), writes="target")
-    report = made(replace(job, choose_by="chrf"), Parrot(tmp_path / "log"))
-    assert (tmp_path / "out.tsv").read_text() == "a b\tB A\na b\tb a\nc d\tD C\n"
-    assert (tmp_path / "log").read_text() == "a b\nc d\n"  # translated once for both references
-    assert report["left_out"]["duplicate"] == 1
-    made(replace(job, output=tmp_path / "plain.tsv"))
-    assert (tmp_path / "plain.tsv").read_text() == "a b\tb a\nc d\td c\n"
-
-
 def in_a_process_of_its_own(work: Callable[[], object]) -> int:
     """Do it after a fork; returns the number of the signal that ended it."""
     child = os.fork()
@@ -204,14 +193,6 @@ def test_a_corpus_of_somebody_else_is_not_overwritten(text: Path, tmp_path: Path
     assert (tmp_path / "out.tsv").read_text() == "mine\tmeins\n"
     with pytest.raises(UserError, match=r"out\.txt: a corpus is written as \.tsv, \.tsv\.gz"):
         made(job_of(text, "out.txt"))
-
-
-def test_a_link_stays_one(text: Path, tmp_path: Path) -> None:
-    (tmp_path / "out.tsv").symlink_to(tmp_path / "there.tsv")
-    made(job_of(text, "out.tsv"))
-    assert (tmp_path / "out.tsv").is_symlink()
-    assert (tmp_path / "there.tsv").read_text() == (tmp_path / "out.tsv").read_text() != ""
-    assert (tmp_path / "there.tsv.json").exists()
 
 
 def test_samples_follow_from_the_seed_and_differ_from_chunk_to_chunk(tmp_path: Path) -> None:

@@ -8,16 +8,16 @@ that it finds teach a lexicon (IBM Model 1), with which the second pass finds mo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from limelight.corpus.pairing import words as lexical
 from limelight.corpus.pairing.path import Bead, Evidence, Text, best_path, excess
-from limelight.corpus.pairing.words import Matches, Numbers, Side, Weights
-from limelight.preparation.lexicon import Ids, evenly
+from limelight.corpus.pairing.words import Floats, Matches, Numbers
+from limelight.preparation.lexicon import Ids, Pieces, evenly, word_ids
 
 PASSES = 3
 FIRST_EVEN, MIN_EVEN, MAX_EVEN = 0.12, 0.06, 0.35
@@ -30,18 +30,18 @@ SURE = 0.7
 """Confidence of the pairs from which it is learned."""
 ANCHOR = 0.9
 """Confidence of the pairs at which a long text may be divided."""
-MAX_CELLS = 4_000_000
-"""Source times target sentences of a section, which has about fifty bytes for each."""
+MAX_CELLS = 9_000_000
+"""Source times target sentences of a section, which has about thirty bytes for each."""
 INTERCEPT, OF_SCORE, OF_NEIGHBORS, OF_MERGED = 1.92, 0.45, 0.41, -3.24
-DOUBT, SMALL = 3.0, 30
-"""Subtracted where the words say nothing, and the pairs of a document that says it alone."""
-MIN_GAIN, MIN_SHARE = 0.08, 0.25
-"""How much more of the words has to be matched than in other pairs. Of unrelated texts it is up to 0.05, because the
-best path is chosen; of translations 0.1 to 0.3."""
 MAX_SCORE, MAX_NEIGHBOR = 8.0, 4.0
 """Logistic regression of whether a bead is right on its score, on those of both neighbors, and on whether it has more
 than one sentence of a side, within these bounds; fitted on documents as `python -m benchmarks.pairing` makes them, a
 quarter of whose beads are wrong."""
+DOUBT, SMALL = 3.0, 30
+"""Subtracted if the words say nothing, and the pairs of a document that says it alone."""
+MIN_GAIN, MIN_SHARE = 0.08, 0.25
+"""How much more of the words has to be matched than in other pairs. Of unrelated texts it is up to 0.05, because the
+best path is chosen; of translations 0.1 to 0.3."""
 
 
 class Sentence(NamedTuple):
@@ -61,77 +61,71 @@ class Document(NamedTuple):
     """Translations of the source sentences by a model; empty without one."""
 
 
-class Aligned(NamedTuple):
-    """A bead with its confidence."""
+class _Side(NamedTuple):
+    """One side of a document."""
 
-    bead: Bead
-    confidence: float
-    """From 0 to 1; 0 for sentences without translation."""
+    rows: list[Ids]
+    """The words of each sentence as numbers."""
+    lengths: Numbers
+    begins: np.ndarray
 
-
-class _Path(NamedTuple):
-    """The beads of a document."""
-
-    beads: list[Bead]
-    gains: Numbers
-    """The values of `excess`."""
+    def text(self, some: slice, worth: Numbers) -> Text:
+        """Some of its sentences, for words of this worth."""
+        totals = np.array([worth[row].sum() for row in self.rows[some]])
+        return Text(self.lengths[some], totals, self.begins[some])
 
 
-class _Place(NamedTuple):
-    """Where the sentences of a document are among those of all documents."""
+class _Lexicon(NamedTuple):
+    """What is known in a pass."""
 
-    sources: slice
-    targets: slice
+    halves: tuple[Matches, Matches]
+    """The matching words, learned from the first and from the second half of the pairs."""
+    worth: tuple[Numbers, Numbers]
+    """The worth of the words of both sides."""
+    even: float
 
 
-def align(documents: Sequence[Document], say: Callable[[str], None] = lambda text: None) -> list[list[Aligned]]:
+def align(documents: Sequence[Document]) -> list[list[Bead]]:
     """The beads of each document, in order. Words are weighed, and the lexicon is learned, over all of them."""
-    translated = [[lexical.words_in(text, lexical.TRANSLATED) for text in each.translations] for each in documents]
-    sources = [
-        words + more
-        for each, others in zip(documents, translated, strict=True)
-        for words, more in zip(
-            (lexical.words_in(sentence.text) for sentence in each.source),
-            others or [[]] * len(each.source),
-            strict=True,
-        )
-    ]
-    source = lexical.side_of(sources)
-    target = lexical.side_of(lexical.words_in(sentence.text) for each in documents for sentence in each.target)
-    places, ends = [], (0, 0)
-    for each in documents:
-        begins, ends = ends, (ends[0] + len(each.source), ends[1] + len(each.target))
-        places.append(_Place(slice(begins[0], ends[0]), slice(begins[1], ends[1])))
-    equal = lexical.equal_words(source, target)
-    weights: tuple[Weights, Weights] = (equal, equal)
-    even = FIRST_EVEN
-    found: list[list[Aligned]] = [[] for _ in documents]
-    paths: list[_Path] = []
+    source_rows, source_words = word_ids(words for each in documents for words in _source_words(each))
+    target_rows, target_words = word_ids(lexical.words_in(one.text) for each in documents for one in each.target)
+    streams = iter(source_rows), iter(target_rows)
+    sides = [(_side(each.source, streams[0]), _side(each.target, streams[1])) for each in documents]
+    worth = lexical.worth_of(source_rows, source_words), lexical.worth_of(target_rows, target_words)
+    equal = lexical.equal_words(source_words, target_words)
+    halves, even = (equal, equal), FIRST_EVEN
+    found: list[list[Bead]] = [[] for _ in documents]
+    gains: list[Numbers] = []
     for number in range(PASSES):
         if number:
-            weights = _learned(equal, _sure_pairs(found, places), source, target)
-            even = _even_share(found)
-        known = lexical.joined(*weights)
-        sides = lexical.usable(source, {one for one, _ in known}), lexical.usable(target, {other for _, other in known})
-        matches = [[lexical.matches_of(each, turned=turned) for each in weights] for turned in (False, True)]
-        paths = []
-        for each, place, former in zip(documents, places, found, strict=True):
-            rows = sides[0].rows[place.sources], sides[1].rows[place.targets]
-            anchors = [(one.bead.source, one.bead.target) for one in former if one.confidence >= ANCHOR]
-            if len(rows[0]) * len(rows[1]) > MAX_CELLS and not anchors:
-                anchors = lexical.unique_hits(*rows, known)
-            cuts = _cuts((0, 0), (len(rows[0]), len(rows[1])), anchors)
-            if number == PASSES - 1 and set(cuts) - set(anchors):
-                say(
-                    f"{len(rows[0]):,} and {len(rows[1]):,} sentences: large parts have no translation, and pairs "
-                    "beside them may be missing; divide the documents into chapters"
-                )
-            paths.append(_aligned(each, rows, sides, matches, even, cuts, _halves(former, *map(len, rows))))
-        found = [_with_confidence(each.beads) for each in paths]
+            sizes = len(source_words), len(target_words)
+            first, second = (lexical.learned_words(some, *sizes, equal) for some in _sure_pairs(found, sides))
+            halves, even = (first, second), _even_share(found)
+        matched = {*halves[0], *halves[1]}, {other for half in halves for some in half.values() for other in some}
+        used = (
+            lexical.usable(worth[0], source_words, sorted(matched[0])),
+            lexical.usable(worth[1], target_words, sorted(matched[1])),
+        )
+        lexicon = _Lexicon(halves, used, even)
+        paths = [_aligned(*each, lexicon, former) for each, former in zip(sides, found, strict=True)]
+        found, gains = [_with_confidence(beads) for beads, _ in paths], [gain for _, gain in paths]
     return [
-        found[number] if _belong_together(each, paths) else _with_confidence(each.beads, DOUBT)
-        for number, each in enumerate(paths)
+        beads if _belong_together(number, found, gains) else _with_confidence(beads, DOUBT)
+        for number, beads in enumerate(found)
     ]
+
+
+def _source_words(document: Document) -> list[list[str]]:
+    """The words of each source sentence, and of its translation if there is one."""
+    translated = [lexical.words_in(text, lexical.TRANSLATED) for text in document.translations]
+    own = [lexical.words_in(sentence.text) for sentence in document.source]
+    return [one + other for one, other in zip(own, translated or [[]] * len(own), strict=True)]
+
+
+def _side(sentences: Sequence[Sentence], rows: Iterator[Ids]) -> _Side:
+    lengths = np.array([len(each.text) for each in sentences], dtype=np.float64)
+    paragraphs = np.array([each.paragraph for each in sentences])
+    return _Side(list(islice(rows, len(sentences))), lengths, np.diff(paragraphs, prepend=-1) != 0)
 
 
 Point = tuple[int, int]
@@ -147,116 +141,80 @@ def _cuts(begin: Point, end: Point, anchors: Sequence[Point]) -> list[Point]:
     return [*_cuts(begin, cut, inside), cut, *_cuts(cut, end, inside)]
 
 
-def _aligned(
-    document: Document,
-    rows: tuple[Sequence[Ids], Sequence[Ids]],
-    sides: tuple[Side, Side],
-    matches: Sequence[Sequence[Matches]],
-    even: float,
-    cuts: Sequence[Point],
-    halves: tuple[Sequence[bool], Sequence[bool]],
-) -> _Path:
-    """The beads of one document. The words of each half are matched by what was learned from the other one: what a
-    lexicon says of the pairs that it was learned from confirms any pair."""
-    forward, backward = ([each[not half] for half in some] for each, some in zip(matches, halves, strict=True))
-    source, target = _text(document.source, rows[0], sides[0]), _text(document.target, rows[1], sides[1])
+def _aligned(source: _Side, target: _Side, lexicon: _Lexicon, former: Sequence[Bead]) -> tuple[list[Bead], Numbers]:
+    """The beads of one document, and the values of `excess`."""
     ratio = max(float(target.lengths.sum()), 1.0) / max(float(source.lengths.sum()), 1.0)
+    end = len(source.rows), len(target.rows)
+    anchors = [(bead.source, bead.target) for bead in former if bead.confidence >= ANCHOR]
     beads: list[Bead] = []
     gains = []
-    for begin, end in pairwise([(0, 0), *cuts, (len(rows[0]), len(rows[1]))]):
-        ours, theirs = slice(begin[0], end[0]), slice(begin[1], end[1])
-        parts = source.part(ours), target.part(theirs)
-        evidence = Evidence(
-            lexical.in_common(rows[0][ours], forward[ours], rows[1][theirs], sides[1].worth),
-            lexical.in_common(rows[1][theirs], backward[theirs], rows[0][ours], sides[0].worth).T,
-            even,
-            ratio,
-        )
-        found = best_path(*parts, evidence)
-        gains.append(excess(found, evidence, *parts))
-        beads += [each._replace(source=each.source + begin[0], target=each.target + begin[1]) for each in found]
-    return _Path(beads, np.concatenate(gains))
+    for (first, other), (last, other_last) in pairwise([(0, 0), *_cuts((0, 0), end, anchors), end]):
+        ours, theirs = slice(first, last), slice(other, other_last)
+        texts = source.text(ours, lexicon.worth[0]), target.text(theirs, lexicon.worth[1])
+        common = _common(source.rows[ours], target.rows[theirs], first, lexicon)
+        evidence = Evidence(*common, lexicon.even, ratio)
+        found = best_path(*texts, evidence)
+        gains.append(excess(found, evidence, *texts))
+        beads += [bead._replace(source=bead.source + first, target=bead.target + other) for bead in found]
+    return beads, np.concatenate(gains)
 
 
-def _halves(former: Sequence[Aligned], sources: int, targets: int) -> tuple[list[bool], list[bool]]:
-    """For the sentences of both sides, whether they are in the second half of the text: every other block of source
-    sentences. A target sentence is in the half of the sentences that it was paired with."""
-    theirs = [False] * targets
-    for bead, _ in former:
-        theirs[bead.target : bead.target + bead.kind[1]] = [_in_second_half(bead.source)] * bead.kind[1]
-    return [_in_second_half(source) for source in range(sources)], theirs
+def _common(sources: Sequence[Ids], targets: Sequence[Ids], first: int, lexicon: _Lexicon) -> tuple[Floats, Floats]:
+    """What the sentences have in common. The words of each half of the sources are matched by what was learned from the
+    other one: what a lexicon says of the pairs that it was learned from confirms any pair."""
+    of_targets = np.zeros((len(sources), len(targets)), dtype=np.float32)
+    of_sources = np.zeros_like(of_targets)
+    halves = np.array([_in_second_half(first + number) for number in range(len(sources))], dtype=bool)
+    for half, matches in zip((True, False), lexicon.halves, strict=True):
+        numbers = np.flatnonzero(halves == half).tolist()
+        rows = [sources[number] for number in numbers]
+        of_targets[numbers] = lexical.in_common(rows, targets, matches, lexicon.worth[1])
+        of_sources[numbers] = lexical.in_common(targets, rows, lexical.turned(matches), lexicon.worth[0]).T
+    return of_targets, of_sources
 
 
 def _in_second_half(source: int) -> bool:
     return source // BLOCK % 2 == 1
 
 
-def _text(sentences: Sequence[Sentence], rows: Sequence[Ids], side: Side) -> Text:
-    lengths = np.array([len(each.text) for each in sentences], dtype=np.float64)
-    paragraphs = np.array([each.paragraph for each in sentences])
-    return Text(lengths, side.totals(rows), np.diff(paragraphs, prepend=-1) != 0)
+def _sure_pairs(found: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _Side]]) -> list[list[Pieces]]:
+    """The words of the sure pairs of the first and of the second half."""
+    sure = [(*both, bead) for both, some in zip(sides, found, strict=True) for bead in some if bead.confidence >= SURE]
+    halves: list[list[Pieces]] = [[], []]
+    for source, target, bead in (sure[number] for number in evenly(len(sure), MAX_LEARNED)):
+        ours = source.rows[bead.source : bead.source + bead.kind[0]]
+        theirs = target.rows[bead.target : bead.target + bead.kind[1]]
+        pair = Pieces(np.unique(np.concatenate(ours)), np.unique(np.concatenate(theirs)))
+        halves[_in_second_half(bead.source)].append(pair)
+    return halves
 
 
-def _belong_together(own: _Path, paths: Sequence[_Path]) -> bool:
+def _even_share(found: Sequence[Sequence[Bead]]) -> float:
+    """Less than half of the share that is matched in sure pairs."""
+    shares = [bead.share for some in found for bead in some if bead.confidence >= SURE]
+    return float(np.clip(0.4 * np.mean(shares), MIN_EVEN, MAX_EVEN)) if shares else FIRST_EVEN
+
+
+def _belong_together(number: int, found: Sequence[Sequence[Bead]], gains: Sequence[Numbers]) -> bool:
     """Whether the words of a document match better than those of other pairs. A small document counts as all documents
     together, and a few sentences alone by their matched share."""
-    some = [own] if len(own.gains) >= SMALL else paths
-    gains = np.concatenate([each.gains for each in some])
-    if len(gains) < 2:
-        shares = [bead.share for each in some for bead in each.beads if all(bead.kind)]
+    some = [number] if len(gains[number]) >= SMALL else range(len(found))
+    together = np.concatenate([gains[each] for each in some])
+    if len(together) < 2:
+        shares = [bead.share for each in some for bead in found[each] if bead.pairs]
         return bool(shares) and float(np.mean(shares)) > MIN_SHARE
-    return float(gains.mean()) > max(MIN_GAIN, 2 * float(gains.std()) / math.sqrt(len(gains)))
+    return float(together.mean()) > max(MIN_GAIN, 2 * float(together.std()) / math.sqrt(len(together)))
 
 
-def _with_confidence(beads: Sequence[Bead], doubt: float = 0.0) -> list[Aligned]:
+def _with_confidence(beads: Sequence[Bead], doubt: float = 0.0) -> list[Bead]:
     """A bead between others is surer than one between sentences without translation."""
-    pairs = [bool(bead.kind[0] and bead.kind[1]) for bead in beads]
-    helped = [
-        _bounded(bead.score if pair else -MAX_NEIGHBOR, MAX_NEIGHBOR) for bead, pair in zip(beads, pairs, strict=True)
+    scores = np.array([bead.score if bead.pairs else -MAX_NEIGHBOR for bead in beads])
+    near = np.pad(np.clip(scores, -MAX_NEIGHBOR, MAX_NEIGHBOR), 1)
+    merged = np.array([bead.kind != (1, 1) for bead in beads])
+    logits = INTERCEPT + OF_SCORE * np.clip(scores, -MAX_SCORE, MAX_SCORE) + OF_MERGED * merged - doubt
+    logits = logits + OF_NEIGHBORS * (near[:-2] + near[2:])
+    confidences = (1 / (1 + np.exp(-logits))).tolist()
+    return [
+        bead._replace(confidence=confidence if bead.pairs else 0.0)
+        for bead, confidence in zip(beads, confidences, strict=True)
     ]
-    found = []
-    for number, (bead, pair) in enumerate(zip(beads, pairs, strict=True)):
-        near = [helped[spot] for spot in (number - 1, number + 1) if 0 <= spot < len(beads)]
-        logit = INTERCEPT + OF_SCORE * _bounded(bead.score, MAX_SCORE) + OF_NEIGHBORS * sum(near)
-        logit += OF_MERGED * (bead.kind != (1, 1)) - doubt
-        found.append(Aligned(bead, 1 / (1 + math.exp(-logit)) if pair else 0.0))
-    return found
-
-
-def _bounded(value: float, most: float) -> float:
-    return min(max(value, -most), most)
-
-
-def _sure_pairs(found: Sequence[Sequence[Aligned]], places: Sequence[_Place]) -> list[tuple[int, int, Bead]]:
-    """The sure pairs: their first sentences among those of all documents, and the bead."""
-    pairs = [
-        (place.sources.start + each.bead.source, place.targets.start + each.bead.target, each.bead)
-        for some, place in zip(found, places, strict=True)
-        for each in some
-        if each.confidence >= SURE
-    ]
-    return [pairs[number] for number in evenly(len(pairs), MAX_LEARNED)]
-
-
-def _learned(
-    equal: Weights, pairs: Sequence[tuple[int, int, Bead]], source: Side, target: Side
-) -> tuple[Weights, Weights]:
-    """The words that match, learned from the first and from the second half of the pairs."""
-    found = []
-    for half in (False, True):
-        rows = [
-            (
-                np.unique(np.concatenate(source.rows[one : one + bead.kind[0]])),
-                np.unique(np.concatenate(target.rows[other : other + bead.kind[1]])),
-            )
-            for one, other, bead in pairs
-            if _in_second_half(bead.source) == half
-        ]
-        found.append(lexical.joined(equal, lexical.learned_words(source, target, rows)))
-    return found[0], found[1]
-
-
-def _even_share(found: Sequence[Sequence[Aligned]]) -> float:
-    """Less than half of the share that is matched in sure pairs."""
-    shares = [each.bead.share for some in found for each in some if each.confidence >= SURE]
-    return float(np.clip(0.4 * np.mean(shares), MIN_EVEN, MAX_EVEN)) if shares else FIRST_EVEN

@@ -42,10 +42,6 @@ class Text(NamedTuple):
     begins: npt.NDArray[np.bool_]
     """Whether a sentence is the first of its paragraph."""
 
-    def part(self, some: slice) -> Text:
-        """Some of the sentences."""
-        return Text(self.lengths[some], self.totals[some], self.begins[some])
-
 
 class Evidence(NamedTuple):
     """The worth that sources and targets have in common, for each pair of sentences."""
@@ -66,37 +62,38 @@ class Bead(NamedTuple):
     """The first one."""
     target: int
     kind: tuple[int, int]
-    score: float
+    score: float = 0.0
     """The gain by lengths and words, without the prior; 0 for a sentence without translation."""
     share: float = 0.0
     """The share of its words that are matched."""
+    confidence: float = 0.0
+    """From 0 to 1; 0 for sentences without translation."""
+
+    @property
+    def pairs(self) -> bool:
+        """Whether there are sentences of both sides."""
+        return all(self.kind)
 
 
-class _Gains:
-    """The gains of beads, for all target sentences at once."""
-
-    def __init__(self, source: Text, target: Text, evidence: Evidence) -> None:
-        self._source, self._target, self._evidence = source, target, evidence
-
-    def at(self, end: int, kind: tuple[int, int]) -> tuple[Numbers, Numbers]:
-        """The gains of beads of this kind that end with the source sentences before `end`, and their matched shares,
-        for each end in the target from `kind[1]` on."""
-        ours, evidence = slice(end - kind[0], end), self._evidence
-        expected = evidence.ratio * self._source.lengths[ours].sum()
-        length = _windows(self._target.lengths, kind[1])
-        found = log_tail(np.abs(length - expected) / np.sqrt(SPREAD * (expected + length) / 2 + 1))
-        totals = self._source.totals[ours].sum(), _windows(self._target.totals, kind[1])
-        matched = np.minimum(_windows(evidence.of_sources[ours].sum(axis=0), kind[1]), totals[0])
-        matched = matched + np.minimum(_windows(evidence.of_targets[ours].sum(axis=0), kind[1]), totals[1])
-        if kind == (2, 2):  # words that both sentences have are counted twice
-            matched = CROSSED * matched
-        worth, odds = totals[0] + totals[1], evidence.even / (1 - evidence.even)
-        found = found + np.maximum(TEMPER * ((1 + odds) * matched - odds * worth), LEAST_EVIDENCE)
-        if kind[0] == 2:
-            found = found + OTHER_PARAGRAPH * self._source.begins[end - 1]
-        if kind[1] == 2:
-            found = found + OTHER_PARAGRAPH * self._target.begins[1:]
-        return found, matched / np.maximum(worth, 1e-9)
+def _gains(source: Text, target: Text, evidence: Evidence, end: int, kind: tuple[int, int]) -> tuple[Numbers, Numbers]:
+    """The gains of beads of a kind that end with the source sentences before `end`, and their matched shares, for each
+    end in the target from `kind[1]` on."""
+    ours = slice(end - kind[0], end)
+    expected = evidence.ratio * source.lengths[ours].sum()
+    length = _windows(target.lengths, kind[1])
+    gains = log_tail(np.abs(length - expected) / np.sqrt(SPREAD * (expected + length) / 2 + 1))
+    totals = source.totals[ours].sum(), _windows(target.totals, kind[1])
+    matched = np.minimum(_windows(evidence.of_sources[ours].sum(axis=0), kind[1]), totals[0])
+    matched = matched + np.minimum(_windows(evidence.of_targets[ours].sum(axis=0), kind[1]), totals[1])
+    if kind == (2, 2):  # words that both sentences have are counted twice
+        matched = CROSSED * matched
+    worth, odds = totals[0] + totals[1], evidence.even / (1 - evidence.even)
+    gains = gains + np.maximum(TEMPER * ((1 + odds) * matched - odds * worth), LEAST_EVIDENCE)
+    if kind[0] == 2:
+        gains = gains + OTHER_PARAGRAPH * source.begins[end - 1]
+    if kind[1] == 2:
+        gains = gains + OTHER_PARAGRAPH * target.begins[1:]
+    return gains, matched / np.maximum(worth, 1e-9)
 
 
 def _windows(values: npt.NDArray[np.floating], size: int) -> Numbers:
@@ -106,7 +103,6 @@ def _windows(values: npt.NDArray[np.floating], size: int) -> Numbers:
 
 def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
     """The beads with the highest score, in order."""
-    gains = _Gains(source, target, evidence)
     sources, targets = evidence.of_targets.shape
     best = np.full((sources + 1, targets + 1), UNREACHED)
     chosen = np.full(best.shape, SKIPS, dtype=np.uint8)
@@ -119,7 +115,7 @@ def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
                 continue
             value = best[end - ours, : max(targets + 1 - theirs, 0)] + PRIORS[number]
             if theirs:
-                value = value + gains.at(end, (ours, theirs))[0]
+                value = value + _gains(source, target, evidence, end, (ours, theirs))[0]
             better = value > row[theirs:]
             row[theirs:][better] = value[better]
             chosen[end, theirs:][better] = number
@@ -132,23 +128,21 @@ def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
         kind = KINDS[chosen[here, there]]
         score, share = 0.0, 0.0
         if all(kind):
-            score, share = (float(each[there - kind[1]]) for each in gains.at(here, kind))
+            score, share = (float(each[there - kind[1]]) for each in _gains(source, target, evidence, here, kind))
         here, there = here - kind[0], there - kind[1]
         beads.append(Bead(here, there, kind, score, share))
     return beads[::-1]
 
 
 def excess(beads: list[Bead], evidence: Evidence, source: Text, target: Text, step: int = 5) -> Numbers:
-    """How much more of the words of each pair of two sentences is matched than with the target of another pair, `step`
-    pairs later or earlier. Around 0 for texts that do not belong together."""
+    """How much more of the words of each pair of two sentences is matched than with the target of the pair `step` pairs
+    later. Around 0 for texts that do not belong together."""
     pairs = np.array([(bead.source, bead.target) for bead in beads if bead.kind == (1, 1)]).reshape(-1, 2)
     if len(pairs) <= step:
         return np.zeros(0)
     sources, targets = pairs.T
-    others = np.concatenate([targets[step:], targets[-2 * step : -step]])[: len(targets)]
-    others = np.concatenate([others, np.zeros(len(targets) - len(others), dtype=others.dtype)])
     shares = []
-    for some in (targets, others):
+    for some in (targets, np.roll(targets, -step)):
         matched = evidence.of_targets[sources, some] + evidence.of_sources[sources, some]
         shares.append(matched / np.maximum(source.totals[sources] + target.totals[some], 1e-9))
     return np.asarray(shares[0] - shares[1], dtype=np.float64)

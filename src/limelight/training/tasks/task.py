@@ -18,12 +18,12 @@ from limelight.errors import UserError
 from limelight.models.families import build_model, family_of, resolve
 from limelight.models.interface import Model, eval_mode
 from limelight.preparation.extend import extend_parent
-from limelight.preparation.hold_out import Say, make_hold_out
-from limelight.preparation.pairs import cleaned, first_look, silently
+from limelight.preparation.hold_out import make_hold_out
+from limelight.preparation.kept import Say
+from limelight.preparation.pairs import cleaned, first_look
 from limelight.preparation.replay import make_replay
 from limelight.registry import Registry
 from limelight.shapes import Float
-from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers
 from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
@@ -145,7 +145,7 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
     """Tokenize the text for the task. Raises `UserError` if the text cannot be read, or none is left."""
     if config.data.hold_out:
         whole = config.data.model_copy(update={"hold_out": 0})
-        make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus], CleanReport(), silently), say)
+        make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus]), say)
     make_replay(config, folder, say)
     extend_parent(config, folder, say)
     if not config.data.text:
