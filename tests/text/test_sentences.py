@@ -63,7 +63,7 @@ def test_nothing_is_lost(text: str, language: str) -> None:
         ("A. Smith came. He left.", "en", ["A. Smith came.", "He left."]),
         ("J. R. R. Doe wrote it.", "en", ["J. R. R. Doe wrote it."]),
         ("M. Dupont est là. Le M. Durand aussi.", "fr", ["M. Dupont est là.", "Le M. Durand aussi."]),
-        ("A. Open it.\nB. Close it.", "en", ["Open it.", "Close it."]),
+        ("A. Open it.\nB. Close it.", "en", ["A. Open it.", "B. Close it."]),
         ("a. Open it.\nM) Close it.", "en", ["Open it.", "Close it."]),
         ("", "en", []),
         (" \n\t", "en", []),

@@ -18,7 +18,7 @@ from unicodedata import category, normalize
 from limelight.text.judge import alphabet_of, every_alphabet
 from limelight.text.languages import script_of
 from limelight.text.marking import MARK
-from limelight.text.words import COMBINING, UNSPACED
+from limelight.text.words import EXTENDING, UNSPACED
 
 ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _LATIN = "".join(chr(code) for code in (*range(0xA1, 0xAD), *range(0xAE, 0x180)))
@@ -36,9 +36,7 @@ Span = tuple[int, int]
 
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 """Soft hyphens and spaces without width, which say nothing to a model: a table for `str.translate`."""
-_EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-"""Combining marks, variation selectors, skin tones and tags, which belong to the character before."""
-_EXTENDED = rf"(?:[{_EXTENDING}]|\u200d\S?)*"
+_EXTENDED = rf"(?:[{EXTENDING}]|\u200d\S?)*"
 _UNIT = re.compile(rf"(?:[^\W_{UNSPACED}]{_EXTENDED})+|\S{_EXTENDED}")
 """A word, or another character, with what belongs to it."""
 _PIECE_OF_NO_TEXT = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")

@@ -1,58 +1,56 @@
-"""Names, codes and scripts of languages."""
+"""Names, codes and scripts of languages.
+
+A row of `data/languages.txt` has the code of a language, its English name, other names, and other codes.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from typing import NamedTuple
 from unicodedata import name
 
 from limelight.text.words import read_table
 
-NAMES = {
-    "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "br": "Breton",
-    "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek",
-    "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian",
-    "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician", "gu": "Gujarati", "he": "Hebrew", "hi": "Hindi",
-    "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "is": "Icelandic", "it": "Italian",
-    "ja": "Japanese", "ka": "Georgian", "kk": "Kazakh", "ko": "Korean", "la": "Latin", "lb": "Luxembourgish",
-    "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "ml": "Malayalam", "mn": "Mongolian", "mr": "Marathi",
-    "ms": "Malay", "mt": "Maltese", "nb": "Norwegian Bokmål", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian",
-    "oc": "Occitan", "pa": "Punjabi", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
-    "si": "Sinhala", "sk": "Slovak", "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish",
-    "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian",
-    "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "zh": "Chinese",
-}  # fmt: skip
-
-OWN_NAMES = {
-    "deutsch": "de", "englisch": "en", "français": "fr", "anglais": "en", "französisch": "fr", "allemand": "de",
-    "español": "es", "italiano": "it", "português": "pt", "nederlands": "nl", "polski": "pl", "svenska": "sv",
-    "dansk": "da", "norsk": "no", "suomi": "fi", "čeština": "cs", "türkçe": "tr", "русский": "ru", "українська": "uk",
-    "中文": "zh", "日本語": "ja", "한국어": "ko", "العربية": "ar",
-}  # fmt: skip
-"""Names of languages in some of these languages."""
-
 REGIONS = {"US": "American", "GB": "British", "BR": "Brazilian", "PT": "European"}
+
+
+class _Names(NamedTuple):
+    """What `data/languages.txt` says, by code, name and other code."""
+
+    english: dict[str, str]
+    code_of_name: dict[str, str]
+    """Names are in lower case."""
+    code_of_code: dict[str, str]
+
+
+@cache
+def _names() -> _Names:
+    found = _Names({}, {}, {})
+    for code, row in read_table("languages.txt"):
+        names, _, codes = row.partition("|")
+        found.english[code], *_ = several = [name.strip() for name in names.split("/")]
+        found.code_of_name.update((name.lower(), code) for name in several)
+        found.code_of_code.update(dict.fromkeys(codes.split(), code))
+    return found
+
+
+def english_names() -> dict[str, str]:
+    """Code -> the English name of each language."""
+    return _names().english
 
 
 def code_of(name: str) -> str:
     """`de` for `German` and `Deutsch`; empty if it is not the name of a language."""
-    lowered = name.strip().lower()
-    return OWN_NAMES.get(lowered) or next((code for code, known in NAMES.items() if known.lower() == lowered), "")
+    return _names().code_of_name.get(name.strip().lower(), "")
 
 
 def language_name(code: str) -> str:
     """`German` for `de`, `English (British)` for `en-GB`; a code that is not known is its own name."""
     base, _, region = code.replace("_", "-").partition("-")
-    name = NAMES.get(base.lower(), code)
+    name = english_names().get(base.lower(), code)
     return f"{name} ({REGIONS.get(region.upper(), region)})" if region and name != code else name
 
-
-_OTHER_CODES = {
-    "nb": "no", "nn": "no", "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
-    "por": "pt", "nld": "nl", "dut": "nl", "rus": "ru", "ukr": "uk", "pol": "pl", "ces": "cs", "cze": "cs", "jpn": "ja",
-    "zho": "zh", "chi": "zh", "cmn": "zh", "kor": "ko", "ara": "ar", "heb": "he", "ell": "el", "gre": "el", "hin": "hi",
-    "swe": "sv", "dan": "da", "nor": "no", "fin": "fi", "tur": "tr", "hun": "hu", "ron": "ro", "rum": "ro", "vie": "vi",
-}  # fmt: skip
 
 _FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hiragana": "kana"}
 
@@ -61,7 +59,7 @@ _FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hir
 def normal_code(language: str) -> str:
     """`de` for `de-AT`, `DE_at`, `de@formal` and `deu`."""
     code = re.split(r"[-_@]", language.lower(), maxsplit=1)[0]
-    return _OTHER_CODES.get(code, code)
+    return _names().code_of_code.get(code, code)
 
 
 def scripts_of(code: str) -> set[str]:

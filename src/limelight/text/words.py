@@ -77,6 +77,8 @@ COMBINING = (
     "\u3099\u309a"
 )
 """Vowel signs and other combining marks, which Python's \\w does not match."""
+EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+"""Characters that belong to the one before: combining marks, variation selectors, skin tones and tags."""
 _INSIDE = rf"[^\W_{UNSPACED}][{COMBINING}]*"
 _WORD = re.compile(
     r"\d+(?:[.,:]\d+)+"  # 1,000.50 and 14:30

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from limelight.serving.refusal import bad_request
-from limelight.text.languages import NAMES, code_of
+from limelight.text.languages import code_of, english_names
 
 MAX_PROMPT = 20_000
 """Characters of the messages of the system that are read."""
@@ -37,7 +37,7 @@ _WORDS = (
     "la le les ce cette texte suivant suivante"
 )
 """What an instruction may call the text, beside the names of languages."""
-_OBJECT = "|".join((*_WORDS.split(), *(name.lower() for name in NAMES.values() if name.isalpha())))
+_OBJECT = "|".join((*_WORDS.split(), *(name.lower() for name in english_names().values() if name.isalpha())))
 _INSTRUCTION = re.compile(
     rf"\s*(?:please[,:]?[ \t]+)?(?:translate|übersetze?n?|traduisez|traduis)(?:[ \t]+(?:{_OBJECT})\b)*[ \t]+"
     r"(?:(?:into|to|in|ins|auf|en|from|aus|du|de)\b|[\"“„'])",
@@ -207,7 +207,7 @@ def language_of(name: str, *, codes: bool = False) -> str:
     """The code of a language named in a prompt: `German`, `Brazilian Portuguese`, `Deutsche`, and with `codes` also
     `de`, `de_AT` and `de@formal`; empty for anything else."""
     name = name.strip()
-    if codes and _CODE.fullmatch(name) and re.split("[-_@]", name)[0].lower() in NAMES:
+    if codes and _CODE.fullmatch(name) and re.split("[-_@]", name)[0].lower() in english_names():
         return name.replace("@", "-")
     while match := _QUALIFIER.match(name):
         name = name[match.end() :]
