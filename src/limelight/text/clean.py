@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Self, TextIO
 
-from limelight.errors import UserError, counted
-from limelight.files import PARTIAL, naming
+from limelight.errors import counted
+from limelight.files import naming
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 
@@ -169,39 +169,33 @@ def _seen_before(source: str, target: str, seen: set[int]) -> bool:
 
 
 class Listing:
-    """A text file with a line for each `add`. Use it in a `with` block.
+    """A text file with a line for each `add`, at most `limit` lines. Use it in a `with` block.
 
-    The file is created only if needed. It appears when the block ends, in place of that of a former run; also after a
-    `UserError`, whose cause may be in it. Any other exception leaves what was there.
+    That of a former run is removed, and the file is created only if needed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit: int) -> None:
         self.total = 0
-        self._path, self._partial = path, path.with_name(path.name + PARTIAL)
+        self._path, self._limit = path, limit
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
+        self._path.unlink(missing_ok=True)
         return self
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        complete = error is None or isinstance(error, UserError)
-        if self._file is None:
-            if complete:
-                self._path.unlink(missing_ok=True)
-            return
-        try:
-            with naming(self._path) if complete else suppress(OSError):
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            with naming(self._path):
                 self._file.close()
-            if complete:
-                self._partial.replace(self._path)
-        finally:
-            self._partial.unlink(missing_ok=True)
 
     def _write(self, line: str) -> None:
+        self.total += 1
+        if self.total > self._limit:
+            return
         with naming(self._path):
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = open(self._partial, "w", encoding="utf-8", errors="replace")  # noqa: SIM115 - see `__exit__`
+                self._file = open(self._path, "w", encoding="utf-8", errors="replace")  # noqa: SIM115 - see `__exit__`
             self._file.write(line + "\n")
 
 
@@ -215,16 +209,17 @@ class LeftOutList(Listing):
     `add` is the `on_left_out` of a `CleanReport`.
     """
 
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, MAX_LEFT_OUT)
+
     def add(self, pair: Pair, reason: str) -> None:
         """List a pair."""
-        self.total += 1
-        if self.total <= MAX_LEFT_OUT:
-            texts = (" ".join(text[:MAX_LEFT_OUT_CHARACTERS].split()) for text in (pair.source, pair.target))
-            self._write("\t".join([pair.file, str(pair.line), reason, *texts]))
+        texts = (" ".join(text[:MAX_LEFT_OUT_CHARACTERS].split()) for text in (pair.source, pair.target))
+        self._write("\t".join([pair.file, str(pair.line), reason, *texts]))
 
     def summary(self) -> str:
         """A line that names the file; empty if nothing was left out."""
-        which = f"the first {MAX_LEFT_OUT:,}" if self.total > MAX_LEFT_OUT else "all"
+        which = f"the first {self._limit:,}" if self.total > self._limit else "all"
         return f"  {which} of the {self.total:,} are in {self._path}" if self.total else ""
 
 
@@ -242,42 +237,32 @@ class SkipReport(Listing):
     """
 
     def __init__(self, listing: Path, say: Callable[[str], None]) -> None:
-        super().__init__(listing)
+        super().__init__(listing, LISTED)
         self._say = say
-        self._unread = 0
-        self._counts: dict[tuple[bool, str], int] = {}
+        self._counts = {False: Counter[str](), True: Counter[str]()}
+        """How often each reason occurred, for unreadable lines, and for segments that are not used."""
         self._first: dict[tuple[bool, str], str] = {}
 
     def add(self, line: BadLine) -> None:
         """Report, count and list a line."""
-        self.total += 1
-        key = line.unused, line.kind
-        self._counts[key] = self._counts.get(key, 0) + 1
-        self._first.setdefault(key, f"{line.file}:{line.line}")
-        if not line.unused:
-            self._unread += 1
-            if self._unread <= NAMED:
-                self._say(f"skipped {line}")
-        if self.total <= LISTED:
-            self._write(str(line))
+        self._counts[line.unused][line.kind] += 1
+        self._first.setdefault((line.unused, line.kind), f"{line.file}:{line.line}")
+        if not line.unused and self._counts[False].total() <= NAMED:
+            self._say(f"skipped {line}")
+        self._write(str(line))
 
     def summary(self) -> str:
         """A line of counts, and a line with an example for each reason; empty if nothing was skipped."""
-        first = f"the first {LISTED:,} of them" if self.total > LISTED else "each of them"
+        first = f"the first {self._limit:,} of them" if self.total > self._limit else "each of them"
         where, lines = f"; {first} in {self._path}", list[str]()
-        if self._unread:
-            lines.append(f"skipped {counted(self._unread, 'line')} that cannot be read{where}")
-            lines += self._reasons("skipped", unused=False)
-        if self.total > self._unread:
-            count = self.total - self._unread
-            lines.append(f"{count:,} segment{' is' if count == 1 else 's are'} not used{'' if lines else where}")
-            lines += self._reasons("not used", unused=True)
+        for unused, what in ((False, "skipped"), (True, "not used")):
+            counts = self._counts[unused]
+            if total := counts.total():
+                segments = f"{total:,} segment{' is' if total == 1 else 's are'} not used"
+                said = segments if unused else f"skipped {counted(total, 'line')} that cannot be read"
+                lines.append(said + where * (not lines))
+                lines += [
+                    f"  {what} {count:,}: {reason} (first: {self._first[unused, reason]})"
+                    for reason, count in counts.most_common()
+                ]
         return "\n".join(lines)
-
-    def _reasons(self, what: str, *, unused: bool) -> list[str]:
-        """Lines of the summary, the most frequent reason first."""
-        counts = {reason: count for (kind, reason), count in self._counts.items() if kind == unused}
-        return [
-            f"  {what} {count:,}: {reason} (first: {self._first[unused, reason]})"
-            for reason, count in sorted(counts.items(), key=lambda item: -item[1])
-        ]
