@@ -9,41 +9,17 @@ from random import Random
 from limelight.text.kept_signs import SIGNS
 from limelight.text.languages import normal_code
 from limelight.text.numbers import NOTATIONS, SPACED
+from limelight.text.words import read_table
 
-_ONSETS = ("b", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "dr", "kr", "st")
-_VOWELS = ("a", "e", "i", "o", "u", "ai", "ei", "ia", "io")
-_CODAS = ("", "", "", "n", "r", "l", "s", "m", "k", "ld", "nd", "rt", "ski", "ova", "sen")
-_ALPHABETS = (
-    "абвгдежзиклмнопрстуфхшя",
-    "αβγδεζηθικλμνξοπρστυφχω",
-    "あいうえおかきくけこさしすせそたちつてとなにの",
-    "山水火木金土日月人大小中国学生本田川",
-    "가나다라마바사아자차하한국어",
-    "ابتجحدرسشعفقكلمنهوي",
-    "אבגדהוזחטיכלמנסעפצקרשת",
-    "कखगघचजटडतदनपबमयरलवसह",
-    "กขคงจชดตทนบปมยรลวสห",
-)
-"""Letters of scripts that the languages of most models do not use."""
-_EMOJI = tuple(
-    "😀😃😄😁😅😂🙂😉😊😍😘😎😢😭😡😱😴🤔🙏👍👎👋👏💪💔🔥⭐🌙☔⛄🌈🌲🌹🍎🍕🍞☕🍺🎂🎉🎁🎄🎵🎸⚽🏆🏠🚗🚆🚲📞📚💡🐱🐶🐟🐝✅❌"
-)
-_EMOJI += ("❤️", "☀️", "🏖️", "✈️", "⚠️")
-_DOMAINS = ("com", "org", "net", "de", "fr", "eu", "edu", "io", "example", "co.uk")
+_PARTS = {name: parts.split() for name, parts in read_table("invented.txt")}
+"""Parts of names, letters of scripts that the languages of most models do not use, emoji, units, pieces of code..."""
 _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
-
-_UNITS = "mg g kg ml l mm cm m km km/h °C GB MB kWh V Hz m² s min".split()  # noqa: SIM905
-_CURRENCIES = ("$", "€", "£")
-_VARIABLES = (
-    "{x}", "{{x}}", "${x}", "$x", "%s", "%d", "%(x)s", "%1$s", "{0}", "{1}", "<x>", "</x>", "<x/>", "<b>", "[x]",
-    "[[x]]", "`x`", "``x``", "*x*", "**x**", "_x_", "x()", ":x:", "%{x}", "&x;", "\\n", "x_id", "x.y", "x=1", '"x"',
-)  # fmt: skip
 
 
 def invented_name(random: Random) -> str:
     """A capitalized random word of one to three syllables."""
-    syllables = (random.choice(_ONSETS) + random.choice(_VOWELS) for _ in range(random.randint(1, 3)))
-    return ("".join(syllables) + random.choice(_CODAS)).capitalize()
+    syllables = (random.choice(_PARTS["onsets"]) + random.choice(_PARTS["vowels"]) for _ in range(random.randint(1, 3)))
+    return ("".join(syllables) + random.choice(["", "", "", *_PARTS["codas"]])).capitalize()
 
 
 def invented_number(random: Random) -> int:
@@ -86,7 +62,11 @@ def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
         text = f"{first}{random.choice('-–')}{first + random.randint(1, 40)}{random.choice(('', ' cm', ' kg'))}"
         return [text for _ in languages]
     value, sign = invented_decimal(random), random.choice(("", "", "", "-", "−", "+"))
-    unit, currency, is_close = random.choice(_UNITS), random.choice(_CURRENCIES), random.random() < 0.5
+    unit, currency, is_close = (
+        random.choice(_PARTS["units"]),
+        random.choice(_PARTS["currencies"]),
+        random.random() < 0.5,
+    )
     found = []
     for language in languages:
         number, is_first = written(value, language), NOTATIONS.get(normal_code(language), SPACED).currency_first
@@ -105,7 +85,7 @@ def invented_sign(random: Random) -> str:
     if kind < 3:
         return "".join(random.choices(SIGNS, k=random.choice((1, 1, 2))))
     if kind == 3:
-        return random.choice(_VARIABLES).replace("x", name)
+        return random.choice(_PARTS["variables"]).replace("x", name)
     if kind == 4:
         return f"{name} {random.choice('&+/=<>|×→–')} {_lower(random)}"
     return random.choice(("/", "\\", "C:\\", "~/", "./", "#", "@", "--")) + name
@@ -128,7 +108,7 @@ def _lower(random: Random) -> str:
 
 def _domain(random: Random) -> str:
     middle = random.choice(("", "-", ".")).join(_lower(random) for _ in range(random.randint(1, 2)))
-    return f"{middle}.{random.choice(_DOMAINS)}"
+    return f"{middle}.{random.choice(_PARTS['domains'])}"
 
 
 def _url(random: Random) -> str:
@@ -146,7 +126,7 @@ def _email(random: Random) -> str:
 
 
 def _emoji(random: Random) -> str:
-    return "".join(random.choices(_EMOJI, k=random.choice((1, 1, 1, 2, 3))))
+    return "".join(random.choices(_PARTS["emoji"], k=random.choice((1, 1, 1, 2, 3))))
 
 
 def _code(random: Random) -> str:
@@ -159,7 +139,7 @@ def _time(random: Random) -> str:
 
 
 def _foreign(random: Random) -> str:
-    letters = random.choice(_ALPHABETS)
+    letters = random.choice(_PARTS["alphabets"])
     return "".join(random.choices(letters, k=random.randint(2, 8)))
 
 

@@ -150,68 +150,62 @@ def _expression(form: str, months: Sequence[str]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=16)
 def find_numbers(text: str, language: str = "") -> tuple[Number, ...]:
-    """The numbers of a text in order, as its language means them."""
+    """The numbers of a text in order, as its language means them. The first to begin takes precedence, then the
+    longest: a date with the name of a month before its day."""
     if not has_digits(text):
         return ()
-    code = normal_code(language)
-    named = sorted(_named_dates(text, code), key=lambda each: (each.begin, -each.end))
-    dates = list[Number]()
-    for each in named:
-        dates += [each] if not dates or each.begin >= dates[-1].end else []
-    others = (_read(text, match, code) for match in _NUMBER.finditer(text))
-    left = [each for each in others if not any(date.begin < each.end and each.begin < date.end for date in dates)]
-    return tuple(sorted([*dates, *left]))
+    code, found = normal_code(language), list[Number]()
+    read = (_read(text, match, code) for match in _NUMBER.finditer(text))
+    for number in sorted([*_named_dates(text, code), *read], key=lambda each: (each.begin, -each.end)):
+        if not found or number.begin >= found[-1].end:
+            found.append(number)
+    return tuple(found)
 
 
 def _named_dates(text: str, language: str) -> Iterator[Number]:
     """The dates with the name of a month."""
-    dates = _dates().get(language)
-    if dates is None:
+    if (dates := _dates().get(language)) is None:
         return
     for match in (each for form in dates.expressions for each in form.finditer(text)):
-        parts = (int(match["day"]), dates.month(match["month"]), *([int(match["year"])] if match["year"] else []))
+        parts = [int(match["day"]), dates.month(match["month"]), *([int(match["year"])] if match["year"] else [])]
         yield Number(*match.span(), match[0], "named date", frozenset([tuple(sorted(parts))]))
 
 
 def _read(text: str, match: re.Match[str], language: str) -> Number:
     kind, found, end = str(match.lastgroup), match[0], match.end()
-    if kind == "date" or kind == "code" or len(found) > MAX_DIGITS:
-        number = Number(match.start(), end, found, kind, frozenset())
-        return number._replace(readings=frozenset[Reading]({found.casefold(), tuple(sorted(number.parts))}))
+    parts, readings = tuple(map(int, re.findall(r"\d+", found))), set[Reading]()
     if kind == "time":
         half = _HALF_DAY.match(text, end) if NOTATIONS.get(language, _POINT).currency_first else None
+        hour, minute = parts[0] % 12 + 12 * (half[1] in "pP") if half else parts[0], (*parts[1:], 0)[0]
         end = half.end() if half else end
-        hour, *minutes = map(int, re.findall(r"\d+", found))
-        if half:
-            hour = hour % 12 + 12 * (half[1] in "pP")
-        time: set[Reading] = {(hour, *(minutes or [0]))}
-        time |= set() if any(minutes) else {Fraction(hour)}
-        return Number(match.start(), end, text[match.start() : end], kind, frozenset(time))
-    scale = _SCALE.match(text, end)
-    values: set[Reading] = {each * _scaled(scale[0] if scale else "") for each in _values(found, language)}
-    return Number(match.start(), end, found, kind, frozenset(values or {found.casefold()}))
+        readings = {(hour, minute)} if minute else {(hour, 0), Fraction(hour)}
+    elif kind == "plain" and len(found) <= MAX_DIGITS:
+        scale = _SCALE.match(text, end)
+        readings = {value * _scaled(scale[0] if scale else "") for value in _values(found, language)}
+    else:
+        readings = {found.casefold(), tuple(sorted(parts))}
+    return Number(match.start(), end, text[match.start() : end], kind, frozenset(readings or {found.casefold()}))
 
 
 def _values(text: str, language: str) -> Iterator[Fraction]:
     """The values of a number in the notation of its language; in every notation if that is not known."""
-    parts = _PARTS.fullmatch(text)
-    digits = parts["digits"] if parts else ""
+    match = _PARTS.fullmatch(text)
     for notation in (NOTATIONS[language],) if language in NOTATIONS else _EVERY:
-        if (value := _value(digits, notation)) is not None:
+        if match and (value := _value(match["digits"], notation)) is not None:
             yield -value if text[0] in _MINUS else value
 
 
 def _value(digits: str, notation: Notation) -> Fraction | None:
     """The value of digits; None if they are not in this notation."""
-    if digits[-1:] and not digits[-1].isdecimal():  # ½
+    if not digits[-1].isdecimal():  # ½
         return Fraction(int(digits[:-1] or 0)) + Fraction(numeric(digits[-1])).limit_denominator(16)
     digits = digits.replace("٫", notation.decimal)
-    whole, _, decimals = digits.rpartition(notation.decimal) if notation.decimal in digits else (digits, "", "")
-    groups = re.split(rf"[{re.escape(notation.group)}{_MARKS}{SPACES}]", whole or "0")
-    is_grouped = all(len(each) in (2, 3) for each in groups[1:]) and len(groups[-1]) != 2
-    if not "".join([*groups, decimals]).isdecimal() or (len(groups) > 1 and not is_grouped):
-        return None
-    return Fraction(f"{''.join(groups)}.{decimals or 0}")
+    whole, point, decimals = digits.rpartition(notation.decimal)
+    first, *groups = re.split(rf"[{re.escape(notation.group)}{_MARKS}{SPACES}]", whole if point else digits)
+    is_grouped = all(len(each) in (2, 3) for each in groups) and (not groups or len(groups[-1]) == 3)
+    whole = "".join([first or "0", *groups])
+    decimals = decimals if point else "0"
+    return Fraction(f"{whole}.{decimals}") if is_grouped and f"{whole}{decimals}".isdecimal() else None
 
 
 def _scaled(after: str) -> Fraction:
@@ -243,30 +237,31 @@ def localized(number: Number, source: str, target: str) -> str:
     if number.kind == "time" and _HALF_DAY.search(number.text) and new is not None and not new.currency_first:
         hour, minute = next(each for each in number.readings if isinstance(each, tuple))
         return f"{hour}:{minute:02}"
-    dates = [_dates().get(normal_code(each)) for each in (source, target)]
-    if number.kind == "named date" and dates[0] and dates[1]:
-        return _written(number.text, dates[0], dates[1])
+    if number.kind == "named date":
+        return _date_in(number.text, *(_dates().get(normal_code(each)) for each in (source, target)))
     parts = _PARTS.fullmatch(number.text)
     if number.kind != "plain" or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
         return number.text
-    digits, unit = parts["digits"].replace("٫", old.decimal), parts["unit"]
+    digits, sign, unit = parts["digits"].replace("٫", old.decimal), parts["sign"], parts["unit"]
     if digits[-1].isdecimal():
-        whole, _, decimals = digits.partition(old.decimal)
-        bare = re.sub(r"\D", "", whole)
-        grouped = f"{int(bare):,}".replace(",", new.group) if bare != whole else bare or "0"
-        digits = grouped + new.decimal * bool(decimals) + decimals
-    sign, currency = parts["sign"], parts["currency"]
+        whole, point, decimals = digits.partition(old.decimal)
+        bare = re.sub(r"\D", "", whole) or "0"
+        grouped = f"{int(bare):,}".replace(",", new.group) if bare != whole and whole else bare
+        digits = grouped + new.decimal * bool(point) + decimals
+    currency = parts["currency"]
     if not currency and re.fullmatch(f"[{_CURRENCY}]", unit.strip(SPACES)):
         currency, unit = unit.strip(SPACES), ""
-    if currency:
-        return f"{sign}{currency}{digits}{unit}" if new.currency_first else f"{sign}{digits}\u00a0{currency}{unit}"
-    return f"{sign}{digits}{unit}"
+    if not currency:
+        return f"{sign}{digits}{unit}"
+    return f"{sign}{currency}{digits}{unit}" if new.currency_first else f"{sign}{digits}\u00a0{currency}{unit}"
 
 
-def _written(date: str, old: Dates, new: Dates) -> str:
+def _date_in(date: str, old: Dates | None, new: Dates | None) -> str:
     """A date with the name of a month in another language."""
+    if old is None or new is None:
+        return date
     match = next(found for each in old.expressions if (found := each.fullmatch(date)))
-    form = new.written.replace("[", "").replace("]", "") if match["year"] else new.written.partition("[")[0]
+    form = re.sub(r"[\[\]]", "", new.written) if match["year"] else new.written.partition("[")[0]
     return form.format(day=match["day"], month=new.months[old.month(match["month"]) - 1], year=match["year"])
 
 

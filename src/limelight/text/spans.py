@@ -211,35 +211,29 @@ def _beside(text: str, was: str, *, inner: bool) -> str:
 def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
     """The opening tags of complete pairs that are not properly nested, and the tags that are inside another pair than
     in the source."""
-    opened, found, there = list[int](), set[int](), {*order}
-    for number in order:
-        partner = spans[number].partner
-        if partner not in there:
-            continue
-        if spans[number].role == "open":
-            opened.append(number)
-        elif opened and opened[-1] == partner:
-            opened.pop()
-        else:
-            found.add(partner)
-            opened = [other for other in opened if other != partner]
+    there = {*order}
+    now, found = _nesting(order, spans)
     if not found:
-        was, now = _parents(sorted(order), spans), _parents(order, spans)
+        was, _ = _nesting(sorted(order), spans)
         found = {number for number in order if spans[number].name and was[number] != now[number]}
         found = {min(number, spans[number].partner) if spans[number].partner in there else number for number in found}
     return tuple(sorted(found))
 
 
-def _parents(order: Sequence[int], spans: Sequence[Span]) -> dict[int, int]:
-    """For each span the tag that opens the innermost pair around it; -1 for none. A tag whose partner is in another
-    sentence is around all that follows or precedes it."""
+def _nesting(order: Sequence[int], spans: Sequence[Span]) -> tuple[dict[int, int], set[int]]:
+    """For each span the tag that opens the innermost pair around it, or -1; and the opening tags of complete pairs that
+    cross others. A tag whose partner is in another sentence is around all that follows or precedes it."""
+    complete = {number for number in order if spans[number].partner in order}
     opened = [number for number in reversed(order) if spans[number].role == "close" and spans[number].partner < 0]
-    found, there = dict[int, int](), {*order}
+    parents, crossed = dict[int, int](), set[int]()
     for number in order:
         role, partner = spans[number].role, spans[number].partner
-        if role == "close" and opened and opened[-1] in (partner, number):
+        if role == "close" and number in complete and [each for each in opened if each in complete][-1:] != [partner]:
+            crossed.add(partner)
+            opened = [each for each in opened if each != partner]
+        elif role == "close" and opened and opened[-1] in (partner, number):
             opened.pop()
-        found[number] = opened[-1] if opened else -1
-        if role == "open" and (partner < 0 or partner in there):
+        parents[number] = opened[-1] if opened else -1
+        if role == "open" and (partner < 0 or number in complete):
             opened.append(number)
-    return found
+    return parents, crossed
