@@ -130,15 +130,15 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
         ("--train one.en", "--train one.en: a file with one language needs a file with the other"),
         (
             "--train memory.xlsx",
-            "memory.xlsx: is an Excel table, which is not read as text; save its two text columns as tab",
+            "memory.xlsx: is a spreadsheet, which is not read as text; parallel text is read by the ending of its name",
         ),
         ("--train memory.tmx.gz", "memory.tmx.gz: there is no such file (looked in "),
         (
             "--train {bad}/memory.xml",
-            "memory.xml: is a translation memory (TMX), which is not read as text; as parallel text it is read by the "
-            "ending of its name (.tmx)",
+            "memory.xml: is a translation memory (TMX), which is not read as text; parallel text is read by the "
+            "ending of its name (.tsv",
         ),
-        ("--train {bad}/semicolons.tsv", "semicolons.tsv: looks like a CSV table with semicolons between its columns"),
+        ("--train {bad}/semicolons.tsv", "semicolons.tsv:1: there is no TAB in this line"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),
         ("--train {corpus}", "--train {corpus}: is a folder (it holds "),
         ("--train {corpus}/no.en", "{corpus}/no.en: a file with one language needs a file with the other"),

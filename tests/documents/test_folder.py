@@ -89,7 +89,7 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
     reasons = {Path(each.file).name: each.reason for each in report.left_out}
     expected = {
         "doc.pdf": "a PDF document is not read as a document; save it as one of",
-        "x.xlsx": "an Excel table is not read",
+        "x.xlsx": "a spreadsheet is not read",
         "a.csv": "a CSV table is not read",
         "lines.tsv": "a file with the ending .tsv is not read as a document",
         "a.txt.gz": "packed: unpack it first",

@@ -4,14 +4,12 @@ import gzip
 import lzma
 import random
 import tracemalloc
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from limelight.errors import TextWarning
 from limelight.formats.opening import COMPRESSIONS, ArchiveReader, compress, open_text
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -19,7 +17,6 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
-pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.TextWarning")
 SUFFIXES = pytest.mark.parametrize("suffix", COMPRESSIONS)
 
 
@@ -61,20 +58,6 @@ def test_what_we_compress_is_whole_the_same_every_time_and_can_grow(suffix: str,
     with ArchiveReader(path, suffix) as stream:
         assert stream.read() == b"".join(parts)
     assert compress(b"as it is", ".tsv") == b"as it is"
-
-
-@SUFFIXES
-def test_a_cut_between_archives_is_warned_of_in_the_middle_of_a_line(suffix: str, tmp_path: Path) -> None:
-    first, second = COMPRESS[suffix](b"one\ntw"), COMPRESS[suffix](b"o\n")
-    with pytest.warns(TextWarning, match=r"text\..*: the last line has no line feed at its end; .* cut off") as told:
-        assert read(tmp_path, suffix, first) == b"one\ntw"
-    assert len(told) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert read(tmp_path, suffix, first + second) == b"one\ntwo\n"
-        assert read(tmp_path, suffix, first + second + COMPRESS[suffix](b"")) == b"one\ntwo\n"
-        assert read(tmp_path, suffix, COMPRESS[suffix](b"")) == b""
-        assert read(tmp_path, suffix, second) == b"o\n"  # where a line ends, nobody can see the cut
 
 
 @SUFFIXES

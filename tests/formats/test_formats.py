@@ -11,9 +11,9 @@ from limelight.formats.opening import _BY_SUFFIX, BOTH_SIDES, open_text, refuse_
 TMX = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">\n'
 CONTENTS = {
     "a ZIP archive or an Office file": b"PK\x03\x04" + bytes(50),
-    "an old Office file (DOC, XLS or PPT)": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500),
+    "an old Office file": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500),
     "a PDF document": b"%PDF-1.7\n",
-    "an RTF document": b"{\\rtf1\\ansi A dog.}",
+    "a text document": b"{\\rtf1\\ansi A dog.}",
     "a translation memory (TMX)": TMX.encode(),
     "a translation file (XLIFF)": b'\xef\xbb\xbf<?xml version="1.0"?>\n<xliff version="1.2">',
     "a Qt translation file (TS)": b'<!DOCTYPE TS>\n<TS version="2.1" language="de_DE">',
@@ -55,9 +55,11 @@ def test_text_that_speaks_of_such_files_is_text(line: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
-        ("a.csv", "is a CSV table, which is not translated as it is; save the column to translate as plain text"),
-        ("a.xlsx", "save the column to translate as plain text, a line for each row"),
-        ("a.pdf", "save it as a Word document (.docx), whose layout is kept, or as plain text"),
+        (
+            "a.csv",
+            "is a CSV table, which is not translated as it is; save it as a Word document (.docx), or its text, or",
+        ),
+        ("a.pdf", "is a PDF document, which is not translated as it is; save it as a Word document (.docx)"),
     ],
 )
 def test_who_wants_to_translate_is_told_how(name: str, remedy: str) -> None:

@@ -1,6 +1,5 @@
 """Lines: one item for each, ended by \\n alone, bad ones named, memory bounded."""
 
-import codecs
 import gzip
 import io
 import lzma
@@ -67,46 +66,9 @@ def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
     assert str(bad).startswith("f:2: not valid UTF-8 (byte 0xff at byte 4 of the line); convert the file to UTF-8")
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf16_is_recognized(encoding: str, mark: str) -> None:
-    bad = scan(f"{mark}A man walks.\nNo text, in every line.\r\nA dog.".encode(encoding))
-    assert len(bad) == 3
-    for number, line in enumerate(bad):
-        assert isinstance(line, BadLine)
-        if mark and number == 0:
-            assert line.kind == "not valid UTF-8"
-        else:
-            assert line.kind == "the line holds a NUL character"
-        command = "iconv -f UTF-16 -t UTF-8 FILE > NEW"
-        assert line.reason.endswith(f"; the file looks like UTF-16; convert it to UTF-8: {command}")
-
-
-@pytest.mark.parametrize(
-    ("content", "likeness"),
-    [
-        (
-            codecs.BOM_UTF32_LE + "hello".encode("utf-32-le"),
-            "UTF-32; convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
-        ),
-        (
-            codecs.BOM_UTF32_BE + "hello".encode("utf-32-be"),
-            "UTF-32; convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
-        ),
-        (gzip.compress(b"hello", mtime=0), "a gzip archive; end its name in .gz"),
-        (lzma.compress(b"hello"), "an xz archive; end its name in .xz"),
-        (zstandard.ZstdCompressor().compress(b"hello"), "a Zstandard archive; end its name in .zst"),
-    ],
-)
-def test_what_else_a_file_may_be_is_recognized(content: bytes, likeness: str) -> None:
-    bad = scan(content)[0]
-    assert isinstance(bad, BadLine)
-    assert bad.reason.endswith(f"; the file looks like {likeness}")
-
-
-def test_nul_is_no_text() -> None:
-    for few in (b"a\0b\n", b"\0\n", b"\0" * 40 + b"\n", b"long enough for\0 a \0sent\0ence\0.\n"):
-        assert str(scan(few)[0]) == "f:1: the line holds a NUL character; is this file text?"
+def test_nul_is_not_text() -> None:
+    for few in (b"a\0b\n", b"\0\n", "Text.".encode("utf-16-le")):
+        assert str(scan(few)[0]).startswith("f:1: the line holds a NUL character; is this file text?; convert the file")
 
 
 @pytest.mark.parametrize("ending", [b"\n", b""])
@@ -202,8 +164,8 @@ def test_what_is_wrong_with_a_piece_leaves_the_rest_of_its_line(wrong: bytes) ->
 @pytest.mark.parametrize(
     ("line", "advice"),
     [
-        ("schön".encode("cp1252"), "such as Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 {} > NEW"),
-        ("schön".encode("utf-16"), "looks like UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {} > NEW"),
+        ("schön".encode("cp1252"), "as by: iconv -f WINDOWS-1252 -t UTF-8 {} > NEW"),
+        ("schön".encode("utf-16"), "as by: iconv -f UTF-16 -t UTF-8 {} > NEW"),
     ],
 )
 def test_text_of_another_encoding_is_named_with_the_command_that_converts_it(

@@ -83,7 +83,6 @@ def test_what_is_measured_is_what_is_read(path: Path, found: list[str], by_line:
         assert sum(part.utf8_bytes for part in parts) == len(text.encode())
 
 
-@pytest.mark.filterwarnings("ignore::limelight.errors.TextWarning")
 @pytest.mark.parametrize("by_line", [True, False])
 def test_lines_are_read_as_everywhere(by_line: bool, tmp_path: Path) -> None:
     packed = tmp_path / "text.txt.gz"

@@ -15,15 +15,14 @@ import os
 import select
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from io import BufferedIOBase, IOBase
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from shlex import quote
 from typing import TypeVar
 
 from limelight.errors import UserError
-from limelight.formats.opening import COMPRESSIONS, open_text, require_file
+from limelight.formats.opening import open_text, require_file
 from limelight.text.pair import BadLine, Pair
 
 Item = TypeVar("Item")
@@ -32,27 +31,8 @@ MAX_LINE_BYTES = 1_000_000
 """Longer lines are reported and skipped without being held in memory; `scan_text` returns them in chunks."""
 
 MAX_SKIPPED_BYTES = 100_000_000
-"""Maximum number of bytes that are read only to find the end of a line that is too long, or to count lines without a
-counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
-
-_CONVERT = "{0}; convert it to UTF-8: iconv -f {0} -t UTF-8 FILE > NEW"
-_OF_ONE_BYTE = (
-    "convert the file to UTF-8 from the encoding that it has, such as Windows-1252: "
-    "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
-)
-_LOOKS_LIKE = {
-    codecs.BOM_UTF32_LE: _CONVERT.format("UTF-32"),
-    codecs.BOM_UTF32_BE: _CONVERT.format("UTF-32"),
-    codecs.BOM_UTF16_LE: _CONVERT.format("UTF-16"),
-    codecs.BOM_UTF16_BE: _CONVERT.format("UTF-16"),
-    b"PK\x03\x04": "a ZIP archive or an Office document; save it as plain text in UTF-8",
-    b"\xd0\xcf\x11\xe0": "an old Office document; save it as plain text in UTF-8",
-    b"\x1f\x8b": "a gzip archive; end its name in .gz",
-    b"\xfd7zXZ\0": "an xz archive; end its name in .xz",
-    b"\x28\xb5\x2f\xfd": "a Zstandard archive; end its name in .zst",
-}
-"""First bytes of files that are not UTF-8 text, with a remedy. UTF-32 comes before UTF-16, whose byte order mark is a
-prefix of its own."""
+"""Maximum number of bytes that are read only to find the end of a line that is too long. A few MB of archive can expand
+to gigabytes; this much takes about a second."""
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -163,101 +143,44 @@ def _skip_line(stream: BufferedIOBase) -> bool:
 
 def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = True) -> str | BadLine:
     """The text of a line, or of a part of it that begins at byte `place`; `ends`: whether the line ends there."""
-    first = number == 1 and not place
     try:
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:
         reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
-        advice = encoding_advice(raw, first=first) or _OF_ONE_BYTE
-        return BadLine(name, number, f"{reason}; {_with_file(advice, name)}")
-    if "\0" in text:
-        advice = encoding_advice(raw, first=first) or "is this file text?"
-        return BadLine(name, number, f"the line holds a NUL character; {_with_file(advice, name)}")
-    return text if place else text.removeprefix("\ufeff")
-
-
-def encoding_advice(raw: bytes, *, first: bool) -> str:
-    """The probable format of a file that is not UTF-8 text, and a remedy; empty if unknown. `first`: whether the file
-    begins with these bytes."""
-    for beginning, words in _LOOKS_LIKE.items():
-        if first and raw.startswith(beginning):
-            return f"the file looks like {words}"
-    # Western text in UTF-16 has a NUL in every second byte and none between them.
-    fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
-    every_second = not fewer and more > 3 and 4 * more > len(raw)
-    return f"the file looks like {_CONVERT.format('UTF-16')}" if every_second else ""
-
-
-def _with_file(advice: str, name: str) -> str:
-    """The advice with the name of the file in its command, if it is one that iconv can read."""
-    path = Path(name)
-    plain = path.is_file() and path.suffix.lower() not in COMPRESSIONS
-    return advice.replace("UTF-8 FILE >", f"UTF-8 {quote(name)} >") if plain else advice
-
-
-_PIECE = 1 << 16
+    else:
+        if "\0" not in text:
+            return text if place else text.removeprefix("\ufeff")
+        reason = "the line holds a NUL character; is this file text?"
+    is_utf16 = b"\0" in raw or raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    command = f"iconv -f {'UTF-16' if is_utf16 else 'WINDOWS-1252'} -t UTF-8 {quote(name)} > NEW"
+    return BadLine(name, number, f"{reason}; convert the file to UTF-8 from the encoding that it has, as by: {command}")
 
 
 def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLine]:
     """One item for each line number: the pair, or the fault of either side.
 
     A bad line is dropped together with its counterpart, so the sides stay aligned. Files of unequal length end with a
-    fatal `BadLine` that names both counts: a line is missing at an unknown place, and all later pairs are wrong. It is
-    reported at the end of the shorter file, because a corpus is read only once.
+    fatal `BadLine`: a line is missing at an unknown place, and all later pairs are wrong. It is reported at the end of
+    the shorter file, because a corpus is read only once.
     """
     with open_text(source) as source_stream, open_text(target) as target_stream:
-        sources = scan_lines(source_stream, str(source))
-        targets = scan_lines(target_stream, str(target))
-        number = 0
-        while True:
-            number += 1
-            left, right = next(sources, None), next(targets, None)
-            if left is None and right is None:
+        lines = zip_longest(scan_lines(source_stream, str(source)), scan_lines(target_stream, str(target)))
+        for number, (left, right) in enumerate(lines, start=1):
+            bad = [side for side in (left, right) if isinstance(side, BadLine)]
+            fatal = [side for side in bad if side.fatal]
+            if not fatal and (left is None or right is None):
+                longer, shorter = (source, target) if right is None else (target, source)
+                reason = (
+                    f"this line has no partner: {shorter} has only {number - 1:,} lines; both files need equally many "
+                    "lines; which one is missing is not known"
+                )
+                fatal = [BadLine(str(longer), number, reason, fatal=True)]
+            if fatal or bad:
+                yield (fatal or bad)[0]
+            if fatal:
                 return
             if isinstance(left, str) and isinstance(right, str):
                 yield Pair(left, right, str(source), number)
-                continue
-            bad = [side for side in (left, right) if isinstance(side, BadLine)]
-            if any(side.fatal for side in bad):
-                yield _joined(bad)
-                return
-            if left is None:
-                yield _unequal(str(target), number, target_stream, partner=str(source))
-                return
-            if right is None:
-                yield _unequal(str(source), number, source_stream, partner=str(target))
-                return
-            yield _joined(bad)
-
-
-def _joined(bad: list[BadLine]) -> BadLine:
-    """One report for a line number, even if both sides are bad; a fatal fault comes first."""
-    if len(bad) == 1:
-        return bad[0]
-    first, second = sorted(bad, key=lambda side: not side.fatal)
-    return BadLine(first.file, first.line, f"{first.reason}; and {second}", fatal=first.fatal)
-
-
-def _unequal(longer: str, number: int, rest: BufferedIOBase, *, partner: str) -> BadLine:
-    """`number` is the first line without a counterpart, `rest` the stream after it."""
-    more, all_of_them = _count_lines(rest)
-    reason = (
-        f"this line has no partner: {longer} has {'' if all_of_them else 'more than '}{number + more:,} lines, "
-        f"{partner} has {number - 1:,}; both files need equally many lines; which one is missing is not known"
-    )
-    return BadLine(longer, number, reason, fatal=True)
-
-
-def _count_lines(rest: BufferedIOBase) -> tuple[int, bool]:
-    """The number of lines, and whether that is all: counting stops at damage and at `MAX_SKIPPED_BYTES`."""
-    lines, last = 0, b"\n"
-    with suppress(OSError):
-        for _ in range(MAX_SKIPPED_BYTES // _PIECE):
-            piece = rest.read(_PIECE)
-            if not piece:
-                return lines + (last != b"\n"), True
-            lines, last = lines + piece.count(b"\n"), piece[-1:]
-    return lines, False
 
 
 WAIT = 0.02
@@ -265,6 +188,7 @@ WAIT = 0.02
 many lines needs less than a millisecond for each."""
 
 _MAX_READ = MAX_LINE_BYTES + 1  # what `scan_lines` reads at once
+_PIECE = 1 << 16
 
 
 class LiveStream(BufferedIOBase):

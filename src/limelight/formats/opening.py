@@ -9,12 +9,10 @@ A damaged or truncated archive raises an error.
 from __future__ import annotations
 
 import codecs
-import csv
 import gzip
 import lzma
 import os
 import re
-import warnings
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -24,7 +22,7 @@ from typing import Any, BinaryIO, cast
 
 import zstandard
 
-from limelight.errors import TextWarning, UserError
+from limelight.errors import UserError
 
 # The header of an archive states how much memory decompression needs: 65 MiB after `xz -9`, 4 GiB in a malicious one.
 # zstandard has its own bound, 128 MiB.
@@ -39,6 +37,44 @@ _FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
 archive can use to about 4 MiB (128 bytes of .zst can expand to 4 MiB); larger blocks are hardly faster."""
 
 COMPRESSIONS = tuple(_FORMATS)
+_OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
+
+XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
+"""Suffixes of XLIFF; the last two are those of translation programs."""
+SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
+"""Suffixes of files whose segments name their languages."""
+DOCUMENT_SUFFIXES = (
+    *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
+    *(".yml", *XLIFF, ".tmx", ".ts"),
+)
+"""Suffixes of files that are translated as documents (`formats/`), and not line by line."""
+ROWS = (".parquet", ".arrow")
+"""Suffixes of tables in columns, which pyarrow reads."""
+BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
+"""Suffixes of files that hold both sides of parallel text."""
+PIPES = "|||"
+"""The kind of a file of lines `source ||| target`."""
+
+HEAD = 4096
+"""Bytes from the beginning of a file that are enough to detect its format."""
+_BY_SUFFIX = {
+    ".tmx": "a translation memory (TMX)",
+    **dict.fromkeys(XLIFF, "a translation file (XLIFF)"),
+    ".csv": "a CSV table",
+    ".po": "a gettext catalog (PO)",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
+    **dict.fromkeys((".docx", ".doc", ".odt", ".rtf"), "a text document"),
+    ".pdf": "a PDF document",
+    ".pptx": "a presentation",
+}
+"""Formats that are not plain text."""
+_BEGINNINGS = {
+    b"%PDF-": "a PDF document",
+    b"{\\rtf": "a text document",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file",
+    b"PK\x03\x04": "a ZIP archive or an Office file",
+}
+_ROOT = re.compile(r"<(tmx|xliff|ts)[\s/>]")
 
 
 class ArchiveReader(RawIOBase):
@@ -46,20 +82,15 @@ class ArchiveReader(RawIOBase):
 
     Reading raises `OSError` if the archive is truncated, damaged, or followed by anything but NUL padding. The readers
     of the standard libraries do not always: some accept an empty file, a truncated file, or a damaged second archive.
-
-    With `lines`, warns (`TextWarning`) if the text does not end with a line feed: the file may have been truncated
-    exactly between two archives. If that place is also the end of a line, truncation cannot be detected.
     """
 
-    def __init__(self, path: Path, suffix: str, *, lines: bool = True, file: BinaryIO | None = None) -> None:
-        """`file`, if given, is read instead of opening `path`; then `path` serves only as the name in messages."""
+    def __init__(self, path: Path, suffix: str, *, file: BinaryIO | None = None) -> None:
+        """`file`, if given, is read instead of opening `path`."""
         self._new, self._step = _FORMATS[suffix]
-        self._path, self._lines, self._file = path, lines, path.open("rb") if file is None else file
+        self._file = path.open("rb") if file is None else file
         self._archive: Any = None  # the one being read; none between two of them
-        self._unread = b""
         self._any_whole = False
-        self._ready = memoryview(b"")
-        self._last = b"\n"  # the last byte of the text so far
+        self._unread, self._ready = b"", memoryview(b"")
         self._fault = ""
 
     def readable(self) -> bool:
@@ -72,9 +103,9 @@ class ArchiveReader(RawIOBase):
             while not self._ready:
                 if not self._read_on():
                     return 0
-        except OSError as error:
+        except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             self._fault = str(error)
-            raise
+            raise OSError(self._fault) from None
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
@@ -86,36 +117,19 @@ class ArchiveReader(RawIOBase):
 
     def _read_on(self) -> bool:
         """Decompress one more block; False at the regular end of the archive."""
-        compressed = self._unread or self._file.read(self._step)
+        compressed, self._unread = self._unread or self._file.read(self._step), b""
         if not compressed:
-            if self._any_whole and self._archive is None:
-                self._warn_of_half_a_line()
-                return False
-            raise OSError("the archive has no end")
-        self._unread = b""
+            if self._archive is not None or not self._any_whole:
+                raise OSError("the archive has no end")
+            return False
         if self._archive is None:
             compressed = compressed.lstrip(b"\0") if self._any_whole else compressed
-            if not compressed:
-                return True
-            self._archive = self._new()
-        try:
+            self._archive = self._new() if compressed else None
+        if self._archive is not None:
             self._ready = memoryview(self._archive.decompress(compressed))
-        except (zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-            raise OSError(str(error)) from None
-        self._last = bytes(self._ready[-1:]) or self._last
-        if self._archive.eof:
-            self._unread, self._archive, self._any_whole = self._archive.unused_data, None, True
+            if self._archive.eof:
+                self._unread, self._archive, self._any_whole = self._archive.unused_data, None, True
         return True
-
-    def _warn_of_half_a_line(self) -> None:
-        if self._lines and self._last != b"\n":
-            warnings.warn(
-                f"{self._path}: the last line has no line feed at its end; if several archives were joined in this "
-                "file, it may be cut off between two of them",
-                TextWarning,
-                stacklevel=2,
-            )
-        self._last = b"\n"  # once
 
 
 def compress(content: bytes, suffix: str) -> bytes:
@@ -130,150 +144,40 @@ def compress(content: bytes, suffix: str) -> bytes:
     return content
 
 
-_TABLE = (
-    "save its two text columns as tab-separated text in UTF-8 (a .tsv file: source TAB target, without quotes), or "
-    "each language as plain text, a sentence a line"
-)
-_PAIRS = (
-    "as parallel text it is read by the ending of its name ({}): limelight train --train FILE, limelight evaluate "
-    "--test FILE; for anything else export each language as plain text"
-)
-_DOCUMENT = "save it as plain text in UTF-8, a sentence a line"
-_PAIRED = {
-    "a translation memory (TMX)": ".tmx",
-    "a translation file (XLIFF)": ".xlf, .xliff, .sdlxliff, .mqxliff",
-    "a Qt translation file (TS)": ".ts",
-    "a CSV table": ".csv",
-    "a gettext catalog (PO)": ".po",
-}
-"""Formats of parallel text that are not plain text, with their suffixes."""
-_OTHERS = {
-    "an Excel table": ".xlsx, .xls",
-    "an OpenDocument table": ".ods",
-    "a Word document": ".docx, .doc",
-    "an OpenDocument text": ".odt",
-    "an RTF document": ".rtf",
-    "a PDF document": ".pdf",
-    "a presentation": ".pptx",
-}
-_BY_SUFFIX = {
-    suffix: kind
-    for kind, suffixes in (_PAIRED | _OTHERS).items()
-    for suffix in suffixes.split(", ")
-    if suffix != ".ts"  # also the code of a language
-}
-_BEGINNINGS = {
-    b"%PDF-": "a PDF document",
-    b"{\\rtf": "an RTF document",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (DOC, XLS or PPT)",
-    b"PK\x03\x04": "a ZIP archive or an Office file",
-}
-
-XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
-"""Suffixes of XLIFF; the last two are those of translation programs."""
-
-SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
-"""Suffixes of files whose segments name their languages."""
-
-DOCUMENT_SUFFIXES = (
-    *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
-    *(".yml", *XLIFF, ".tmx", ".ts"),
-)
-"""Suffixes of files that are translated as documents (`formats/`), and not line by line."""
-
-ROWS = (".parquet", ".arrow")
-"""Suffixes of tables in columns, which pyarrow reads."""
-
-BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
-"""Suffixes of files that hold both sides of parallel text."""
-PIPES = "|||"
-"""The kind of a file of lines `source ||| target`."""
-
-HEAD = 4096
-"""Bytes from the beginning of a file that are enough to detect its format."""
-
-_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_DELIMITERS = {",": "commas", ";": "semicolons"}
+def name_of_format(suffix: str) -> str:
+    """What a format is called that is not plain text, such as `a PDF document`; empty for other suffixes."""
+    return _BY_SUFFIX.get(suffix, "")
 
 
 def refuse_name(path: Path, suffix: str) -> None:
     """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
-    if suffix in _BY_SUFFIX:
-        raise _error(path, _BY_SUFFIX[suffix])
+    if name_of_format(suffix):
+        raise _error(path, name_of_format(suffix))
 
 
 def refuse_to_translate(path: Path) -> None:
     """Raise `UserError` for a file whose format is not translated, with what to give instead."""
     found = name_of_format(text_suffix(path))
-    if not found or text_suffix(path) in DOCUMENT_SUFFIXES:
-        return
-    is_table = "table" in found
-    remedy = (
-        "save the column to translate as plain text, a line for each row (.txt); the translation has the same lines, "
-        "so it can be put back as a column"
-        if is_table
-        else "save it as a Word document (.docx), whose layout is kept, or as plain text"
-    )
-    raise UserError(f"{path}: is {found}, which is not translated as it is; {remedy}")
-
-
-def name_of_format(suffix: str) -> str:
-    """What an unsupported format is called, such as `a PDF document`; empty for other suffixes."""
-    return _BY_SUFFIX.get(suffix, "")
-
-
-def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
-    """Raise `UserError` if `head`, the first decompressed bytes of a file, is of an unsupported format. With `xml`, XML
-    is supported."""
-    found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
-    found = found or ("" if xml else _in_xml(head))
-    if found:
-        raise _error(path, found)
-
-
-def is_qt(head: bytes) -> bool:
-    """Whether a file begins like a Qt translation file. The suffix .ts may also be a language code."""
-    return _in_xml(head) == "a Qt translation file (TS)"
-
-
-def _in_xml(head: bytes) -> str:
-    """The XML format of a file; empty for unknown formats and for text."""
-    start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
-    if not start.startswith(("<?xml", "<!--", "<!doctype", "<tmx", "<xliff", "<ts")):
-        return ""
-    root = re.search(r"<(tmx|xliff|ts)[\s/>]", start)
-    return next((kind for kind in _PAIRED if root and kind.lower().endswith(f"({root[1]})")), "")
-
-
-def refuse_table(path: Path, head: bytes) -> None:
-    """Raise `UserError` if a .tsv file has commas or semicolons between its columns instead of tabs.
-
-    That is the case if no line of its head has a tab, and all have the same number of fields, more than one.
-    """
-    lines = [line for line in _as_text(head).removeprefix("\ufeff").splitlines() if line.strip()]
-    if len(lines) > 2 and not head.endswith(b"\n"):
-        lines.pop()  # it may be incomplete
-    if len(lines) < 2 or any("\t" in line for line in lines):
-        return
-    for delimiter, words in _DELIMITERS.items():
-        counts = {len(fields) for fields in csv.reader(lines, delimiter=delimiter)}
-        if len(counts) == 1 and counts.pop() > 1:
-            raise UserError(
-                f"{path}: looks like a CSV table with {words} between its columns, and a .tsv file has tabs; {_TABLE}"
-            )
-
-
-def _as_text(head: bytes) -> str:
-    coding = next((coding for mark, coding in _UTF16.items() if head.startswith(mark)), "utf-8")
-    return head.decode(coding, "replace")
+    if found and text_suffix(path) not in DOCUMENT_SUFFIXES:
+        remedy = "save it as a Word document (.docx), or its text, or a column of it, as plain text with the same lines"
+        raise UserError(f"{path}: is {found}, which is not translated as it is; {remedy}")
 
 
 def _error(path: Path, found: str) -> UserError:
-    way_out = _PAIRS.format(_PAIRED[found]) if found in _PAIRED else _TABLE if "table" in found else _DOCUMENT
-    return UserError(f"{path}: is {found}, which is not read as text; {way_out}")
+    remedy = (
+        "parallel text is read by the ending of its name "
+        f"({', '.join(BOTH_SIDES)}), as by limelight train --train FILE; save anything else as plain text in UTF-8, a "
+        "sentence a line, or as a table with tabs (.tsv)"
+    )
+    return UserError(f"{path}: is {found}, which is not read as text; {remedy}")
 
 
-_OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
+def _xml_format(head: bytes) -> str:
+    """The XML format of a file, `tmx`, `xliff` or `ts`; empty for unknown formats and for text."""
+    utf16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    start = head.decode(utf16.get(head[:2], "utf-8"), "replace").lstrip("\ufeff \t\r\n").lower()
+    root = _ROOT.search(start)
+    return root[1] if root and start.startswith(("<?xml", "<!--", "<!doctype", root[0])) else ""
 
 
 def open_text(path: str | Path) -> BufferedReader:
@@ -284,32 +188,29 @@ def open_text(path: str | Path) -> BufferedReader:
     Raises:
         UserError: the file does not exist, is a folder, may not be read, or is in a format that is not text.
     """
-    path = Path(path)
-    require_file(path)
-    return _open(path, xml=False)
+    require_file(Path(path))
+    return open_segments(path, xml=False)
 
 
 def open_segments(path: str | Path, *, xml: bool) -> BufferedReader:
     """Open a file in one of `SEGMENT_FORMATS`; `xml` says whether that is XML. Raises as `open_text` does."""
     path = Path(path)
     require_there(path)
-    return _open(path, xml=xml)
-
-
-def _open(path: Path, *, xml: bool) -> BufferedReader:
     suffix = path.suffix.lower()
     try:
         if suffix in COMPRESSIONS:
-            stream: Any = BufferedReader(ArchiveReader(path, suffix, lines=not xml), buffer_size=1 << 16)
+            stream: Any = BufferedReader(ArchiveReader(path, suffix), buffer_size=1 << 16)
         else:
             stream = path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    try:
-        refuse_content(path, head_of(stream, path), xml=xml)
-    except UserError:
+    head = head_of(stream, path)
+    found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
+    if not found and not xml and (kind := _xml_format(head)):
+        found = _BY_SUFFIX.get(f".{kind}", "a Qt translation file (TS)")
+    if found:
         stream.close()
-        raise
+        raise _error(path, found)
     return cast(BufferedReader, stream)
 
 
@@ -338,7 +239,7 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
     except UserError:
         return suffix
     if suffix != ".txt":
-        holds = is_qt(head) if suffix == ".ts" else head.lstrip().startswith(b"[")
+        holds = _xml_format(head) == "ts" if suffix == ".ts" else head.lstrip().startswith(b"[")
         return suffix if holds else ".one"
     lines = [line for line in head[: head.rfind(b"\n") + 1 or None].splitlines() if line.strip()]
     separators = {b"\t": ".tsv", b" ||| ": PIPES}
