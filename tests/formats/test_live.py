@@ -12,15 +12,15 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats import lines, read_stream
-from limelight.formats.lines import MAX_LINE_BYTES, LiveStream, chunks, read_live
+from limelight.formats.lines import MAX_LINE_BYTES, chunks, read_live
 
 
 @contextmanager
-def pipe() -> Iterator[tuple[LiveStream, int]]:
+def pipe() -> Iterator[tuple[io.BufferedReader, int]]:
     """The reading end as a stream, and the writing end."""
     reading, writing = os.pipe()
     with open(reading, "rb") as stream:
-        yield LiveStream(stream), writing
+        yield stream, writing
 
 
 def test_a_pause_comes_when_the_writer_waits() -> None:
@@ -89,7 +89,7 @@ def test_a_bad_line_is_named_and_a_long_one_is_not_held(tmp_path: Path) -> None:
     for line, message in ((b"\xff", "not valid UTF-8"), (too_long, "the line is longer than")):
         path.write_bytes(b"a\n" + line + b"\n")
         with path.open("rb") as file, pytest.raises(UserError, match=f"text:2: {message}"):
-            list(read_live(LiveStream(file), "text"))
+            list(read_live(file, "text"))
 
 
 def test_chunks_end_at_pauses() -> None:

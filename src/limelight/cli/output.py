@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedIOBase, IOBase, TextIOBase
+from io import BufferedIOBase, TextIOBase
 from pathlib import Path
 from typing import cast
 
@@ -67,13 +67,13 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
     lines so far are answered."""
     if text is not None:
         return iter(text.splitlines())
-    from limelight.formats.lines import LiveStream, read_live
+    from limelight.formats.lines import read_live
     from limelight.formats.opening import open_text
 
     if file is not None:
-        return read_live(LiveStream(open_text(file)), str(file)) if _is_pipe(file) else lines_of(file)
-    try:
-        stream = LiveStream(cast(IOBase, sys.stdin.buffer))
+        return read_live(open_text(file), str(file)) if _is_pipe(file) else lines_of(file)
+    try:  # a stream of its own: the interpreter closes standard input at its end, and cannot while a thread reads it
+        stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
     except (AttributeError, OSError):  # closed, or replaced by an object without a file descriptor
         return lines_of(None)
     return read_live(stream, "standard input")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import yaml
@@ -14,7 +15,6 @@ from limelight.formats.unit import FormatError, Kept, Splice, Unit, has_words, l
 
 MAX_DEPTH = 100
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]')
-_PLAIN_YAML = re.compile(r"[^\W\d_][^\n:#\[\]{}]*[^\s:#\[\]{},&*!|>'\"%@`]", re.UNICODE)
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 _NAME = re.compile(
     r"\w*_[\w./:@-]*|[a-z]+\d*[A-Z]\w*"  # snake_case, camelCase
@@ -27,6 +27,8 @@ _NAME = re.compile(
 
 
 class _String(NamedTuple):
+    """A string value, or a key."""
+
     path: tuple[str, ...]
     """The keys around it."""
     value: str
@@ -35,7 +37,7 @@ class _String(NamedTuple):
     write: Callable[[str], str]
 
 
-def json_units(text: str, source: str = "", target: str = "", kept: list[Kept] | None = None) -> list[Unit]:
+def json_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Unit]:
     """The strings of a catalog. Of entries with a `message` (Chrome) only that; in ARB files nothing under `@keys`.
     A top-level key that is the source language is renamed to the target language. `kept` gets all other strings.
 
@@ -47,19 +49,18 @@ def json_units(text: str, source: str = "", target: str = "", kept: list[Kept] |
         raise FormatError(f"not valid JSON at column {error.colno}", error.lineno) from None
     except (RecursionError, ValueError):
         raise FormatError("not valid JSON: too many levels, or a number of too many digits") from None
+    write = json.dumps if "\\u" in text and text.isascii() else json_string
     strings, keys, path = list[_String](), list[_String](), list[str]()
     for match in _TOKEN.finditer(text):
         if match[1] is None:
             path = [*path, ""] if match[0] in "{[" else path[:-1]
             if len(path) > MAX_DEPTH:
-                raise FormatError(f"more than {MAX_DEPTH} levels", text.count("\n", 0, match.start()) + 1)
+                raise FormatError(f"more than {MAX_DEPTH} levels", line_at(text, match.start()))
             continue
-        found = _String(tuple(path), json.loads(match[1], strict=False), *match.span(1), json_string)
+        found = _String(tuple(path), json.loads(match[1], strict=False), *match.span(1), write)
         (keys if match[2] else strings).append(found)
         if match[2]:
             path[-1] = found.value
-    if "\\u" in text and text.isascii():
-        strings = [each._replace(write=json.dumps) for each in strings]
     messages = {each.path[:-1] for each in strings if each.path[-1:] == ("message",)}
 
     def is_note(path: tuple[str, ...]) -> bool:
@@ -67,10 +68,10 @@ def json_units(text: str, source: str = "", target: str = "", kept: list[Kept] |
         return described or any(key.startswith("@") for key in path)
 
     notes = {each for each in strings if is_note(each.path)}
-    return with_first(_units(text, strings, notes, kept), _renamed(keys, 1, source, target, json_string))
+    return _units(text, strings, notes, kept, (key for key in keys if len(key.path) == 1), (source, target))
 
 
-def yaml_units(text: str, source: str = "", target: str = "", kept: list[Kept] | None = None) -> list[Unit]:
+def yaml_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Unit]:
     """The strings of a YAML catalog, as of one in JSON; anchors and aliases are unchanged.
 
     Raises `FormatError` for invalid YAML.
@@ -82,69 +83,51 @@ def yaml_units(text: str, source: str = "", target: str = "", kept: list[Kept] |
         raise FormatError(f"not valid YAML: {shown(error.problem or str(error.context))}", line) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise FormatError(f"not valid YAML: {shown(str(error))}") from None
-    # PyYAML skips a byte order mark and counts from after it.
     strings, keys, seen = list[_String](), list[_String](), set[int]()
+
+    def walk(node: Any, path: tuple[str, ...]) -> None:
+        if node is None or id(node) in seen or len(path) > MAX_DEPTH:
+            return
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.style is None and not path:
+                    keys.append(_String(path, key.value, key.start_mark.index, key.end_mark.index, str))
+                walk(value, (*path, ""))
+        elif isinstance(node, yaml.SequenceNode):
+            for value in node.value:
+                walk(value, (*path, ""))
+        elif node.tag == "tag:yaml.org,2002:str":
+            begin, end = node.start_mark.index, node.end_mark.index
+            properties = _PROPERTIES.match(text, begin, end)
+            begin = properties.end() if properties else begin
+            strings.append(_String(path, node.value, begin, end, partial(_scalar, text[begin:end], node.style)))
+
     for document in documents:
-        _walk_yaml(text, document, (), strings, keys, seen)
-    return with_first(_units(text, strings, set(), kept), _renamed(keys, 0, source, target, str))
+        walk(document, ())
+    return _units(text, strings, set(), kept, keys, (source, target))
 
 
-def _units(text: str, strings: list[_String], notes: set[_String], kept: list[Kept] | None) -> list[Unit]:
+def _units(
+    text: str, strings: list[_String], notes: set[_String], kept: list[Kept], top: Iterable[_String],
+    languages: tuple[str, str],
+) -> list[Unit]:  # fmt: skip
+    """The units; the first one also renames the only key at the top if it is the source language."""
+
+    def splice(string: _String, new: str) -> list[Splice]:
+        return [Splice(string.begin, string.end, string.write(new))]
+
     units = list[Unit]()
     for each in strings:
         line = line_at(text, each.begin)
         if each not in notes and has_words(each.value) and not _NAME.fullmatch(each.value):
-            units.append(make_unit([each.value], _writer(each), line))
-        elif kept is not None and each.value:
+            units.append(make_unit([each.value], partial(splice, each), line))
+        elif each.value:
             kept.append(Kept(line, each.value))
+    names = list(top)
+    if len(names) == 1 and all(languages) and names[0].value.lower() == languages[0].lower():
+        return with_first(units, splice(names[0], languages[1]))
     return units
-
-
-def _writer(string: _String) -> Callable[[str], list[Splice]]:
-    def write(new: str) -> list[Splice]:
-        return [Splice(string.begin, string.end, string.write(new))]
-
-    return write
-
-
-def _renamed(keys: list[_String], level: int, source: str, target: str, write: Callable[[str], str]) -> list[Splice]:
-    """Splices that rename the only top-level key if it is the source language."""
-    top = [key for key in keys if len(key.path) == level]
-    if len(top) != 1 or not (source and target) or top[0].value.lower() != source.lower():
-        return []
-    return [Splice(top[0].begin, top[0].end, write(target))]
-
-
-def _walk_yaml(
-    text: str, node: Any, path: tuple[str, ...], strings: list[_String], keys: list[_String], seen: set[int]
-) -> None:
-    if node is None or id(node) in seen or len(path) > MAX_DEPTH:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.style is None:
-                keys.append(_String(path, key.value, key.start_mark.index, key.end_mark.index, str))
-            _walk_yaml(text, value, (*path, ""), strings, keys, seen)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _walk_yaml(text, value, (*path, ""), strings, keys, seen)
-    elif node.tag == "tag:yaml.org,2002:str":
-        begin, end = node.start_mark.index, node.end_mark.index
-        properties = _PROPERTIES.match(text, begin, end)
-        begin = properties.end() if properties else begin
-        strings.append(_String(path, node.value, begin, end, _yaml_writer(text, node.style, begin, end)))
-
-
-def _yaml_writer(text: str, style: str | None, begin: int, end: int) -> Callable[[str], str]:
-    def write(new: str) -> str:
-        if style in ("|", ">"):
-            return _block(text, begin, end, new)
-        if "\n" not in new and style == "'":
-            return "'" + new.replace("'", "''") + "'"
-        return new if "\n" not in new and style is None and _is_plain(new) else json_string(new)
-
-    return write
 
 
 def json_string(text: str) -> str:
@@ -152,19 +135,20 @@ def json_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a text is a plain YAML scalar: read without quotes, it is the same string."""
-    if not _PLAIN_YAML.fullmatch(text):
-        return False
+def _scalar(raw: str, style: str | None, new: str) -> str:
+    """A string of YAML in the style that it had, or in double quotes where it would be another one without them."""
+    if style in ("|", ">"):
+        return _block(raw, new)
+    written = new if style is None else "'" + new.replace("'", "''") + "'" if style == "'" else json_string(new)
     try:
-        return bool(yaml.safe_load(f"key: {text}") == {"key": text})
+        is_same = "\n" not in written and yaml.safe_load(f"[{written}]") == [new]
     except (yaml.YAMLError, ValueError):
-        return False
+        is_same = False
+    return written if is_same else json_string(new)
 
 
-def _block(text: str, begin: int, end: int, new: str) -> str:
+def _block(raw: str, new: str) -> str:
     """A literal or folded block: its unchanged first line, then the translation with the same indentation."""
-    raw = text[begin:end]
     head, _, body = raw.partition("\n")
     first = next((line for line in body.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip(" "))]

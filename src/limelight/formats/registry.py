@@ -32,36 +32,25 @@ class Options(NamedTuple):
 
 
 Parse = Callable[[str, Options, list[Kept]], list[Unit]]
-
-
-def _json(text: str, given: Options, kept: list[Kept]) -> list[Unit]:
-    return json_units(text, given.source, given.target, kept)
-
-
-def _yaml(text: str, given: Options, kept: list[Kept]) -> list[Unit]:
-    return yaml_units(text, given.source, given.target, kept)
-
-
-def _po(text: str, given: Options, _: list[Kept]) -> list[Unit]:
-    return po_units(text, given.target, everything=given.everything)
-
-
 FORMATS: dict[str, tuple[str, Parse]] = {
     ".txt": ("text", lambda text, *_: text_units(text)),
     **dict.fromkeys((".srt", ".vtt"), ("text", lambda text, *_: subtitle_units(text))),
-    **dict.fromkeys((".po", ".pot"), ("po", _po)),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), ("html", lambda text, given, _: html_units(text, given.target))),
+    **dict.fromkeys((".po", ".pot"), ("po", lambda text, to, _: po_units(text, to.target, everything=to.everything))),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), ("html", lambda text, to, _: html_units(text, to.target))),
     **dict.fromkeys((".md", ".markdown"), ("text", lambda text, *_: markdown_units(text))),
-    **dict.fromkeys((".json", ".arb"), ("text", _json)),
-    **dict.fromkeys((".yaml", ".yml"), ("text", _yaml)),
+    **dict.fromkeys((".json", ".arb"), ("text", lambda text, to, kept: json_units(text, to.source, to.target, kept))),
+    **dict.fromkeys((".yaml", ".yml"), ("text", lambda text, to, kept: yaml_units(text, to.source, to.target, kept))),
     **dict.fromkeys(XLIFF, ("xml", lambda text, to, _: xliff_units(text, to.target, everything=to.everything))),
-    ".tmx": ("xml", lambda text, given, _: tmx_units(text, given.source, given.target)),
-    ".ts": ("xml", lambda text, given, _: qt_units(text, given.target, everything=given.everything)),
+    ".tmx": ("xml", lambda text, to, _: tmx_units(text, to.source, to.target)),
+    ".ts": ("xml", lambda text, to, _: qt_units(text, to.target, everything=to.everything)),
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
 BOTH_SIDES = (".po", ".pot", *XLIFF, ".tmx", ".ts")
 """Formats with source and translation, where a translation that is the same as its source is not written."""
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_DECLARED = re.compile(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
+_DECLARED_IN_HTML = re.compile(r"<meta[^>]*charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 
 
 def suffix_of(name: str | PurePath) -> str:
@@ -79,9 +68,9 @@ class Decoded(NamedTuple):
 
     text: str
     encoding: str
-    mark: bytes = b""
+    mark: bytes
     """The byte order mark."""
-    charrefs: bool = False
+    charrefs: bool
     """Whether characters that the encoding lacks can be written as `&#...;`."""
 
     def encode(self, text: str) -> bytes:
@@ -89,10 +78,8 @@ class Decoded(NamedTuple):
         try:
             return self.mark + text.encode(self.encoding, "xmlcharrefreplace" if self.charrefs else "strict")
         except UnicodeEncodeError as error:
-            raise FormatError(
-                f"the translation has {shown(text[error.start])!r}, which {self.encoding} cannot represent; convert "
-                "the file to UTF-8"
-            ) from None
+            reason = f"the translation has {shown(text[error.start])!r}, which {self.encoding} cannot represent"
+            raise FormatError(f"{reason}; convert the file to UTF-8") from None
 
 
 def find_units(text: str, suffix: str, options: Options) -> tuple[list[Unit], list[Kept]]:
@@ -105,37 +92,32 @@ def find_units(text: str, suffix: str, options: Options) -> tuple[list[Unit], li
 def decode_file(data: bytes, suffix: str) -> Decoded:
     """Decode a file: UTF-8, UTF-16 with a byte order mark, or the encoding that the file declares.
 
-    Raises `FormatError` for bytes that are not valid in the encoding, and for XML that is refused.
+    Raises `FormatError` for bytes that are not valid in the encoding.
     """
     kind = FORMATS[suffix][0] if suffix in FORMATS else "xml"
-    for mark, name in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE,
-                       "utf-16-be")):  # fmt: skip
-        if data.startswith(mark):
-            return _decoded(data[len(mark) :], name, mark, charrefs=kind in ("xml", "html"))
-    named = ""
-    if kind == "po":
-        named = charset(data)
-    elif kind in ("xml", "html"):
-        head = data[:2000].decode("ascii", "replace")
-        found = re.search(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)", head) or (
-            re.search(r"<meta[^>]*charset\s*=\s*[\"']?([\w.-]+)", head, re.IGNORECASE) if kind == "html" else None
-        )
-        named = found[1] if found else ""
-    return _decoded(data, named or "utf-8", b"", charrefs=kind in ("xml", "html"))
-
-
-def _decoded(data: bytes, encoding: str, mark: bytes, *, charrefs: bool) -> Decoded:
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
+    encoding = _MARKS[mark] if mark else _declared(data, kind) or "utf-8"
+    content = data[len(mark) :]
     try:
-        text = data.decode(encoding)
+        text = content.decode(encoding)
+        is_kept = text.encode(encoding, "replace") == content
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(
-            f"not valid {encoding.upper()} (byte 0x{data[error.start]:02x}); convert the file to UTF-8", line
-        ) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        what = f"not valid {encoding.upper()} (byte 0x{content[error.start]:02x})"
+        raise FormatError(f"{what}; convert the file to UTF-8", line) from None
     except LookupError:
         raise FormatError(f"the encoding {shown(encoding, 40)!r} is not known; convert the file to UTF-8") from None
     if "\0" in text:
         raise FormatError("no text: it has zero bytes", text.count("\n", 0, text.index("\0")) + 1)
-    if text.encode(encoding, "replace") != data:
+    if not is_kept:
         raise FormatError(f"the encoding {encoding} is not kept byte for byte; convert the file to UTF-8")
-    return Decoded(text, encoding, mark, charrefs)
+    return Decoded(text, encoding, mark, kind in ("xml", "html"))
+
+
+def _declared(data: bytes, kind: str) -> str:
+    """The encoding that a file names; empty if it names none."""
+    if kind == "po":
+        return charset(data)
+    head = data[:2000].decode("ascii", "replace") if kind in ("xml", "html") else ""
+    found = _DECLARED.search(head) or (_DECLARED_IN_HTML.search(head) if kind == "html" else None)
+    return found[1] if found else ""

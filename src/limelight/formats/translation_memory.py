@@ -62,15 +62,9 @@ class MemoryMatch:
     """The file and line of the segment."""
 
 
-def similarity(one: str, other: str) -> float:
-    """1 - d / n, with the Levenshtein distance d in words and punctuation marks, without regard to case, and n those of
-    the longer text. Texts that differ only in case or white space have 0.99."""
-    if normalized(one) == normalized(other):
-        return 1.0
-    return _similarity(words_and_signs(one.casefold()), words_and_signs(other.casefold()))
-
-
-def _similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> float:
+def similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> float:
+    """1 - d / n of two texts in words and signs, with their Levenshtein distance d and n words of the longer one; at
+    most 0.99, as where only white space differs. 0 where it is less than `least`."""
     from rapidfuzz.distance import Levenshtein  # takes 35 ms, which translations without a memory should not wait for
 
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
@@ -95,17 +89,13 @@ class TranslationMemory:
 
     def __init__(self, index: Path, name: str = "") -> None:
         """Open an index. Raises `UserError` for another file."""
-        self.index, self.name = index, name or str(index)
-        self._lock = Lock()
-        try:
-            self._database = sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-            about = dict(self._database.execute("SELECT name, value FROM about"))
-        except sqlite3.Error as error:
-            raise UserError(f"{index}: not the index of a translation memory ({error}); delete it") from None
+        about = _about(index)
         if about.get("format") != FORMAT:
-            raise UserError(f"{index}: the index of a translation memory of another version; delete it")
+            raise UserError(f"{index}: not the index of a translation memory of this version; delete it")
+        self.index, self.name = index, name or str(index)
         self.source, self.target = about["source"], about["target"]
         self._total = int(about["segments"])
+        self._lock, self._database = Lock(), _opened(index)
 
     def __len__(self) -> int:
         """The number of segments."""
@@ -125,9 +115,8 @@ class TranslationMemory:
         """The last segment of the file with this source, or None. White space at the ends does not count."""
         source = normalized(text)
         rows = self._rows("SELECT source, target, origin FROM segments WHERE key = ? ORDER BY id DESC", _key(source))
-        found = ((own, target, origin) for own, target, origin in rows if normalized(own) == source)
-        own, target, origin = next(found, ("", "", ""))
-        return MemoryMatch(own, target, 1.0, origin) if target else None
+        found = (MemoryMatch(own, target, 1.0, origin) for own, target, origin in rows if normalized(own) == source)
+        return next(found, None)
 
     def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
         """The segments most similar to a text, at least `least` and at most `most`, best first; of equal ones the last
@@ -135,18 +124,18 @@ class TranslationMemory:
 
         Only segments that share one of the rarer words with the text are found; see `COMMON` and `CANDIDATES`.
         """
-        words = words_and_signs(text.casefold())
-        exact, found = self.exact(text), dict[str, tuple[float, int, MemoryMatch]]()
-        if exact is not None:
-            found[exact.target] = (1.0, 0, exact)
-        for number, own, target, origin in self._segments(self._candidates(text)):
+        words, exact, found = words_and_signs(text.casefold()), self.exact(text), dict[str, tuple[int, MemoryMatch]]()
+        candidates = self._candidates(text)
+        query = "SELECT id, source, target, origin FROM segments WHERE id IN ({}) ORDER BY id"
+        for number, own, target, origin in self._rows(query.format(",".join("?" * len(candidates))), *candidates):
             same = normalized(own) == normalized(text)
-            near = 1.0 if same else _similarity(words, words_and_signs(own.casefold()), least)
-            match = MemoryMatch(own, target, near, origin)
-            if near >= least and (target not in found or found[target][:2] < (near, number)):
-                found[target] = (near, number, match)
-        best = sorted(found.values(), key=lambda each: each[:2], reverse=True)
-        return [match for _, _, match in best[:most]]
+            near = 1.0 if same else similarity(words, words_and_signs(own.casefold()), least)
+            if near >= least and (target not in found or found[target][1].similarity <= near):
+                found[target] = number, MemoryMatch(own, target, near, origin)
+        if exact is not None and (exact.target not in found or found[exact.target][1].similarity < 1):
+            found[exact.target] = 0, exact
+        best = sorted(found.values(), key=lambda each: (each[1].similarity, each[0]), reverse=True)
+        return [match for _, match in best[:most]]
 
     def _candidates(self, text: str) -> list[int]:
         """The segments that share most rare words with a text."""
@@ -163,14 +152,9 @@ class TranslationMemory:
     def _having(self, query: str) -> list[int]:
         """At most `COMMON` + 1 segments, the last ones of the file first."""
         rows = self._rows(
-            f"SELECT rowid FROM lookup WHERE lookup MATCH ? ORDER BY rowid DESC LIMIT {COMMON + 1}",
-            query,
+            "SELECT rowid FROM lookup WHERE lookup MATCH ? ORDER BY rowid DESC LIMIT ?", query, COMMON + 1
         )
         return [number for (number,) in rows]
-
-    def _segments(self, numbers: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        places = ",".join("?" * len(numbers))
-        return self._rows(f"SELECT id, source, target, origin FROM segments WHERE id IN ({places})", *numbers)
 
     def _rows(self, query: str, *values: object) -> list[tuple]:
         with self._lock:
@@ -178,11 +162,7 @@ class TranslationMemory:
 
 
 def open_memory(
-    path: str | Path,
-    source: str = "",
-    target: str = "",
-    *,
-    say: Callable[[str], None] = lambda _: None,
+    path: str | Path, source: str = "", target: str = "", *, say: Callable[[str], None] = lambda _: None
 ) -> TranslationMemory:
     """The memory of a file of pairs (`read_pairs`: TMX, TSV, XLIFF, PO and others) in the given languages.
 
@@ -196,11 +176,19 @@ def open_memory(
     place = path.with_name(f"{path.name}.{source}-{target}.index")
 
     def build(partial: Path) -> None:
-        _build(partial, path, source, target, say)
+        before, bad = _state(path), list[BadLine]()
+        say(f"{path}: its index is made, once")
+        pairs = read_pairs([path], source, target, on_bad_line=lambda line: bad.extend([line] * (len(bad) < 3)))
+        if not index_pairs(partial, pairs, file=before, source=source, target=target):
+            reason = f" ({bad[0]})" if bad else ""
+            raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
+        for line in bad:
+            say(f"{line}; left out of the memory")
 
     try:
         with locked(path):  # several engines of a service begin at the same time
-            if not _is_current(place, path):
+            about = _about(place)
+            if about.get("format") != FORMAT or about.get("file") != _state(path):
                 fill_file(place, build)
     except OSError as error:
         say(f"{place}: cannot be written ({cause(error).lower()}): the index is temporary")
@@ -221,9 +209,10 @@ class JoinedMemory:
 
     def of(self, source: str, target: str) -> SeveralMemories | None:
         """Those of a direction; None if there are none."""
-        found = [(name, each) for name, each in self._named if each.of(source, target) is not None]
-        last = None if self._last is None else self._last.of(source, target)
-        return SeveralMemories([*found, *([("", last)] if last else [])]) if found or last else None
+        named: list[tuple[str, TranslationMemory | WatchedMemory]] = [*self._named]
+        named += [] if self._last is None else [("", self._last)]
+        found = [(name, memory) for name, each in named if (memory := each.of(source, target)) is not None]
+        return SeveralMemories(found) if found else None
 
 
 class SeveralMemories:
@@ -264,27 +253,23 @@ class WatchedMemory:
         Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several
         directions.
         """
-        self._path, self._directions, self._say = Path(path), tuple(directions), say
+        self._path, self._directions, self._say = Path(path), list(directions) or [("", "")], say
         self._state = _state(self._path) if self._path.is_file() else ""
         self._memories = self._opened()
         Thread(target=_watch, args=(weakref.ref(self), seconds), daemon=True).start()
 
     def of(self, source: str, target: str) -> TranslationMemory | None:
         """The memory of a direction; None if there is none."""
-        found = (memory.of(source, target) for memory in self._memories)
-        return next((memory for memory in found if memory is not None), None)
+        return next((memory for memory in self._memories if memory.of(source, target) is not None), None)
 
     def look(self) -> None:
         """Index the file again if it has changed. Called by one thread at a time."""
         try:
-            state = _state(self._path)
+            former, self._state = self._state, _state(self._path)
         except OSError:  # it is being replaced, or gone: what was read stays
             return
-        if state == self._state:
-            return
-        self._state = state
         try:
-            self._memories = self._opened()
+            self._memories = self._memories if self._state == former else self._opened()
         except (UserError, OSError) as error:
             self._say(f"{error}; the former segments are used")
 
@@ -292,7 +277,7 @@ class WatchedMemory:
         if not names_languages([self._path]) and len(self._directions) > 1:
             raise UserError(f"{self._path}: its languages are not in the file, and the model has several; use TMX")
         opened, errors = list[TranslationMemory](), list[UserError]()
-        for source, target in self._directions or [("", "")]:
+        for source, target in self._directions:
             try:
                 opened.append(open_memory(self._path, source, target, say=self._say))
             except UserError as error:
@@ -304,47 +289,30 @@ class WatchedMemory:
 
 def _watch(watched: weakref.ref[WatchedMemory], seconds: float) -> None:
     """Look at the file of a memory until nothing else has the memory."""
-    while True:
-        time.sleep(seconds)
-        memory = watched()
-        if memory is None:
-            return
+    time.sleep(seconds)
+    while memory := watched():
         memory.look()
         del memory
+        time.sleep(seconds)
 
 
-def _is_current(index: Path, path: Path) -> bool:
-    """Whether an index is that of the file as it is now."""
-    if not index.is_file():
-        return False
+def _opened(index: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+
+def _about(index: Path) -> dict[str, str]:
+    """What an index says of itself; nothing if it is not one."""
     try:
-        with closing(sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            about = dict(database.execute("SELECT name, value FROM about"))
+        with closing(_opened(index)) as database:
+            return dict(database.execute("SELECT name, value FROM about"))
     except sqlite3.Error:
-        return False
-    return about.get("format") == FORMAT and about.get("file") == _state(path)
+        return {}
 
 
 def _state(path: Path) -> str:
     """What changes when a file does."""
     state = path.stat()
     return f"{state.st_size} bytes, {state.st_mtime_ns} ns"
-
-
-def _build(index: Path, path: Path, source: str, target: str, say: Callable[[str], None]) -> None:
-    """Index a file of pairs, in bounded memory."""
-    before, bad = _state(path), list[BadLine]()
-
-    def skip(line: BadLine) -> None:
-        bad.append(line) if len(bad) < 3 else None
-
-    say(f"{path}: its index is made, once")
-    pairs = read_pairs([path], source, target, on_bad_line=skip)
-    if not index_pairs(index, pairs, file=before, source=source, target=target):
-        reason = f" ({bad[0]})" if bad else ""
-        raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
-    for line in bad:
-        say(f"{line}; left out of the memory")
 
 
 def index_pairs(index: Path, pairs: Iterable[Pair], *, file: str = "", source: str = "", target: str = "") -> int:
