@@ -241,7 +241,7 @@ def test_a_text_alone_is_called_so(open_page, tmp_path):
 def test_what_heads_do_over_a_corpus_is_beside_what_they_do_here(open_page, seen, tmp_path):
     kind = page_document(seen)["kinds"][0]
     heads = [Role("same", 0.5 + head / 100, 0.1) for head in range(kind["heads"])]
-    roles = Roles(150, {f"decoder.{layer}.cross": heads for layer in range(kind["layers"])})
+    roles = Roles(sentences=150, attentions={f"decoder.{layer}.cross": heads for layer in range(kind["layers"])})
     for name, values in (("encoder.{}.self", seen.encoder_self), ("decoder.{}.self", seen.decoder_self)):
         each = [Role("spread", 1.0, 0.0)] * values.shape[1]
         roles.of.update({name.format(layer): each for layer in range(len(values))})

@@ -9,7 +9,7 @@ import pytest
 from limelight.cli.app import run
 from limelight.evaluation import confidence
 from limelight.pipelines import guards
-from limelight.storage.tables import Confidence, Logistic, save_confidence, save_detector
+from limelight.storage.tables import Confidence, Logistic, save_detector, save_table
 from limelight.text.detection import learn_detector
 from tests.cli.conftest import Limelight, settings
 from tests.cli.test_translate import Typed
@@ -139,7 +139,8 @@ def test_a_damaged_confidence_is_told_and_the_model_translates_without(
     limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed
 ) -> None:
     own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
-    save_confidence(own / "confidence.json", Confidence({"": Logistic((), 0.0)}, {"": Logistic((), 0.0)}), {})
+    none = {"": Logistic((), 0.0)}
+    save_table(own / "confidence.json", Confidence(sentence=none, word=none), {})
     typed(b"The cat.\n")
     ended = limelight("translate", "--model", own, "--from", "en")
     assert (ended.code, ended.out.count("\n")) == (0, 1)

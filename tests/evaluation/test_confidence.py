@@ -19,7 +19,7 @@ from limelight.evaluation.confidence import (
 )
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
 from limelight.pipelines.translator import Translator
-from limelight.storage.tables import Confidence, Logistic, read_confidence, save_confidence
+from limelight.storage.tables import Confidence, Logistic, read_confidence, save_table
 from limelight.text.pair import Pair
 from limelight.tokens import train_tokenizer
 from limelight.tokens.stored import Tokenizers
@@ -91,7 +91,7 @@ def test_features_follow_the_words() -> None:
 def test_what_the_model_doubts_has_less_confidence() -> None:
     weights = tuple(1.0 if name == "mean" else 0.0 for name in SENTENCE_FEATURES)
     of_words = tuple(2.0 if name == "word" else 0.0 for name in WORD_FEATURES)
-    confidence = Confidence({"": Logistic(weights, 1.0)}, {"": Logistic(of_words, 2.0)})
+    confidence = Confidence(sentence={"": Logistic(weights, 1.0)}, word={"": Logistic(of_words, 2.0)})
     found = "eine Lampe", "the lamp hums"
     sure, words = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums"))
     unsure, _ = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums", each=-3.0))
@@ -124,9 +124,11 @@ def test_without_words_that_can_be_matched_only_sentences_have_confidence(tmp_pa
     assert confidence.word == {}
     errors = calibration_errors(confidence, {"en-zh": examples})
     assert errors["en-zh"][1] is errors["all"][1] is None
-    save_confidence(tmp_path / "confidence.json", confidence, {"calibration_error": errors})
+    save_table(tmp_path / "confidence.json", confidence, {"calibration_error": errors})
     sizes = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
-    assert read_confidence(tmp_path / "confidence.json", **sizes) == confidence
+    read = read_confidence(tmp_path / "confidence.json", **sizes)
+    assert read is not None
+    assert (read.sentence, read.word) == (confidence.sentence, confidence.word)
     found = "一盏灯", "the lamp hums"
     sure, words = estimated(confidence, "en-zh", tokenizer(), found, hypothesis("the lamp hums"))
     assert 0 < sure < 1

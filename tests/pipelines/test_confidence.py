@@ -12,7 +12,8 @@ from tests.decoding.fakes import Characters
 def test_an_empty_translation_has_no_confidence() -> None:
     """Its end token alone can be probable, and its length is far from those that the weights were fitted to."""
     sure = Confidence(
-        {"": Logistic((0.0,) * len(SENTENCE_FEATURES), 9.0)}, {"": Logistic((0.0,) * len(WORD_FEATURES), 9.0)}
+        sentence={"": Logistic((0.0,) * len(SENTENCE_FEATURES), 9.0)},
+        word={"": Logistic((0.0,) * len(WORD_FEATURES), 9.0)},
     )
     empty = "a dog", ""
     hypothesis = Hypothesis((), -0.1, -0.1, True, (-0.1,))

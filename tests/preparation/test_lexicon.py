@@ -118,8 +118,8 @@ def test_distinct_keys_and_where_each_is(highest: int, seed: int) -> None:
 def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many meetings an even choice of the pairs is taken, and a pair that alone has too many is not."""
     seen: list[int] = []
-    table = lexicon._table
-    monkeypatch.setattr(lexicon, "_table", lambda pairs, *rest: seen.append(len(pairs)) or table(pairs, *rest))
+    in_blocks = lexicon.in_blocks
+    monkeypatch.setattr(lexicon, "in_blocks", lambda pairs: seen.append(len(pairs)) or in_blocks(pairs))
     monkeypatch.setattr(lexicon, "MAX_COOCCURRENCES", 90)
     monkeypatch.setattr(lexicon, "BLOCK", 40)
     small, large = Pieces(np.array([3, 4]), np.array([5, 6, 7])), Pieces(np.arange(2, 11), np.arange(2, 12))

@@ -84,41 +84,26 @@ def test_a_run_teaches_what_its_words_become(run: Path, monkeypatch: pytest.Monk
         assert set(tokenizers.target.pieces(tokenizers.target.encode(other))) <= found
 
 
-def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path) -> None:
-    """Given with its files, found through the configuration, or with the folder of the model alone."""
+def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path, tmp_path: Path) -> None:
+    """Given with its files, or with the folder of the model alone."""
 
     def learned(path: Path, corpora: Sequence[Corpus] = ()) -> tuple[list[list[int]], list[int]]:
         found = read_shortlist(make_shortlist(path, corpora, print), load_tokenizers(run / "tokenizer"))
         return found.candidates.tolist(), found.always.tolist()
 
-    once = learned(run)
-    assert learned(run, load_config(run / "config.yaml").data.train) == once
+    once, text = learned(run), load_config(run / "config.yaml").data.train
+    assert learned(run, text) == once
     assert learned(run / "best") == once
     shutil.rmtree(run / "data")
-    assert learned(run) == once
+    with pytest.raises(UserError, match=r"the training text is not there: give parallel text .* with --train FILE"):
+        learned(run)
     alone = Path(shutil.copytree(run / "best", run.parent / "alone"))
-    assert make_shortlist(alone, [], print) == alone / SHORTLIST
-
-
-def test_what_is_not_to_be_had(made: Path, run: Path, tmp_path: Path) -> None:
+    assert make_shortlist(alone, text, print) == alone / SHORTLIST
     with pytest.raises(UserError, match="there is no such model"):
         make_shortlist(tmp_path / "none", [], print)
-    shutil.rmtree(run / "data")
-    settings = yaml.safe_load((run / "best" / "config.yaml").read_text())
-    settings["data"]["train"][0]["files"] = ["gone.tsv"]
-    (run / "best" / "config.yaml").write_text(yaml.safe_dump(settings))
-    with pytest.raises(UserError, match=r"^gone.tsv is gone: give parallel text .* with --train FILE"):
-        make_shortlist(run, [], print)
-    settings["data"]["train"] = []
-    (run / "best" / "config.yaml").write_text(yaml.safe_dump(settings))
-    with pytest.raises(UserError, match="the model does not say what it was trained on: give parallel text"):
-        make_shortlist(run, [], print)
     (tmp_path / "empty.tsv").write_text("\n")
-    corpus = (
-        load_config(made / "config.yaml").data.train[0].model_copy(update={"files": (str(tmp_path / "empty.tsv"),)})
-    )
     with pytest.raises(UserError, match=r"empty.tsv"):
-        make_shortlist(run, [corpus], print)
+        make_shortlist(run, [text[0].model_copy(update={"files": (str(tmp_path / "empty.tsv"),)})], print)
 
 
 def test_pieces_of_another_vocabulary_are_refused(run: Path) -> None:

@@ -162,7 +162,7 @@ def test_missing_files_of_a_copied_model_are_named(place: str, tmp_path: Path, j
         load_model(tmp_path)
     (folder / "config.yaml").write_bytes(config)
     (folder / "model.safetensors").unlink()
-    with pytest.raises(UserError, match=r"model\.safetensors: the weights are missing, .*; copy the whole folder"):
+    with pytest.raises(UserError, match=r"nor model\.safetensors; .* copy the whole folder again"):
         load_model(tmp_path)
 
 
@@ -198,18 +198,14 @@ def test_sizes_that_are_not_those_of_the_weights_cost_no_memory(joint: Tokenizer
 
 
 def test_a_folder_of_runs_names_the_runs_inside(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
-    save(tmp_path / "runs" / "en-de" / "best", joint)
-    save(tmp_path / "runs" / "exported", joint)
-    (tmp_path / "runs" / "empty").mkdir()
-    (tmp_path / "runs" / "notes.txt").touch()
-    with pytest.raises(UserError) as caught:
-        find_model(tmp_path / "runs")
     runs = tmp_path / "runs"
-    assert str(caught.value).endswith(f". Name one of those inside it: {runs / 'en-de'}, {runs / 'exported'}")
-    for number in range(10):
-        save(runs / f"more-{number}", joint)
-    with pytest.raises(UserError, match=r"exported, .*more-7 \.\.\.$"):
+    save(runs / "exported", joint)
+    (runs / "en-de").mkdir()
+    (runs / "en-de" / "config.yaml").touch()
+    (runs / "empty").mkdir()
+    with pytest.raises(UserError) as caught:
         find_model(runs)
+    assert str(caught.value).endswith(f". Name one of those inside it: {runs / 'en-de'}, {runs / 'exported'}")
     with pytest.raises(UserError, match=r"nor model\.safetensors$"):
         find_model(runs / "empty")
 

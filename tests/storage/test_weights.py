@@ -98,9 +98,8 @@ ONE = '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
         (described(ONE, length=2**40), "a header of 1,099,511,627,776 bytes in a file of 66; the limit is 4,000,000"),
         (described(ONE, length=2**64 - 1), "a header of 18,446,744,073,709,551,615 bytes"),
         (described(" " * 4_000_001), "a header of 4,000,001 bytes in a file of 4,000,013; the limit is 4,000,000"),
-        (described(ONE[:-1] + "," + ONE[1:]), "a is described twice"),
-        (described(ONE.replace("[0,4]", '[0,4],"dtype":"I32"')), "dtype is described twice"),
-        (described("[" * 100_000), "recursion"),
+        (described(ONE.replace("[0,4]", '[0,4],"dtype":"I32"')), ""),
+        (described("[" * 100_000), ""),
         (described(ONE.replace("[1]", "[0,18446744073709551615]").replace("[0,4]", "[0,0]")), ""),
         (described(ONE.replace("[1]", "[1099511627776,1099511627776]")), ""),
         (described(ONE.replace("[1]", "[-1]")), "integer `-1`"),
@@ -116,20 +115,6 @@ def test_a_header_that_lies_is_refused(content: bytes, fault: str, tmp_path: Pat
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
     with pytest.raises(UserError, match=rf"model\.safetensors: cannot read the weights: .*{re.escape(fault)[-60:]}"):
-        read_weights(path)
-
-
-@pytest.mark.parametrize("left", [0, 20, 100])
-def test_an_incomplete_file_is_named_with_its_sizes(left: int, tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    save_weights(path, {"a": torch.zeros(101), "b": torch.ones(7)})
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) - 432 + left])
-    found, needed = f"{len(whole) - 432 + left:,}", f"{len(whole):,}"
-    with pytest.raises(UserError, match=rf"the file has {found} bytes and needs {needed}: it is incomplete; copy it"):
-        read_weights(path)
-    path.write_bytes(whole[:40])
-    with pytest.raises(UserError, match=r"in a file of 40: it is incomplete; copy it again"):
         read_weights(path)
 
 
@@ -156,7 +141,7 @@ def test_a_file_cut_off_anywhere_is_refused(seed: int, tmp_path: Path) -> None:
     whole = path.read_bytes()
     for length in range(0, len(whole), 5):
         path.write_bytes(whole[:length])
-        with pytest.raises(UserError, match="cannot read the weights"):
+        with pytest.raises(UserError, match=r"cannot read the weights: .* damaged or incomplete: copy it again"):
             read_weights(path)
 
 

@@ -223,11 +223,11 @@ def _keep(study: HeadStudy, folder: str) -> None:
     """Store the clearest role of each head in the model folder."""
     from limelight.files import writing
     from limelight.storage.layout import ROLES, find_model
-    from limelight.storage.tables import save_roles
+    from limelight.storage.tables import save_table
 
     path = find_model(folder) / ROLES
     with writing(path, "give a copy of the model folder"):
-        save_roles(path, study.stored_roles(), {"test": [Path(file).name for file in study.provenance["test_files"]]})
+        save_table(path, study.stored_roles(), {"test": [Path(file).name for file in study.provenance["test_files"]]})
     wrote(path)
 
 

@@ -76,8 +76,8 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
     chosen[""] = every
     words = {name: each for name, each in chosen.items() if len(each.words) >= MIN_WORDS and _has_both(each.right)}
     return Confidence(
-        {name: fit_logistic(each.sentences, each.good) for name, each in chosen.items()},
-        {name: fit_logistic(each.words, each.right) for name, each in words.items()},
+        sentence={name: fit_logistic(each.sentences, each.good) for name, each in chosen.items()},
+        word={name: fit_logistic(each.words, each.right) for name, each in words.items()},
     )
 
 

@@ -86,8 +86,8 @@ class HeadStudy:
         for each in self.heads:
             name, value = each.role
             deviation = each.roles["spread" if name == "focused" else name].deviation
-            found.setdefault(each.head.attention, []).append(Role(name, value, deviation))
-        return Roles(self.provenance["sentences"], found)
+            found.setdefault(each.head.attention, []).append(Role(name, round(value, 4), round(deviation, 4)))
+        return Roles(sentences=self.provenance["sentences"], attentions=found)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -16,12 +16,13 @@ takes four bytes per co-occurrence, bounded by `MAX_COOCCURRENCES`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Ids = npt.NDArray[np.integer]
+Item = TypeVar("Item")
 
 MAX_PAIRS = 200_000
 """Maximum number of pairs, evenly spread over a larger corpus; more change the probabilities little."""
@@ -71,18 +72,22 @@ class Meetings(NamedTuple):
     """Probability of each source position for its target position; None if all are equal."""
 
 
-class _Block(NamedTuple):
-    """The co-occurrences of some pairs."""
-
-    entries: Ids
-    """For each co-occurrence its index in the table."""
-    widths: Ids
-    preferences: npt.NDArray[np.float32] | None
-
-
 def evenly(count: int, most: int) -> Ids:
     """At most `most` evenly spread integers below `count`."""
     return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+
+
+def spread(items: Iterable[Item], most: int) -> list[Item]:
+    """At most `most` items, and at least half as many if there are so many, evenly from a stream of unknown length, in
+    bounded memory: whenever there are too many, every other one is dropped."""
+    kept: list[Item] = []
+    step = 1
+    for number, item in enumerate(items):
+        if number % step == 0:
+            kept.append(item)
+            if len(kept) > most:
+                kept, step = kept[::2], 2 * step
+    return kept
 
 
 def learn_lexicon(
@@ -98,8 +103,15 @@ def learn_lexicon(
     """
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
-    chosen = evenly(len(pairs), int(share * len(pairs)))
-    keys, blocks = _table([pairs[row] for row in chosen], nothing, classes, diagonal)
+    chosen = [pairs[row] for row in evenly(len(pairs), int(share * len(pairs)))]
+    met = [meet(block, nothing, classes, diagonal) for block in in_blocks(chosen)]
+    parts = [(*distinct(each.keys), each.widths, each.preferences) for each in met]
+    del met
+    keys = distinct(np.concatenate([unique for unique, *_ in parts] or [np.zeros(0, dtype=np.int64)]))[0]
+    blocks = [
+        Meetings(np.searchsorted(keys, unique).astype(np.int32)[inverse], widths, preferences)
+        for unique, inverse, widths, preferences in parts
+    ]
     sources = keys // classes
     probabilities = np.ones(len(keys))
     for _ in range(iterations):
@@ -133,20 +145,6 @@ def most_frequent(pairs: Sequence[Pieces], *, classes: int, count: int) -> Ids:
 
 def _meetings(pair: Pieces) -> int:
     return (len(pair.source) + 1) * len(pair.target)
-
-
-def _table(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float) -> tuple[Ids, list[_Block]]:
-    """All co-occurring (source, target) as `source * classes + target`, and the co-occurrences."""
-    found, inverses, parts = [], [], []
-    for some in in_blocks(pairs):
-        keys, widths, preferences = meet(some, nothing, classes, diagonal)
-        unique, inverse = distinct(keys)
-        found.append(unique)
-        inverses.append(inverse)
-        parts.append((widths, preferences))
-    table = distinct(np.concatenate(found))[0] if found else np.zeros(0, dtype=np.int64)
-    places = [np.searchsorted(table, unique).astype(np.int32) for unique in found]
-    return table, [_Block(place[inverse], *part) for place, inverse, part in zip(places, inverses, parts, strict=True)]
 
 
 def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 0.0) -> Meetings:
@@ -219,11 +217,12 @@ def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
         yield block
 
 
-def _shares(block: _Block, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """For each entry of the table, the sum of its source's shares in its target over the co-occurrences of a block."""
-    each = probabilities[block.entries]
+def _shares(block: Meetings, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """For each entry of the table, the sum of its source's shares in its target over the co-occurrences of a block,
+    whose keys are entries."""
+    each = probabilities[block.keys]
     if block.preferences is not None:
         each *= block.preferences
     starts = np.cumsum(block.widths) - block.widths
     each /= np.repeat(np.add.reduceat(each, starts), block.widths)
-    return np.asarray(np.bincount(block.entries, each, minlength=len(probabilities)), dtype=np.float64)
+    return np.asarray(np.bincount(block.keys, each, minlength=len(probabilities)), dtype=np.float64)

@@ -4,22 +4,30 @@ A sentence's shortlist holds what Model 1 (`lexicon.py`) finds for its tokens, t
 vocabulary has them too (names, numbers, bytes, placeholders), and the most frequent target tokens."""
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from limelight.batching.store import TokenStore, open_store
+from limelight.batching.store import DESCRIPTION, TokenStore, open_store
 from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
 from limelight.files import fill_file, sha256, writing
 from limelight.preparation.kept import DATA
-from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
+from limelight.preparation.lexicon import (
+    MAX_PAIRS,
+    Ids,
+    Pieces,
+    evenly,
+    learn_lexicon,
+    most_frequent,
+    most_likely,
+    spread,
+)
 from limelight.preparation.pairs import cleaned
 from limelight.storage.layout import BEST, CONFIG, DETECTOR, SHORTLIST, TOKENIZER, find_model
 from limelight.storage.tables import Shortlist, read_detector, save_detector, save_shortlist
 from limelight.text.detection import MAX_TEXTS, learn_detector
-from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
 
 
@@ -60,15 +68,10 @@ def share_detector(run: Path, model: Path) -> None:
 
 def _texts(config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, language: str) -> list[str]:
     """Texts in a language, evenly from all sides of the corpora that are in it."""
-    sides = [
-        (rows, tokenizer)
-        for corpus, store in zip(config.data.train, stores, strict=True)
-        for name, rows, tokenizer in (
-            (corpus.source, store.sources, tokenizers.source),
-            (corpus.target, store.targets, tokenizers.target),
-        )
-        if name == language and len(store)
-    ]
+    sides = []
+    for corpus, store in zip(config.data.train, stores, strict=True):
+        both = (corpus.source, store.sources, tokenizers.source), (corpus.target, store.targets, tokenizers.target)
+        sides += [(rows, tokenizer) for name, rows, tokenizer in both if name == language and len(store)]
     found = []
     for rows, tokenizer in sides:
         count = min(len(rows), MAX_TEXTS // len(sides))
@@ -88,17 +91,15 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
     """Learn the shortlist of a run or model folder and write it there; returns the file.
 
     Args:
-        corpora: what to learn from; where there are none, the tokens that the run was trained on, or its text.
+        corpora: what to learn from; without any, the tokens that the run was trained on.
 
-    Raises `UserError` for a folder without a model and for text that is not available, `RunError` where the file cannot
+    Raises `UserError` for a folder without a model and for text that is not available, `RunError` if the file cannot
     be written.
     """
     folder = find_model(model)
     config, tokenizers = load_config(folder / CONFIG), load_tokenizers(folder / TOKENIZER)
     run = folder.parent if folder.name == BEST else folder
-    pairs = None if corpora else _stored_pairs(run, len(config.data.train))
-    if pairs is None:
-        pairs = _read_pairs(corpora or _own_corpora(config), config, tokenizers)
+    pairs = _read_pairs(corpora, config, tokenizers) if corpora else _stored_pairs(run, len(config.data.train))
     if config.data.both_directions:
         half = [pairs[row] for row in evenly(len(pairs), MAX_PAIRS // 2)]
         pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]
@@ -135,24 +136,14 @@ def list_length(shortlist: Shortlist, pairs: Sequence[Pieces], classes: int) -> 
     return sum(int(shortlist.of([pair.source], classes).sum()) for pair in pairs) / max(len(pairs), 1)
 
 
-def thinned(pairs: Iterable[Pair], most: int) -> list[Pair]:
-    """At most `most` of them, evenly spread; never holds more than twice as many."""
-    kept: list[Pair] = []
-    stride = 1
-    for number, pair in enumerate(pairs):
-        if number % stride:
-            continue
-        kept.append(pair)
-        if len(kept) == 2 * most:
-            kept, stride = kept[::2], 2 * stride
-    return [kept[row] for row in evenly(len(kept), most)]
-
-
-def _stored_pairs(run: Path, corpora: int) -> list[Pieces] | None:
-    """Pairs of the tokens that the run was trained on, drawn evenly; None where they are not all there any more."""
-    folders = [run / "data" / f"train-{number}" for number in range(corpora)]
-    if not folders or not all((folder / "store.json").is_file() for folder in folders):
-        return None
+def _stored_pairs(run: Path, corpora: int) -> list[Pieces]:
+    """Pairs of the tokens that the run was trained on, drawn evenly. Raises `UserError` if they are gone."""
+    folders = [run / DATA / f"train-{number}" for number in range(corpora)]
+    if not folders or not all((folder / DESCRIPTION).is_file() for folder in folders):
+        raise UserError(
+            f"{run}: the training text is not there: give parallel text to learn the shortlist from, with --train FILE "
+            "(or two files)"
+        )
     stores = [open_store(folder) for folder in folders]
     ends = np.cumsum([len(store) for store in stores])
     found = []
@@ -163,20 +154,10 @@ def _stored_pairs(run: Path, corpora: int) -> list[Pieces] | None:
     return found
 
 
-def _own_corpora(config: RunConfig) -> Sequence[Corpus]:
-    """The files of the run. Raises `UserError` if it names none, or one that is missing."""
-    files = [Path(name) for corpus in config.data.train for name in corpus.files]
-    gone = [file for file in files if not file.exists()]
-    if gone or not files:
-        what = f"{gone[0]} is gone" if gone else "the model does not say what it was trained on"
-        raise UserError(f"{what}: give parallel text to learn the shortlist from, with --train FILE (or two files)")
-    return config.data.train
-
-
 def _read_pairs(corpora: Sequence[Corpus], config: RunConfig, tokenizers: Tokenizers) -> list[Pieces]:
     """Pairs of text as tokens, drawn evenly from those that training would take."""
     data = config.data.model_copy(update={"hold_out": 0})  # the held-out files of the run may be elsewhere
-    chosen = thinned(cleaned(data, corpora), MAX_PAIRS)
+    chosen = spread(cleaned(data, corpora), MAX_PAIRS)
     if not chosen:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sources = tokenizers.source.encode_batch([pair.source for pair in chosen])

@@ -12,13 +12,13 @@ no threshold depends on the languages or on the text. `text/judge.py` compares t
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon, looked_up, meet, word_ids
+from limelight.formats.lines import chunks
+from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon, looked_up, meet, spread, word_ids
 from limelight.text.judge import contradiction, foreign_language, language_margin, likely_language
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
@@ -87,17 +87,9 @@ class SideCheck:
 
 
 def draw_sample(pairs: Iterable[Pair], most: int = MAX_BLOCKS) -> list[Pair]:
-    """Blocks of consecutive pairs, evenly from a text of unknown length, whose texts are cut. It is read once, in
-    bounded memory: whenever there are too many blocks, every other one is dropped."""
-    blocks: list[list[Pair]] = []
-    stream, number, step = iter(pairs), 0, 1
-    while block := list(islice(stream, BLOCK_PAIRS)):
-        if number % step == 0:
-            blocks.append([_cut(pair) for pair in block])
-            if len(blocks) > most:
-                blocks, step = blocks[::2], 2 * step
-        number += 1
-    return [pair for block in blocks for pair in block]
+    """Blocks of consecutive pairs, evenly from a text of unknown length, whose texts are cut."""
+    blocks = (list(map(_cut, block)) for block in chunks(iter(pairs), BLOCK_PAIRS))
+    return [pair for block in spread(blocks, most) for pair in block]
 
 
 def _cut(pair: Pair) -> Pair:

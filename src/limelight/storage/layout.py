@@ -6,7 +6,6 @@ This module does not need torch.
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from limelight.errors import UserError, shown
@@ -35,8 +34,6 @@ NEW_TAGS = "new_tags"
 """The note of the weights in `START` with the tags that were added."""
 OF_A_RUN = ("log.jsonl", "checkpoints", "data")
 """Names that exist in a run folder but not in a model folder."""
-MAX_LISTED = 10
-"""Maximum number of runs that a message lists."""
 
 
 def bundled_models() -> dict[str, Path]:
@@ -59,9 +56,7 @@ def find_model(path: str | Path) -> Path:
                     _refuse_foreign(candidate)
                 _require_own_files(candidate, folder)
                 return candidate
-        there, begun = folder.exists(), (folder / CONFIG).is_file()
-        copied = folder / BEST if (folder / BEST).is_dir() else folder
-        incomplete = (copied / TOKENIZER).exists() and not any((copied / name).exists() for name in OF_A_RUN)
+        there, begun = folder.exists(), any((folder / name).exists() for name in (*OF_A_RUN, CONFIG))
     except OSError as error:
         raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
     if not there:
@@ -69,20 +64,16 @@ def find_model(path: str | Path) -> Path:
         raise UserError(
             f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
         )
-    if begun and not incomplete:
-        raise UserError(
-            f"{path}: this run has no model yet: it was stopped before its first validation; `limelight train --out "
-            f"{path}` continues it"
-        )
-    if incomplete:
-        raise UserError(
-            f"{copied / WEIGHTS}: the weights are missing, and other files of the model are there; copy the whole "
-            f"folder {folder} again"
-        )
     _refuse_foreign(folder)
-    raise UserError(
-        f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
-    )
+    missing = f"it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}"
+    if begun:
+        raise UserError(
+            f"{path}: this run has no model yet: {missing}; `limelight train --out {path}` continues it. If it is a "
+            "copy, copy the whole folder again"
+        )
+    inside = [str(each.parent) for each in sorted(folder.glob(f"*/{CONFIG}"))]
+    named = f". Name one of those inside it: {shown(', '.join(inside))}" if inside else ""
+    raise UserError(f"{path}: not a run or model folder: {missing}{named}")
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -122,18 +113,6 @@ def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, 
         files = [*(model / name for name in names), *tokenizer_files(model / TOKENIZER)]
         sums[folder] = {path.relative_to(model).as_posix(): sha256(path) for path in files if path.is_file()}
     return sums
-
-
-def _models_inside(folder: Path) -> str:
-    """The end of a message about a folder that contains runs: their names."""
-    with suppress(OSError):
-        inside = sorted(
-            path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()
-        )
-        if inside:
-            names = ", ".join(shown(str(folder / name)) for name in inside[:MAX_LISTED])
-            return f". Name one of those inside it: {names}{' ...' if len(inside) > MAX_LISTED else ''}"
-    return ""
 
 
 def _require_own_files(model: Path, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Save and load model folders, and extend the vocabulary of a model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     stored, notes = read_weights(folder / WEIGHTS)
     weights = expand(stored, where=str(folder / WEIGHTS))
     tokenizers = load_tokenizers(folder / TOKENIZER)
-    labels = _read_labels(folder / LABELS, weights) if _chooses(config, weights) else ()
+    labels = _labels(config, weights, folder / LABELS)
     try:
         with torch.device("meta"):  # shapes only: a configuration with wrong sizes must not allocate memory
             shapes = build_model(config.model, tokenizers, labels)
@@ -67,13 +67,11 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
 
 
-def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
-    """Whether these are the weights of a classifier: an encoder without the output bias of a masked model."""
-    return "labels" in config.model.learns_from and "output_bias" not in weights
-
-
-def _read_labels(path: Path, weights: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """The labels of a classifier with these weights. Raises `UserError` if their number does not match."""
+def _labels(config: RunConfig, weights: Mapping[str, Tensor], path: Path) -> tuple[str, ...]:
+    """The labels of a classifier, which is an encoder without the output bias of a masked model; none for other models.
+    Raises `UserError` if their number does not match the weights."""
+    if "labels" not in config.model.learns_from or "output_bias" in weights:
+        return ()
     labels = read_labels(path)
     known = weights["output.bias"].numel() if "output.bias" in weights else len(labels)
     if known != len(labels):
@@ -126,30 +124,13 @@ def extend_model(stored: StoredModel, extension: Extension) -> tuple[Model, Toke
         stored: a model with a joint vocabulary.
         extension: the extension of its tokenizers.
     """
-    tokenizers = extension.tokenizers
-    model = _built(stored.config, tokenizers)
-    own, theirs = named_weights(model), named_weights(stored.model)
-    weights = _extended(own, theirs, extension.parts, stored.tokenizers.target.padding)
-    put_weights(model, weights, where=str(stored.folder))
-    return model, tokenizers
-
-
-def _built(config: RunConfig, tokenizers: Tokenizers) -> Model:
     with torch.random.fork_rng(devices=[]):
-        return build_model(config.model, tokenizers).eval()
-
-
-def _extended(
-    own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], parts: Sequence[tuple[int, ...]], padding: int
-) -> dict[str, Tensor]:
-    """The weights, with rows for the new tokens in tensors whose first axis is the vocabulary."""
-    return {
-        name: tensor if tensor.shape == own[name].shape else _with_rows(tensor, parts, padding)
-        for name, tensor in theirs.items()
-    }
-
-
-def _with_rows(tensor: Tensor, parts: Sequence[tuple[int, ...]], padding: int) -> Tensor:
-    """Insert the new rows after the existing ones, before the row of padding if there is one."""
-    new = torch.stack([tensor[list(ids)].float().mean(0) for ids in parts]).to(tensor.dtype)
-    return torch.cat([tensor[:padding], new, tensor[padding:]])
+        model = build_model(stored.config.model, extension.tokenizers).eval()
+    own, padding = named_weights(model), stored.tokenizers.target.padding
+    weights = named_weights(stored.model)
+    for name, tensor in weights.items():
+        if tensor.shape != own[name].shape:  # its first axis is the vocabulary; the row of padding stays the last
+            new = torch.stack([tensor[list(ids)].float().mean(0) for ids in extension.parts]).to(tensor.dtype)
+            weights[name] = torch.cat([tensor[:padding], new, tensor[padding:]])
+    put_weights(model, weights, where=str(stored.folder))
+    return model, extension.tokenizers

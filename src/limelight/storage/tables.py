@@ -1,15 +1,13 @@
-"""Learned tables of a model: language detector, confidence and shortlist; the attention heads from which words are
-aligned, and the roles of all heads.
-"""
+"""Learned tables of a model: language detector and shortlist as tensors; confidence, the attention heads from which
+words are aligned, and the roles of all heads as JSON."""
 
 import hashlib
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,23 +28,24 @@ Weight = Annotated[float, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class _File(BaseModel):
+class Table(BaseModel):
     """A table as JSON, with notes on how it was made."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
     format: Literal[1] = 1
     notes: dict[str, Any] = {}
 
 
-Table = TypeVar("Table", bound=_File)
+Kind = TypeVar("Kind", bound=Table)
 
 
-def _write(path: Path, table: _File) -> None:
-    write_whole(path, table.model_dump_json(indent=1) + "\n")
+def save_table(path: Path, table: Table, notes: Mapping[str, Any]) -> None:
+    """Write a table. An `OSError` names the path."""
+    write_whole(path, table.model_copy(update={"notes": dict(notes)}).model_dump_json(indent=1) + "\n")
 
 
-def _read(path: Path, kind: type[Table]) -> Table | None:
+def _read(path: Path, kind: type[Kind]) -> Kind | None:
     """The table in a file; None if there is no file. Raises `UserError` with the path if it is damaged or has another
     format."""
     if not path.exists():
@@ -64,47 +63,6 @@ def _refused(path: Path, error: Exception) -> UserError:
         first = error.errors()[0]
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     return UserError(f"{path}: not the {path.name} of this model: {shown(fault)}")
-
-
-class _Detector(BaseModel):
-    """The notes of a language detector."""
-
-    languages: Json[Annotated[list[str], Field(min_length=2)]]
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    alphabet: str
-    other: Annotated[float, Field(le=0)] = -math.inf
-    """Files of earlier versions do not have it."""
-
-
-def save_detector(path: Path, detector: LanguageDetector) -> None:
-    """Write a language detector. Raises `RunError` with path and cause if that fails."""
-    notes = {
-        "languages": json.dumps(detector.languages),
-        "temperature": repr(detector.temperature),
-        "alphabet": "".join(sorted(detector.alphabet)),
-        "other": repr(detector.other),
-    }
-    save_weights(path, {"scores": torch.from_numpy(detector.scores)}, notes)
-
-
-def read_detector(path: Path) -> LanguageDetector | None:
-    """The detector in a file; None if there is no file. Raises `UserError` with the path if it is damaged."""
-    if not path.exists():
-        return None
-    tensors, notes = read_weights(path, "detector of languages")
-    try:
-        values = _Detector.model_validate(notes)
-    except ValidationError as error:
-        raise _refused(path, error) from None
-    scores = tensors.get("scores", torch.empty(0))
-    if scores.dtype != torch.uint8 or tuple(scores.shape) != (len(values.languages), BUCKETS) or len(tensors) != 1:
-        raise UserError(
-            f"{path}: not a language detector: it holds {scores.dtype} of shape {tuple(scores.shape)}, "
-            f"expected one tensor of uint8 of shape {(len(values.languages), BUCKETS)}"
-        )
-    alphabet = frozenset(values.alphabet)
-    numbers = np.asarray(scores.numpy())
-    return LanguageDetector(tuple(values.languages), numbers, values.temperature, alphabet, values.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +97,12 @@ class Logistic:
         return 1 / (1 + math.exp(-min(max(logit, -50.0), 50.0)))
 
 
-@dataclass(frozen=True, slots=True)
-class Confidence:
+class Confidence(Table):
     """Fitted by `evaluation.confidence.fit_examples`; `pipelines/confidence.py` computes the features."""
 
-    sentence: Mapping[str, Logistic]
+    sentence: dict[str, Logistic]
     """By direction (`en-de`); the entry "" is for all other directions."""
-    word: Mapping[str, Logistic]
+    word: dict[str, Logistic]
     """The same for words; empty if words cannot be matched with tokens, as in Chinese."""
 
     @model_validator(mode="after")
@@ -159,32 +116,152 @@ class Confidence:
         return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
 
 
-class _Confidence(_File):
-    sentence: dict[str, Logistic]
-    word: dict[str, Logistic]
-
-
-def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]) -> None:
-    """Write confidence with notes on its training text. Raises `RunError` with path and cause if that fails."""
-    _write(path, _Confidence(**asdict(confidence), notes=dict(notes)))
-
-
 def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | None:
     """The confidence in a file; None if there is no file. `sentence` and `word` are the numbers of features.
 
     Raises `UserError` with the path if it is damaged, has another format, or other features.
     """
-    table = _read(path, _Confidence)
-    if table is None:
-        return None
-    for rows, features in ((table.sentence, sentence), (table.word, word)):
+    table = _read(path, Confidence)
+    for rows, features in ((table.sentence, sentence), (table.word, word)) if table else ():
         for name, each in rows.items():
             if len(each.weights) != features:
                 raise _refused(path, ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}"))
+    return table
+
+
+Head = tuple[int, int, bool]
+"""Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
+
+Places = Mapping[str, Sequence[int | None]]
+"""For each attention (`decoder.0.cross`) of a model whose heads were removed or reordered their former numbers; None is
+a new one."""
+
+
+class _Heads(Table):
+    class Row(BaseModel):
+        """A head."""
+
+        layer: StrictInt
+        head: StrictInt
+        reads: StrictBool
+
+    heads: Annotated[list[Row], Field(min_length=1)]
+
+
+def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
+    """Write the heads, with notes on how they were chosen. An `OSError` names the path."""
+    rows = [_Heads.Row(layer=layer, head=head, reads=reads) for layer, head, reads in heads]
+    save_table(path, _Heads(heads=rows), notes)
+
+
+def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
+    """The heads in a file; empty if there is no file.
+
+    Raises `UserError` with the name of the file if it is damaged, has another format, or names heads that a model with
+    this number of decoder `layers` and `heads` does not have.
+    """
+    table = _read(path, _Heads)
+    rows = table.heads if table else []
+    for row in rows:
+        if not (0 <= row.layer < layers and 0 <= row.head < heads):
+            raise _refused(path, ValueError(f"layer {row.layer} has no head {row.head}"))
+    return [(row.layer, row.head, row.reads) for row in rows]
+
+
+def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
+    """The heads by their new numbers; empty if one of them is gone."""
+    found = []
+    for layer, number, reads in heads:
+        there = list(places.get(f"decoder.{layer}.cross", ()))
+        if number not in there:
+            return []
+        found.append((layer, there.index(number), reads))
+    return found
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a head does over a corpus (`inspection.head_roles`)."""
+
+    role: str
+    value: Share
+    """The mean over the sentences, from 0 to 1."""
+    deviation: Share
+    """The standard deviation between them."""
+
+
+class Roles(Table):
+    """The roles of the heads of a model."""
+
+    sentences: Annotated[StrictInt, Field(ge=0)]
+    """Sentences over which they were measured."""
+    attentions: dict[str, list[Role]]
+    """By the name of their attention (`decoder.0.cross`), one for each head."""
+
+
+def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) -> Roles | None:
+    """The roles in a file; None if there is no file.
+
+    Raises `UserError` with the name of the file if it is damaged, has another format, names a role that is not `known`,
+    or has other heads than those of `counts`, the number of heads of each attention.
+    """
+    table = _read(path, Roles)
+    if table and {name: len(some) for name, some in table.attentions.items()} != dict(counts):
+        raise _refused(path, ValueError("it has other heads than the model"))
+    for role in (each.role for some in table.attentions.values() for each in some) if table else ():
+        if role not in known:
+            raise _refused(path, ValueError(f"unknown role {role}"))
+    return table
+
+
+class _Detector(BaseModel):
+    """The notes of a language detector."""
+
+    languages: Json[Annotated[list[str], Field(min_length=2)]]
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    alphabet: str
+    other: Annotated[float, Field(le=0)] = -math.inf
+    """Files of earlier versions do not have it."""
+
+
+def save_detector(path: Path, detector: LanguageDetector) -> None:
+    """Write a language detector. Raises `RunError` with path and cause if that fails."""
+    notes = {
+        "languages": json.dumps(detector.languages),
+        "temperature": repr(detector.temperature),
+        "alphabet": "".join(sorted(detector.alphabet)),
+        "other": repr(detector.other),
+    }
+    save_weights(path, {"scores": torch.from_numpy(detector.scores)}, notes)
+
+
+def read_detector(path: Path) -> LanguageDetector | None:
+    """The detector in a file; None if there is no file. Raises `UserError` with the path if it is damaged."""
+    if not path.exists():
+        return None
+    tensors, notes = read_weights(path, "detector of languages")
     try:
-        return Confidence(table.sentence, table.word)
+        values = _Detector.model_validate(notes)
     except ValidationError as error:
         raise _refused(path, error) from None
+    _require_tensors(path, tensors, {"scores": (torch.uint8, (len(values.languages), BUCKETS))})
+    numbers, alphabet = np.asarray(tensors["scores"].numpy()), frozenset(values.alphabet)
+    return LanguageDetector(tuple(values.languages), numbers, values.temperature, alphabet, values.other)
+
+
+def _require_tensors(
+    path: Path, tensors: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[torch.dtype, tuple[int, ...]]]
+) -> None:
+    """Raise `UserError` for a file with other tensors. An axis of -1 has any size."""
+    for name in tensors.keys() | expected.keys():
+        kind, shape = expected.get(name, (None, ()))
+        found = tensors.get(name)
+        if found is None or found.dtype != kind or found.ndim != len(shape) or any(
+            size not in (-1, there) for size, there in zip(shape, found.shape, strict=True)
+        ):  # fmt: skip
+            there = "it is missing" if found is None else f"it is {found.dtype} of shape {tuple(found.shape)}"
+            wanted = f"{kind} of shape {shape}" if kind else "no such tensor"
+            raise UserError(f"{path}: damaged: {shown(name)}: {there}, expected {wanted}")
 
 
 Ids = npt.NDArray[np.integer]
@@ -195,9 +272,6 @@ MAX_CANDIDATES = 256
 TOTAL_CANDIDATES, MIN_CANDIDATES = 8192, 24
 """Number of candidates for all source tokens of a text together, and the minimum for each of them. Sentences share
 candidates; a sentence alone gets more for each of its tokens, and needs them."""
-
-_AXES = {"candidates": 2, "always": 1}
-"""Tensors of the file and their number of axes."""
 
 
 @plain_dataclass(frozen=True, slots=True)
@@ -240,8 +314,9 @@ class Shortlist:
 
 def save_shortlist(path: Path, shortlist: Shortlist, tokenizers: Tokenizers) -> None:
     """Write a shortlist with the fingerprint of its vocabulary. Raises `RunError` with path and cause if that fails."""
-    tensors = {name: torch.from_numpy(getattr(shortlist, name).astype(np.int32)) for name in _AXES}
-    save_weights(path, tensors, {"vocabulary": _fingerprint(tokenizers)})
+    tensors = {"candidates": shortlist.candidates, "always": shortlist.always}
+    stored = {name: torch.from_numpy(ids.astype(np.int32)) for name, ids in tensors.items()}
+    save_weights(path, stored, {"vocabulary": _fingerprint(tokenizers)})
 
 
 def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
@@ -249,15 +324,7 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
     if not path.exists():
         raise UserError(f"{path}: there is no shortlist yet; `limelight shortlist --model RUN` learns it")
     tensors, notes = read_weights(path, "shortlist")
-    faults = [f"{name} is missing" for name in _AXES if name not in tensors]
-    faults += [f"unknown {shown(name)}" for name in tensors if name not in _AXES]
-    faults += [
-        f"{name} is {tensors[name].dtype} of shape {tuple(tensors[name].shape)}, expected int32 with axes: {axes}"
-        for name, axes in _AXES.items()
-        if name in tensors and (tensors[name].dtype != torch.int32 or tensors[name].ndim != axes)
-    ]
-    if faults:
-        raise UserError(f"{path}: not a shortlist: {'; '.join(faults[:8])}")
+    _require_tensors(path, tensors, {"candidates": (torch.int32, (-1, -1)), "always": (torch.int32, (-1,))})
     shortlist = Shortlist(tensors["candidates"].numpy(), tensors["always"].numpy())
     shortlist.require_fit(tokenizers.source.padding, tokenizers.target.padding, str(path))
     if notes.get("vocabulary") != _fingerprint(tokenizers):
@@ -269,103 +336,3 @@ def _fingerprint(tokenizers: Tokenizers) -> str:
     """SHA-256 of the tokens of both sides in the order of their ids."""
     pieces = [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]
     return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()
-
-
-Head = tuple[int, int, bool]
-"""Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
-
-Places = Mapping[str, Sequence[int | None]]
-"""For each attention (`decoder.0.cross`) of a model whose heads were removed or reordered their former numbers; None is
-a new one."""
-
-
-class _Heads(_File):
-    class Row(BaseModel):
-        """A head."""
-
-        layer: StrictInt
-        head: StrictInt
-        reads: StrictBool
-
-    heads: Annotated[list[Row], Field(min_length=1)]
-
-
-def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
-    """Write the heads, with notes on how they were chosen. Raises `RunError` with path and cause if that fails."""
-    rows = [_Heads.Row(layer=layer, head=head, reads=reads) for layer, head, reads in heads]
-    _write(path, _Heads(heads=rows, notes=dict(notes)))
-
-
-def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
-    """The heads in a file; empty if there is no file.
-
-    Raises `UserError` with the name of the file if it is damaged, has another format, or names heads that a model with
-    this number of decoder `layers` and `heads` does not have.
-    """
-    table = _read(path, _Heads)
-    for row in table.heads if table else ():
-        if not (0 <= row.layer < layers and 0 <= row.head < heads):
-            raise _refused(path, ValueError(f"layer {row.layer} has no head {row.head}"))
-    return [(row.layer, row.head, row.reads) for row in table.heads] if table else []
-
-
-def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
-    """The heads by their new numbers; empty if one of them is gone."""
-    found = []
-    for layer, number, reads in heads:
-        there = list(places.get(f"decoder.{layer}.cross", ()))
-        if number not in there:
-            return []
-        found.append((layer, there.index(number), reads))
-    return found
-
-
-@dataclass(frozen=True)
-class Role:
-    """What a head does over a corpus (`inspection.head_roles`)."""
-
-    role: str
-    value: Share
-    """The mean over the sentences, from 0 to 1."""
-    deviation: Share
-    """The standard deviation between them."""
-
-
-class Roles(NamedTuple):
-    """The roles of the heads of a model."""
-
-    sentences: int
-    """Sentences over which they were measured."""
-    of: Mapping[str, Sequence[Role]]
-    """By the name of their attention (`decoder.0.cross`), one for each head."""
-
-
-class _Roles(_File):
-    sentences: Annotated[StrictInt, Field(ge=0)]
-    attentions: dict[str, list[Role]]
-
-
-def save_roles(path: Path, roles: Roles, notes: Mapping[str, Any]) -> None:
-    """Write roles, with notes on how they were measured. Raises `RunError` with path and cause if that fails."""
-    attentions = {
-        name: [Role(each.role, round(each.value, 4), round(each.deviation, 4)) for each in some]
-        for name, some in roles.of.items()
-    }
-    _write(path, _Roles(sentences=roles.sentences, attentions=attentions, notes=dict(notes)))
-
-
-def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) -> Roles | None:
-    """The roles in a file; None if there is no file.
-
-    Raises `UserError` with the name of the file if it is damaged, has another format, names a role that is not `known`,
-    or has other heads than those of `counts`, the number of heads of each attention.
-    """
-    table = _read(path, _Roles)
-    if table is None:
-        return None
-    if {name: len(some) for name, some in table.attentions.items()} != dict(counts):
-        raise _refused(path, ValueError("it has other heads than the model"))
-    unknown = [each.role for some in table.attentions.values() for each in some if each.role not in known]
-    if unknown:
-        raise _refused(path, ValueError(f"unknown role {unknown[0]}"))
-    return Roles(table.sentences, table.attentions)

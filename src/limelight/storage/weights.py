@@ -1,10 +1,8 @@
 """Weights as named tensors, in fp32, bf16 or int8."""
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -93,22 +91,18 @@ def read_weights(path: Path, what: str = "weights") -> tuple[dict[str, Tensor], 
     The tensors are memory-mapped: they take no memory until they are read.
     """
     try:
-        _check_header(path)
+        _require_size(path)
         with safe_open(path, framework="pt", device="cpu") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
     except OSError as error:
         raise UserError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
-    except (
-        SafetensorError,
-        ValueError,
-        TypeError,
-        RecursionError,
-    ) as error:  # TypeError: a size that torch cannot represent
-        raise UserError(f"{path}: cannot read the {what}: {shown(str(error).splitlines()[0])}") from None
+    except (SafetensorError, ValueError, TypeError) as error:  # TypeError: a size that torch cannot represent
+        fault = shown(str(error).splitlines()[0])
+        raise UserError(f"{path}: cannot read the {what}: {fault}; damaged or incomplete: copy it again") from None
 
 
-def _check_header(path: Path) -> None:
-    """Checks that the library omits: the size of the header, and that no tensor is described twice."""
+def _require_size(path: Path) -> None:
+    """Bounds that the library does not have. Raises `ValueError`."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         memory = physical_memory()
@@ -117,30 +111,6 @@ def _check_header(path: Path) -> None:
         length = int.from_bytes(file.read(8), "little")
         if length > MAX_HEADER_BYTES:
             raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; the limit is {MAX_HEADER_BYTES:,}")
-        if length > size - 8:
-            raise ValueError(f"a header of {length:,} bytes in a file of {size:,}: it is incomplete; copy it again")
-        header = json.loads(file.read(length), object_pairs_hook=_without_duplicates)
-    expected = 8 + length + _end_of_data(header)
-    if size < expected:
-        raise ValueError(f"the file has {size:,} bytes and needs {expected:,}: it is incomplete; copy it again")
-
-
-def _end_of_data(header: Any) -> int:
-    """The total size of all tensors in bytes; 0 for an invalid header, which the library reports."""
-    offsets = [
-        each["data_offsets"][1]
-        for each in (header.values() if isinstance(header, dict) else ())
-        if isinstance(each, dict) and isinstance(each.get("data_offsets"), list) and len(each["data_offsets"]) == 2
-    ]
-    return max((end for end in offsets if isinstance(end, int)), default=0)
-
-
-def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in values if names.count(name) > 1)} is described twice")
-    return values
 
 
 def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
@@ -148,17 +118,13 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
     be on the `meta` device."""
     parameters = dict(model.named_parameters())
     faults = [f"missing {name}" for name in parameters if name not in weights]
-    faults += [f"unknown {shown(name)}" for name in weights if name not in parameters]
-    faults += [
-        f"{name} is {tuple(weights[name].shape)}, expected {tuple(parameter.shape)}"
-        for name, parameter in parameters.items()
-        if name in weights and weights[name].shape != parameter.shape
-    ]
-    faults += [
-        f"{shown(name)} holds {tensor.dtype}, no weights"
-        for name, tensor in weights.items()
-        if tensor.dtype not in STORED_TYPES
-    ]
+    for name, tensor in weights.items():
+        if name not in parameters:
+            faults.append(f"unknown {shown(name)}")
+        elif tensor.shape != parameters[name].shape:
+            faults.append(f"{name} is {tuple(tensor.shape)}, expected {tuple(parameters[name].shape)}")
+        elif tensor.dtype not in STORED_TYPES:
+            faults.append(f"{name} holds {tensor.dtype}, no weights")
     if faults:
         listed = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
         raise UserError(f"{where}: these weights do not fit the model that its configuration describes: {listed}")

@@ -20,7 +20,7 @@ from limelight.evaluation.confidence import (
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.load import load_translator
 from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, find_model
-from limelight.storage.tables import save_alignment, save_confidence
+from limelight.storage.tables import save_alignment, save_table
 from limelight.text.pair import Pair
 from limelight.text.words import words_and_signs
 
@@ -69,7 +69,7 @@ def learn_confidence(
     errors = calibration_errors(confidence, tested) if tested else {}
     notes = {"pairs": {name: len(each.good) for name, each in found.items()}, "calibration_error": errors}
     path = find_model(model) / CONFIDENCE
-    save_confidence(path, confidence, notes)
+    save_table(path, confidence, notes)
     return path, errors
 
 
