@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from unicodedata import normalize
 
@@ -22,10 +22,9 @@ MIN_LETTERS, MIN_WORDS = 200, 150
 """Minimum size of a sample."""
 DOMINANT, KANA = 0.8, 0.2
 """Minimum share of letters of one script for which a sample is said to be in it; that of kana in Japanese."""
-PRESENT, TIMES, MIN_DIFFERENT = 0.1, 3.0, 4
-"""A sample is in another language if function words of only that language are at least this share of its words, at
-least so many times as frequent as function words of only its own, and at least so many different ones: one alone may be
-a name, or part of a code."""
+PER_WORD, MAX_SHARE = 0.5, 0.05
+"""Minimum log-likelihood ratio for each word of a sample, and the share of its words that counts of one word: one alone
+may be a name, or part of a code."""
 _NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
 """Groups of similar languages, which are not distinguished from one another."""
 
@@ -38,6 +37,8 @@ MAX_LETTERS = 3
 """So many letters count at most: names have some."""
 UNLISTED, LEAST = 0.0001, 0.002
 """Assumed frequency of a word that is not among the common ones of a language, and minimum of one that is."""
+OF_A_WORD = 3.0
+"""Evidence of a usual word."""
 MIN_SHARE = 0.6
 """Minimum share of letters in another script."""
 
@@ -59,7 +60,7 @@ def contradiction(texts: Sequence[str], language: str) -> str:
             return f"looks like {found}"
         if script not in own and count >= DOMINANT * scripts.total():
             return f"is in {script.capitalize()} script"
-    best = _by_words(_words(texts), code) if code in function_words() else ""
+    best = _by_words(texts, code) if code in function_words() else ""
     return f"looks like {best}" if best else ""
 
 
@@ -70,7 +71,7 @@ def likely_language(texts: Sequence[str]) -> str:
     'de'
     """
     scripts = _scripts_in("".join(texts))
-    return "" if scripts.total() < MIN_LETTERS else _by_script(scripts) or _by_words(_words(texts))
+    return "" if scripts.total() < MIN_LETTERS else _by_script(scripts) or _by_words(texts)
 
 
 def _by_script(scripts: Counter[str]) -> str:
@@ -81,26 +82,20 @@ def _by_script(scripts: Counter[str]) -> str:
     return first_language(script) if script != "cyrillic" and count >= DOMINANT * scripts.total() else ""
 
 
-def _by_words(words: Counter[str], rival: str = "") -> str:
-    """The language with most function words among these, if that is certain and not `rival`, by default the next one;
-    empty otherwise."""
-    table = function_words()
-    best, *others = sorted(table, key=lambda each: -sum(words[word] for word in table[each]))
+def _by_words(texts: Sequence[str], rival: str = "") -> str:
+    """The language of a sample by its common words, if that is certain and not `rival`, by default the next one; empty
+    otherwise."""
+    words = Counter(_words("\n".join(texts)))
+    total, most = words.total(), MAX_SHARE * words.total()
+    evidence = _evidence({word: min(count, most) for word, count in words.items()})
+    best, *others = sorted(evidence, key=evidence.__getitem__, reverse=True)
     rival = rival or next(each for each in others if not _are_near(best, each))
-    theirs, own = _only_of(best, rival, words), _only_of(rival, best, words)
-    is_sure = words.total() >= MIN_WORDS and theirs.total() >= max(PRESENT * words.total(), TIMES * own.total())
-    return best if is_sure and len(theirs) >= MIN_DIFFERENT and not _are_near(best, rival) else ""
+    is_sure = total >= MIN_WORDS and evidence[best] - evidence[rival] >= PER_WORD * total
+    return best if is_sure and not _are_near(best, rival) else ""
 
 
 def _are_near(one: str, other: str) -> bool:
     return any({one, other} <= group for group in _NEAR)
-
-
-def _only_of(one: str, other: str, words: Counter[str]) -> Counter[str]:
-    """The function words of one language among these, without those of another."""
-    return Counter(
-        {word: words[word] for word in function_words()[one].keys() - function_words()[other] & words.keys()}
-    )
 
 
 def language_margin(text: str, one: str, other: str) -> int:
@@ -108,8 +103,8 @@ def language_margin(text: str, one: str, other: str) -> int:
     how many letters do."""
     one, other, scripts = normal_code(one), normal_code(other), all_scripts()
     if {one, other} <= function_words().keys() and scripts[one] == scripts[other]:
-        words = _words([text])
-        return _only_of(one, other, words).total() - _only_of(other, one, words).total()
+        evidence = _evidence(Counter(_words(text)))
+        return round((evidence[one] - evidence[other]) / OF_A_WORD)
     counts, ours, theirs = _scripts_in(text), scripts_of(one), scripts_of(other)
     return sum(counts[each] for each in ours - theirs) - sum(counts[each] for each in theirs - ours)
 
@@ -118,8 +113,17 @@ def _scripts_in(text: str) -> Counter[str]:
     return Counter(script_of(letter) for letter in text if letter.isalpha())
 
 
-def _words(texts: Sequence[str]) -> Counter[str]:
-    return Counter(word for text in texts for word in WORD.findall(normalize("NFC", text.lower())))
+def _words(text: str) -> list[str]:
+    return WORD.findall(normalize("NFC", text.lower()))
+
+
+def _evidence(words: Mapping[str, float]) -> dict[str, float]:
+    """The log-likelihood of words and how often they occur in each language, up to a constant."""
+    found, common = dict.fromkeys((*function_words(), *_alphabets()), 0.0), _common_words()
+    for word, count in words.items():
+        for code, gain in common.get(word, ()):
+            found[code] += count * gain
+    return found
 
 
 @cache
@@ -148,15 +152,11 @@ def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
     alphabets = _alphabets()
     if not own < alphabets.keys():
         return "", 0.0
-    plain = normalize("NFC", text).lower()
-    words = WORD.findall(plain)
-    scores, common = dict.fromkeys(alphabets, 0.0), _common_words()
-    for word in words:
-        for code, gain in common.get(word, ()):
-            scores[code] += gain
-    if special := _special(plain):
-        for code, alphabet in alphabets.items():
-            scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
+    words = _words(text)
+    scores = {code: score for code, score in _evidence(Counter(words)).items() if code in alphabets}
+    special = {each for each in normalize("NFC", text.lower()) if each in "¿¡" or _is_special(each)}
+    for code, alphabet in alphabets.items():
+        scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
     ours = max(scores.pop(code) for code in own)
     best = max(scores, key=scores.__getitem__)
     ratio = scores[best] - ours
@@ -177,12 +177,9 @@ def _other_script(text: str, own: set[str]) -> str:
     return first_language(script) if script not in used and count >= MIN_SHARE * counts.total() else ""
 
 
-def _special(text: str) -> set[str]:
-    """The letters and marks of a text in lower case beside those of English."""
-    if text.isascii():
-        return set()
-    found = {letter for letter in text if letter > "\x7f"}
-    return {letter for letter in found if letter in "¿¡" or (script_of(letter) == "latin" and letter.isalpha())}
+def _is_special(letter: str) -> bool:
+    """Whether a character is a Latin letter that English does not use."""
+    return letter > "\x7f" and letter.isalpha() and script_of(letter) == "latin"
 
 
 def alphabet_of(language: str) -> frozenset[str] | None:
@@ -207,9 +204,9 @@ def _common_words() -> dict[str, list[tuple[str, float]]]:
     """Word -> the languages in which it is common, each with the logarithm of how common, compared with `UNLISTED`.
     A single letter of English is none: they are too frequent in names, formulas and options."""
     found: dict[str, list[tuple[str, float]]] = {}
-    tables = {code: list(function_words().get(code, ())) for code in _alphabets()}
+    tables = {code: list(words) for code, words in function_words().items()}
     for code, further in read_table("common_words.txt"):
-        tables[code] += further.split()
+        tables.setdefault(code, []).extend(further.split())
     for code, words in tables.items():
         for rank, word in enumerate(dict.fromkeys(words)):
             if len(word) > 1 or word > "\x7f":
