@@ -200,5 +200,5 @@ def test_no_span_tears_a_pair_of_codes_apart() -> None:
     spans = [unit.text[span.begin : span.end] for span in find_spans(unit.text, protectors)]
     codes = [chr(FIRST_CODE + number) for number in range(7)]
     assert spans == [
-        codes[0], "https://a.org/b", codes[1], f"{{x {codes[2]}y{codes[3]}}}", codes[4], "key", codes[5], codes[6]
+        codes[0], "https://a.org/b", codes[1], f"{{x {codes[2]}y{codes[3]}}}", codes[4], codes[5], codes[6]
     ]  # fmt: skip

@@ -99,6 +99,10 @@ _MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
 _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
 _BRACKETS = ("()", "[]", "{}", "<>", "**", ("**", "**"), "``", "__", "‘’")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_NEAR = {
+    key: row[max(0, place - 1) : place] + row[place + 1 : place + 2] for row in _ROWS for place, key in enumerate(row)
+}
+"""The adjacent keys of each key."""
 
 
 def no_alignment(_place: int) -> Alignment:
@@ -322,19 +326,13 @@ def bare(pair: Sides, _languages: Languages, _random: Random) -> Sides:
     return Sides(*(side.rstrip("".join(_FINAL)).rstrip() for side in pair))
 
 
-def lowercase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """Lowercase both sides, except addresses."""
-    return Sides(*(_each_word(side, str.lower) for side in pair))
+def _each_word(change: Callable[[str], str], *sides: str) -> Augmentation:
+    """Change every word of some sides, except addresses."""
 
+    def changed(text: str) -> str:
+        return _WORD.sub(lambda match: match[0] if _ADDRESS.search(match[0]) else change(match[0]), text)
 
-def uppercase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """Uppercase both sides, except addresses."""
-    return Sides(*(_each_word(side, str.upper) for side in pair))
-
-
-def titlecase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """Capitalize every word of the source."""
-    return pair._replace(source=_each_word(pair.source, lambda word: word[:1].upper() + word[1:]))
+    return lambda pair, _languages, _random: pair._replace(**{side: changed(getattr(pair, side)) for side in sides})
 
 
 def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
@@ -356,7 +354,7 @@ def formality(pair: Sides, languages: Languages, _random: Random) -> Sides:
 
 
 def _mistyped(word: str, random: Random) -> str:
-    """Swap two adjacent letters, or drop, double or mistype one letter."""
+    """Swap two adjacent letters, or drop or double one letter, or type an adjacent key in its place."""
     place = random.randrange(len(word) - 1)
     before, letter, after = word[:place], word[place], word[place + 1 :]
     kind = random.randrange(4)
@@ -366,26 +364,27 @@ def _mistyped(word: str, random: Random) -> str:
         return before + after if place else word[:-1]
     if kind == 2:
         return before + letter * 2 + after
-    return before + _next_key(letter, random) + after
+    near = _NEAR.get(letter.lower())
+    typed = random.choice(near) if near else letter
+    return before + (typed.upper() if letter.isupper() else typed) + after
 
 
-def _next_key(letter: str, random: Random) -> str:
-    """A letter adjacent on the keyboard, in the same case; the letter itself if none is known."""
-    for row in _ROWS:
-        place = row.find(letter.lower())
-        if place >= 0:
-            near = random.choice([row[other] for other in (place - 1, place + 1) if 0 <= other < len(row)])
-            return near.upper() if letter.isupper() else near
-    return letter
-
-
-def _each_word(text: str, change: Callable[[str], str]) -> str:
-    return _WORD.sub(lambda match: match[0] if _ADDRESS.search(match[0]) else change(match[0]), text)
-
-
-_IN_ORDER = (
-    same, names, numbers, inserts, quotes, lists, bare, lowercase, uppercase, titlecase, typos, decimals, signs, spaces,
-    figures, formality,
-)  # fmt: skip
-AUGMENTATIONS: dict[str, Augmentation] = {change.__name__: change for change in _IN_ORDER}
+AUGMENTATIONS: dict[str, Augmentation] = {
+    "same": same,
+    "names": names,
+    "numbers": numbers,
+    "inserts": inserts,
+    "quotes": quotes,
+    "lists": lists,
+    "bare": bare,
+    "lowercase": _each_word(str.lower, "source", "target"),
+    "uppercase": _each_word(str.upper, "source", "target"),
+    "titlecase": _each_word(lambda word: word[:1].upper() + word[1:], "source"),
+    "typos": typos,
+    "decimals": decimals,
+    "signs": signs,
+    "spaces": spaces,
+    "figures": figures,
+    "formality": formality,
+}
 """In the order in which they are applied; `join` and `ALIGNED` come before, and `memory` after them."""

@@ -362,8 +362,8 @@ def spans_by(find: Callable[[str], Iterable[tuple[int, int]]]) -> Protector:
 def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     """The spans of a text in order, without overlaps: the first to begin takes precedence, then the longest.
 
-    Characters of the text that would be interpreted as marks are always spans. A span ends before a code
-    (`units/unit.py`) whose partner is outside, so that pairs of tags are not divided.
+    Characters of the text that would be interpreted as marks are always spans. A span that has a code (`units/unit.py`)
+    without its partner is none, so that pairs of tags are not divided.
     """
     found, codes = list[Found](), list[Found]()
     is_plain = not _PART_OF_SPAN.search(text)
@@ -372,25 +372,11 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
         found += own
         codes += [each for each in own if protector.name == CODES and each.role != "alone"]
     found += (Found(*match.span()) for match in MARK.finditer(text))  # of equal spans the first ones are taken
-    spans: list[Found] = []
-    trimmed = _Trimmed(codes)
+    spans, begins = list[Found](), [code.begin for code in codes]
     for span in sorted(found, key=lambda each: (each.begin, -each.end)):
-        if not spans or span.begin >= spans[-1].end:
-            span = trimmed(span)
-            spans += [span] if span.begin < span.end else []
+        inside = codes[bisect_left(begins, span.begin) : bisect_left(begins, span.end)]
+        depths = [0, *accumulate(1 if code.role == "open" else -1 for code in inside)]
+        is_whole = inside == [span] or min(depths) == depths[-1] == 0
+        if is_whole and (not spans or span.begin >= spans[-1].end):
+            spans.append(span)
     return spans
-
-
-class _Trimmed:
-    """Truncates spans before a code whose partner is outside."""
-
-    def __init__(self, codes: Sequence[Found]) -> None:
-        self._codes, self._begins = codes, [code.begin for code in codes]
-        self._depths = [0, *accumulate(1 if code.role == "open" else -1 for code in codes)]
-
-    def __call__(self, span: Found) -> Found:
-        first, last = (bisect_left(self._begins, place) for place in (span.begin, span.end))
-        if first == last or span == self._codes[first]:
-            return span
-        is_whole = self._codes[first].role == "open" and self._depths[first] == self._depths[last]
-        return span if is_whole else span._replace(end=self._begins[first], text="")
