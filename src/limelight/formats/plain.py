@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from limelight.formats.unit import Splice, Unit, has_words, line_at, make_unit
+from limelight.formats.unit import Splice, Unit, has_words, line_at, make_unit, splice
 
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
@@ -17,66 +17,50 @@ _LIST = re.compile(r"\s*(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})
 
 def text_units(text: str) -> list[Unit]:
     """The paragraphs of a text."""
-    units = list[Unit]()
-    for group in _groups(text):
-        begin, end = group[0].start(), group[-1].end()
-        if has_words(text[begin:end]):
-            units.append(_unit(text, group, line_at(text, begin)))
-    return units
+    return [_unit(text, lines) for lines in _paragraphs(text) if has_words("".join(line[0] for line in lines))]
 
 
 def unwrapped(text: str) -> str:
     """The text with wrapped lines joined."""
-    parts, place = list[str](), 0
-    for group in _groups(text):
-        joined = " ".join(match[0].strip() for match in group)
-        head, tail = group[0][0], group[-1][0]
-        parts += [text[place : group[0].start()], head[: len(head) - len(head.lstrip())] if joined else "", joined]
-        parts.append(tail[len(tail.rstrip()) :])
-        place = group[-1].end()
-    return "".join([*parts, text[place:]])
+    return splice(text, [Splice(lines[0].start(), lines[-1].end(), _joined(lines)) for lines in _paragraphs(text)])
 
 
-def _unit(text: str, group: Sequence[re.Match[str]], line: int) -> Unit:
-    begin, end = group[0].start(), group[-1].end()
-    if len(group) == 1:
-        return make_unit([text[begin:end]], lambda new: [Splice(begin, end, new)], line)
-    first = group[0][0]
-    head = first[: len(first) - len(first.lstrip())]
-    rest = group[1][0]
-    indent = rest[: len(rest) - len(rest.lstrip())]
-    between = text[group[0].end() : group[1].start()]
-    width = max(len(match[0]) for match in group)
+def _joined(lines: Sequence[re.Match[str]]) -> str:
+    """The lines as one, with the white space around them."""
+    first, last = lines[0][0], lines[-1][0]
+    text = " ".join(line[0].strip() for line in lines)
+    return f"{_indent(first)}{text}{last[len(last.rstrip()) :]}" if text else first
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _unit(text: str, lines: Sequence[re.Match[str]]) -> Unit:
+    begin, end = lines[0].start(), lines[-1].end()
+    width = max(20, *(len(line[0]) for line in lines))
 
     def write(new: str) -> Iterator[Splice]:
-        lines = textwrap.wrap(
-            new.strip(), max(width, 20), initial_indent=head, subsequent_indent=indent, break_long_words=False,
-            break_on_hyphens=False,
-        )  # fmt: skip
-        yield Splice(begin, end, between.join(lines))
+        if len(lines) > 1:
+            indents = _indent(lines[0][0]), _indent(lines[1][0])
+            wrapped = textwrap.wrap(new.strip(), width, initial_indent=indents[0], subsequent_indent=indents[1],
+                                    break_long_words=False, break_on_hyphens=False)  # fmt: skip
+            new = text[lines[0].end() : lines[1].start()].join(wrapped)
+        yield Splice(begin, end, new)
 
-    return make_unit([head, " ".join(match[0].strip() for match in group)], write, line)
+    return make_unit([_joined(lines)], write, line_at(text, begin))
 
 
-def _groups(text: str) -> Iterator[list[re.Match[str]]]:
-    """Groups of lines that form a paragraph."""
+def _paragraphs(text: str) -> Iterator[list[re.Match[str]]]:
+    """Groups of lines; a line that is wrapped continues in the next one."""
     group: list[re.Match[str]] = []
-    for match in _LINE.finditer(text):
-        if group and not _goes_on(text, group[-1], match):
-            yield group
-            group = []
-        group.append(match)
+    for line in _LINE.finditer(text):
+        if group:
+            last, between = group[-1][0], text[group[-1].end() : line.start()]
+            is_wrapped = len(last) >= MIN_WRAPPED and not _ENDED.search(last) and between in ("\n", "\r\n", "\r")
+            if not (is_wrapped and has_words(line[0]) and not _LIST.match(line[0])):
+                yield group
+                group = []
+        group.append(line)
     if group:
         yield group
-
-
-def _goes_on(text: str, line: re.Match[str], following: re.Match[str]) -> bool:
-    """Whether a line is wrapped and continues in the next one."""
-    between = text[line.end() : following.start()]
-    return (
-        between in ("\n", "\r\n", "\r")
-        and len(line[0]) >= MIN_WRAPPED
-        and has_words(following[0])
-        and not _LIST.match(following[0])
-        and not _ENDED.search(line[0])
-    )
