@@ -77,11 +77,11 @@ def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, t
         ({"a.tsv": b""}, "there is nothing to evaluate: the test set has no pairs"),
         ({"a.tsv": b"one\tuno\ntwo\n"}, "a.tsv:2: "),
         ({"a.tsv": b"one\tuno\n\xfe\tdos\n"}, "a.tsv:2: not valid UTF-8"),
-        ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no 'target'"),
+        ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no text 'target'"),
         ({"a.en": b"one\n", "a.es": b"uno\ndos\n"}, "a.en"),
         ({"a.en": b"one\n"}, "a.en: a file with one language needs a file with the other"),
         ({"a.tmx": b"<html/>"}, "a.tmx:1: the file begins with <html>, not with <tmx>"),
-        ({"a.txt": b"<tmx/>"}, "a.txt: is a translation memory (TMX), which is not read as text"),
+        ({"a.txt": b"<tmx/>"}, "a.txt: a file with one language needs a file with the other"),
         ({"a.tsv.gz": b"\x1f\x8b\x08 cut off"}, "a.tsv.gz:1: the file is damaged or cut off here"),
     ],
 )

@@ -135,8 +135,7 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
         ("--train memory.tmx.gz", "memory.tmx.gz: there is no such file (looked in "),
         (
             "--train {bad}/memory.xml",
-            "memory.xml: is a translation memory (TMX), which is not read as text; parallel text is read by the "
-            "ending of its name (.tsv",
+            "memory.xml: a file with one language needs a file with the other",
         ),
         ("--train {bad}/semicolons.tsv", "semicolons.tsv:1: there is no TAB in this line"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),

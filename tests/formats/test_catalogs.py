@@ -123,9 +123,3 @@ def test_no_json(text: str) -> None:
 def test_no_yaml(text: str) -> None:
     with pytest.raises(FormatError):
         units_of(text, ".yaml")
-
-
-def test_json_stays_json(seed: int) -> None:
-    text = json.dumps({"a": ["x y", {"b": 'q "r" \\ s', "c": [[], {}, None, -1.5e3]}], "ü": "é è"}, indent=3)
-    assert json.loads(translated(text, ".json")) == json.loads(text.replace("x y", "X Y").replace('q \\"r\\" \\\\ s',
-           'Q \\"R\\" \\\\ S').replace("\\u00e9 \\u00e8", "\\u00c9 \\u00c8"))  # fmt: skip

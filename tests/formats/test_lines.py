@@ -143,12 +143,6 @@ def test_a_text_in_pieces_is_the_text_of_its_lines(text: str, most: int) -> None
     assert all(len(str(piece).encode()) <= most + 1 for piece in found)
 
 
-@given(st.lists(st.text("abc", min_size=1, max_size=5), min_size=1), st.integers(7, 15))
-def test_words_shorter_than_a_piece_stay_whole(words: list[str], most: int) -> None:
-    pieces = scan_all(" ".join(words).encode(), most)
-    assert [word for piece in pieces for word in str(piece).split()] == words
-
-
 @pytest.mark.parametrize("wrong", [b"\xff", b"\0"])
 def test_what_is_wrong_with_a_piece_leaves_the_rest_of_its_line(wrong: bytes) -> None:
     found = scan_all(b"one\ntwo thr" + wrong + b"ee four" + b" five" + b"\nsix\n", 9)

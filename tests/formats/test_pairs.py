@@ -77,12 +77,6 @@ def test_pairs_out_and_lines_reported_are_the_lines_in(
     assert [pair.line for pair in pairs] == [number for number, line in enumerate(lines, start=1) if line in good]
 
 
-def test_what_is_missing_is_named_at_once(tmp_path: Path) -> None:
-    there = write(tmp_path, "t.en", "a\n")
-    with pytest.raises(UserError, match=r"t\.de: there is no such file"):
-        read_pairs([there, tmp_path / "t.de"])
-
-
 @pytest.mark.parametrize("name", ["train.en", "train", "train.en.gz"])
 def test_one_file_must_hold_both_sides(name: str, tmp_path: Path) -> None:
     path = tmp_path / name

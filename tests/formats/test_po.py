@@ -1,14 +1,10 @@
 """Gettext catalogs: what is translated, and what msgfmt says to it."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from limelight.formats.unit import FormatError
-from tests.formats.helpers import texts, translated, units_of
+from tests.formats.helpers import texts, translated
 
 HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: \\n"\n\n'
 
@@ -66,24 +62,3 @@ def test_strings_over_several_lines_and_escapes() -> None:
     text = HEAD + 'msgid ""\n"a \\"b\\"\\n"\n"c\\td\\n"\nmsgstr ""\n'
     assert texts(text, ".po") == ['a "b"\nc\td\n']
     assert translated(text, ".po").endswith('msgstr ""\n"A \\"B\\"\\n"\n"C\\tD\\n"\n')
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [('msgid "a"\nnonsense\n', 2), ('msgid "a"\n', 1), ('msgid "a"\nmsgstr "b"\nmsgstr "c"\n', 3), ('"a"\n', 1)],
-)
-def test_what_is_no_catalog_is_refused(text: str, line: int) -> None:
-    with pytest.raises(FormatError) as raised:
-        units_of(text, ".po")
-    assert raised.value.line == line
-
-
-@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs gettext")
-def test_msgfmt_takes_it(tmp_path: Path) -> None:
-    text = HEAD.replace("Language", 'Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n"Language') + (
-        '#, c-format\nmsgid "a %d\\n"\nmsgstr ""\n\nmsgid "b"\nmsgid_plural "%d b"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-    )
-    new = translated(text, ".po").replace("%D", "%d").replace("#, fuzzy, c-format", "#, c-format")
-    (tmp_path / "a.po").write_text(new.replace("#, fuzzy\n", ""), encoding="utf-8")
-    ended = subprocess.run(["msgfmt", "-c", "-o", "/dev/null", tmp_path / "a.po"], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr

@@ -41,10 +41,3 @@ def test_what_an_encoding_lacks() -> None:
     catalog = decode_file(b'msgid ""\nmsgstr "charset=ISO-8859-1"\n', ".po")
     with pytest.raises(FormatError, match="cannot represent"):
         catalog.encode("€")
-
-
-@pytest.mark.parametrize("data", [b"a\n\xff", b"a\n\x00b", b'<meta charset="nope">', codecs.BOM_UTF16_LE + b"a"])
-def test_wrong_encodings(data: bytes) -> None:
-    with pytest.raises(FormatError) as raised:
-        decode_file(data, ".html")
-    assert raised.value.line == 2 or b"\n" not in data

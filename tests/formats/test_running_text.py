@@ -1,6 +1,5 @@
 """Documents: all of the text is in them, in order, and the division is where it should be."""
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -81,14 +80,6 @@ def test_what_is_measured_is_what_is_read(path: Path, found: list[str], by_line:
     if not blank:
         assert extent.characters == len(text)
         assert sum(part.utf8_bytes for part in parts) == len(text.encode())
-
-
-@pytest.mark.parametrize("by_line", [True, False])
-def test_lines_are_read_as_everywhere(by_line: bool, tmp_path: Path) -> None:
-    packed = tmp_path / "text.txt.gz"
-    packed.write_bytes(gzip.compress("\ufeffone\r\ntwo\u2028still two\nthree".encode()))
-    found = "".join(part.text + "\n" * part.is_line for part in parts_of(packed, by_line=by_line))
-    assert found == "one\ntwo\u2028still two\nthree\n"
 
 
 BAD = {"not valid UTF-8": b"\xff\xfe\n", "NUL": b"a\0b\n", "longer than 1,000,000 bytes": b"x" * 1_000_001 + b"\n"}

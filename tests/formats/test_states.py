@@ -7,7 +7,7 @@ import pytest
 from limelight.formats import read_pairs
 from limelight.formats.segments import States
 from limelight.text import BadLine
-from tests.formats.files import CONTENTS, PO_HEADER, SENTENCES, qt, write, xliff
+from tests.formats.files import PO_HEADER, qt, write, xliff
 
 
 def unit(number: int, attributes: str = "", target: str = "") -> str:
@@ -61,9 +61,3 @@ def test_segments_by_their_states(name: str, states: States, used: str, tmp_path
     assert "".join(pair.target for pair in read_pairs([path], states=states, on_unused=unused.append)) == used
     if states == "approved" and name.endswith("xlf"):
         assert "not approved (segment " in unused[0].reason
-
-
-@pytest.mark.parametrize("suffix", [".tmx", ".csv", ".po", ".ts"])
-def test_files_without_approval_have_all_their_pairs(suffix: str, tmp_path: Path) -> None:
-    path = write(tmp_path, f"a{suffix}", CONTENTS[suffix])
-    assert len(list(read_pairs([path], "en", "de", states="approved"))) == len(SENTENCES)

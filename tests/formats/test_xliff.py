@@ -23,11 +23,8 @@ def unit_2(source: str = "a", target: str | None = "b", state: str = "", attribu
         (unit_1(), ""),
         (unit_1(""), "not translated (segment u)"),
         (unit_1("<target> </target>"), "not translated (segment u)"),
-        *((unit_1(f'<target state="{state}">b</target>'), "") for state in ("translated", "final", "signed-off")),
-        *(
-            (unit_1(f'<target state="{state}">b</target>'), f"not approved (its state is {state}) (segment u)")
-            for state in ("new", "needs-translation", "needs-review-translation", "x-guess")
-        ),
+        (unit_1('<target state="signed-off">b</target>'), ""),
+        (unit_1('<target state="x-guess">b</target>'), "not approved (its state is x-guess) (segment u)"),
         (unit_1('<target state="needs-review-translation">b</target>', ' approved="yes"'), ""),
         (unit_1(attributes=' approved="no"'), "not approved (segment u)"),
         (unit_1('<target state="translated">b</target>', ' approved="no"'), ""),
@@ -50,17 +47,14 @@ def test_states_of_1_2(unit: str, reason: str, tmp_path: Path) -> None:
     ("unit", "reason"),
     [
         (unit_2(), ""),
-        (unit_2(target=None), "not translated (segment u/1)"),
         (unit_2(target=""), "not translated (segment u/1)"),
-        *((unit_2(state=state), "") for state in ("translated", "reviewed", "final")),
         (unit_2(state="initial"), "not approved (its state is initial) (segment u/1)"),
         (unit_2(attributes=' translate="no"'), 'translate="no" (segment u/1)'),
         (f'<group id="g" translate="no">{unit_2()}</group>', 'translate="no" (segment u/1)'),
     ],
 )
-@pytest.mark.parametrize("version", ["2.0", "2.1"])
-def test_states_of_2(version: str, unit: str, reason: str, tmp_path: Path) -> None:
-    pairs, bad, unused, error = read(write(tmp_path, "a.xliff", xliff(unit, version=version)))
+def test_states_of_2(unit: str, reason: str, tmp_path: Path) -> None:
+    pairs, bad, unused, error = read(write(tmp_path, "a.xliff", xliff(unit, version="2.1")))
     assert (bad, error) == ([], "")
     assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
     assert [line.reason for line in unused] == ([reason] if reason else [])
@@ -81,8 +75,6 @@ def test_suggestions_and_other_namespaces_are_no_translations(tmp_path: Path) ->
         ('<g id="1">go</g>!', '<g id="1">los</g>!', ("<ph0>go<ph1>!", "<ph0>los<ph1>!")),
         ('<g id="1">a<g id="2">b</g></g>', '<g id="2">d</g><g id="1">c</g>',
          ("<ph0>a<ph1>b<ph2><ph3>", "<ph1>d<ph2><ph0>c<ph3>")),
-        ('a<x id="1"/><x id="2"/>', '<x id="2"/>b<x id="1"/>', ("a<ph0><ph1>", "<ph1>b<ph0>")),
-        ('<bx id="1"/>a<ex id="1"/>', '<bx id="1"/>b<ex id="1"/>', ("<ph0>a<ph1>", "<ph0>b<ph1>")),
         ('<bx id="1" rid="9"/>a<ex id="2" rid="9"/>', '<bx id="1" rid="9"/>b', ("a", "b")),
         ('<bpt id="1">[</bpt>a<ept id="1">]</ept>', '<bpt id="1">[</bpt>b<ept id="1">]</ept>',
          ("<ph0>a<ph1>", "<ph0>b<ph1>")),
@@ -102,9 +94,7 @@ def test_codes_of_1_2(source: str, target: str, pair: tuple[str, str], tmp_path:
         ('a<ph id="1"/>', '<ph id="1"/>b', ("a<ph0>", "<ph0>b")),
         ('<sc id="1"/>a<ec startRef="1"/>', '<sc id="1"/>b<ec startRef="1"/>', ("<ph0>a<ph1>", "<ph0>b<ph1>")),
         ('<sc id="1"/>a<ec startRef="1"/>', 'b<ec startRef="1"/>', ("a", "b")),
-        ('<ec id="1" isolated="yes"/>a', '<ec id="1" isolated="yes"/>b', ("<ph0>a", "<ph0>b")),
         ('<mrk id="1" type="term">two</mrk> <sm id="2"/>a<em startRef="2"/>', "zwei b", ("two a", "zwei b")),
-        ('a<cp hex="001A"/>', "b", ("a", "b")),
     ],
 )
 def test_codes_of_2(source: str, target: str, pair: tuple[str, str], tmp_path: Path) -> None:

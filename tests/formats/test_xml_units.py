@@ -75,22 +75,19 @@ def test_qt() -> None:
 @pytest.mark.parametrize(
     ("target", "forms", "new"),
     [
-        ("de", 2, ["%N FILE", "%N FILES"]),
-        ("de", 1, ["%N FILE", "%N FILES"]),  # `lupdate` without a language
-        ("pl", 1, ["%N FILE", "%N FILES", "%N FILES"]),
-        ("pl", 3, ["%N FILE", "%N FILES", "%N FILES"]),
-        ("ar", 6, ["%N FILES", "%N FILE", *["%N FILES"] * 4]),
-        ("ja", 1, ["%N FILES"]),
-        ("hu", 1, ["%N FILES"]),
-        ("xx", 2, ["%N FILES"] * 2),
-        ("pl", 0, ["%N FILES"] * 3),
+        ("de", 2, 2),
+        ("de", 1, 2),  # `lupdate` without a language
+        ("pl", 1, 3),
+        ("hu", 1, 1),
+        ("xx", 2, 2),
+        ("pl", 0, 3),
     ],
 )
-def test_forms_of_qt(target: str, forms: int, new: list[str]) -> None:
+def test_forms_of_qt(target: str, forms: int, new: int) -> None:
     source = "<message numerus='yes'><source>%n file(s)</source><translation type='unfinished'>"
     text = f"<TS>{source}{'<numerusform></numerusform>' * forms}</translation></message></TS>"
     found = translated(text, ".ts", target=target)
-    assert re.findall("<numerusform>(.*?)</numerusform>", found) == new
+    assert re.findall("<numerusform>(.*?)</numerusform>", found) == ["%N FILES"] * new
     if forms == 0:
         text = text.replace("<translation type='unfinished'></translation>", "")
         assert translated(text, ".ts", target=target).count("<numerusform>") == 3

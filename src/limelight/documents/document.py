@@ -108,45 +108,38 @@ def _message(name: str, error: FormatError) -> str:
 
 
 def _docx_parts(data: bytes, unpacked: int) -> tuple[Part, ...]:
-    parts = []
-    for info, content in _members(data, unpacked):
-        if PARTS.fullmatch(info.filename):
-            try:
-                decoded = decode_file(content, DOCX)
-                parts.append(Part(info.filename, decoded, docx_units(decoded.text)))
-            except FormatError as error:
-                raise FormatError(f"{info.filename}: {error.reason}", error.line) from None
-    if not any(part.name == "word/document.xml" for part in parts):
-        raise FormatError("no DOCX file: it has no word/document.xml")
-    return tuple(parts)
-
-
-def _members(data: bytes, unpacked: int) -> list[tuple[zipfile.ZipInfo, bytes]]:
     """The texts of a zip file. Raises `FormatError` for one that is damaged, or that would fill the memory."""
+    parts = list[Part]()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
             size = sum(info.file_size for info in infos)
             if len(infos) > MAX_MEMBERS or size > unpacked:
-                raise FormatError(
-                    f"{len(infos):,} files of {size:,} bytes in it; at most {MAX_MEMBERS:,} of {unpacked:,} are read"
-                )
-            found = []
+                most = f"at most {MAX_MEMBERS:,} of {unpacked:,} are read"
+                raise FormatError(f"{len(infos):,} files of {size:,} bytes in it; {most}")
             for info in infos:
-                if not PARTS.fullmatch(info.filename):
-                    continue
-                if info.file_size > MAX_FILE or info.file_size > MAX_RATIO * max(info.compress_size, 5000):
-                    raise FormatError(f"{info.filename}: {info.file_size:,} bytes from {info.compress_size:,}")
-                with archive.open(info) as file:
-                    content = file.read(info.file_size + 1)  # what the list says may be wrong
-                if len(content) != info.file_size:
-                    raise FormatError(f"{shown(info.filename)}: another size than the file says")
-                found.append((info, content))
-            return found
+                if PARTS.fullmatch(info.filename):
+                    parts.append(_docx_part(archive, info))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise FormatError(
-            f"not a valid DOCX file: it is not a zip archive, or it is damaged ({shown(str(error), 80)})"
-        ) from None
+        what = "not a valid DOCX file: it is not a zip archive, or it is damaged"
+        raise FormatError(f"{what} ({shown(str(error), 80)})") from None
+    if not any(part.name == "word/document.xml" for part in parts):
+        raise FormatError("no DOCX file: it has no word/document.xml")
+    return tuple(parts)
+
+
+def _docx_part(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Part:
+    if info.file_size > MAX_FILE or info.file_size > MAX_RATIO * max(info.compress_size, 5000):
+        raise FormatError(f"{info.filename}: {info.file_size:,} bytes from {info.compress_size:,}")
+    with archive.open(info) as file:
+        content = file.read(info.file_size + 1)  # what the list says may be wrong
+    if len(content) != info.file_size:
+        raise FormatError(f"{info.filename}: another size than the file says")
+    try:
+        decoded = decode_file(content, DOCX)
+        return Part(info.filename, decoded, docx_units(decoded.text))
+    except FormatError as error:
+        raise FormatError(f"{info.filename}: {error.reason}", error.line) from None
 
 
 def _zipped(data: bytes, changed: dict[str, bytes]) -> bytes:
@@ -177,8 +170,13 @@ def reader() -> Handler:
         try:
             if opened:
                 return {}, opened[0].written(json.loads(data))
-            opened.append(_read(header, data))
-            segments = [(unit.text, [(code.role, code.name) for code in unit.codes]) for unit in opened[0].units]
+            options, unpacked = Options(header["source"], header["target"]), header["unpacked"]
+            document, most = read_document(data, header["name"], options, unpacked=unpacked), header["segments"]
+            if len(document.units) > most:
+                remedy = "divide it, or ask the operator to raise --max-segments"
+                raise UserError(f"it has {len(document.units):,} segments, and at most {most:,} are accepted: {remedy}")
+            opened.append(document)
+            segments = [(unit.text, [(code.role, code.name) for code in unit.codes]) for unit in document.units]
             return {}, json.dumps(segments).encode()
         except UserError:
             raise
@@ -188,19 +186,6 @@ def reader() -> Handler:
             raise UserError(f"it cannot be read ({type(error).__name__})") from None
 
     return answer
-
-
-def _read(header: Header, data: bytes) -> Document:
-    document: Document = read_document(
-        data, header["name"], Options(header["source"], header["target"]), unpacked=header["unpacked"]
-    )
-    if len(document.units) > header["segments"]:
-        most = header["segments"]
-        raise UserError(
-            f"it has {len(document.units):,} segments, and at most {most:,} are accepted: divide it, or ask the "
-            "operator to raise --max-segments"
-        )
-    return document
 
 
 def _bound() -> None:

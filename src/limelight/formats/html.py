@@ -10,9 +10,8 @@ from functools import partial
 from html import escape, unescape
 from typing import NamedTuple
 
-from limelight.formats.unit import Code, Splice, Unit, has_words, line_at, make_unit, parts_of, with_first
+from limelight.formats.unit import Code, Role, Splice, Unit, has_words, line_at, make_unit, parts_of, with_first
 from limelight.formats.xml import escape_xml, parse_xml
-from limelight.text.protectors import Role
 
 INLINE = frozenset(
     re.findall(

@@ -14,8 +14,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from limelight.formats.html import VOID, html_units, scan_tags
-from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
-from limelight.text.protectors import Role
+from limelight.formats.unit import Code, Role, Splice, Unit, has_words, make_unit, parts_of
 
 _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL

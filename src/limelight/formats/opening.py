@@ -1,4 +1,4 @@
-"""Open a text file as bytes: detect its format by its name and first bytes, and decompress it.
+"""Open a text file as bytes: tell its format by its name, and decompress it.
 
 As plain lines, a TMX would be translated tag by tag, and a spreadsheet would be garbage: a format that is not supported
 is an error with a remedy.
@@ -8,7 +8,6 @@ A damaged or truncated archive raises an error.
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import lzma
 import os
@@ -68,13 +67,8 @@ _BY_SUFFIX = {
     ".pptx": "a presentation",
 }
 """Formats that are not plain text."""
-_BEGINNINGS = {
-    b"%PDF-": "a PDF document",
-    b"{\\rtf": "a text document",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file",
-    b"PK\x03\x04": "a ZIP archive or an Office file",
-}
-_ROOT = re.compile(r"<(tmx|xliff|ts)[\s/>]")
+_QT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<[?!][^>]*>\s*)*<TS[\s>]")
+_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
 
 
 class ArchiveReader(RawIOBase):
@@ -172,16 +166,8 @@ def _error(path: Path, found: str) -> UserError:
     return UserError(f"{path}: is {found}, which is not read as text; {remedy}")
 
 
-def _xml_format(head: bytes) -> str:
-    """The XML format of a file, `tmx`, `xliff` or `ts`; empty for unknown formats and for text."""
-    utf16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-    start = head.decode(utf16.get(head[:2], "utf-8"), "replace").lstrip("\ufeff \t\r\n").lower()
-    root = _ROOT.search(start)
-    return root[1] if root and start.startswith(("<?xml", "<!--", "<!doctype", root[0])) else ""
-
-
 def open_text(path: str | Path) -> BufferedReader:
-    """Open `path` for reading bytes; .gz, .xz and .zst are decompressed.
+    """Open a text file for reading bytes; .gz, .xz and .zst are decompressed.
 
     Reading raises `OSError` if an archive is damaged or truncated.
 
@@ -189,28 +175,18 @@ def open_text(path: str | Path) -> BufferedReader:
         UserError: the file does not exist, is a folder, may not be read, or is in a format that is not text.
     """
     require_file(Path(path))
-    return open_segments(path, xml=False)
+    return open_segments(path)
 
 
-def open_segments(path: str | Path, *, xml: bool) -> BufferedReader:
-    """Open a file in one of `SEGMENT_FORMATS`; `xml` says whether that is XML. Raises as `open_text` does."""
+def open_segments(path: str | Path) -> BufferedReader:
+    """Open a file in any format. Raises as `open_text` does."""
     path = Path(path)
     require_there(path)
     suffix = path.suffix.lower()
     try:
-        if suffix in COMPRESSIONS:
-            stream: Any = BufferedReader(ArchiveReader(path, suffix), buffer_size=1 << 16)
-        else:
-            stream = path.open("rb")
+        stream = BufferedReader(ArchiveReader(path, suffix), 1 << 16) if suffix in COMPRESSIONS else path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    head = head_of(stream, path)
-    found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
-    if not found and not xml and (kind := _xml_format(head)):
-        found = _BY_SUFFIX.get(f".{kind}", "a Qt translation file (TS)")
-    if found:
-        stream.close()
-        raise _error(path, found)
     return cast(BufferedReader, stream)
 
 
@@ -234,13 +210,12 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
     if suffix not in (".ts", ".json", ".txt") or not path.is_file() or (alone and suffix == ".ts"):
         return suffix
     try:
-        with open_segments(path, xml=True) as stream:
+        with open_segments(path) as stream:
             head = head_of(stream, path)
     except UserError:
         return suffix
     if suffix != ".txt":
-        holds = _xml_format(head) == "ts" if suffix == ".ts" else head.lstrip().startswith(b"[")
-        return suffix if holds else ".one"
+        return suffix if (_QT if suffix == ".ts" else _ARRAY).match(head) else ".one"
     lines = [line for line in head[: head.rfind(b"\n") + 1 or None].splitlines() if line.strip()]
     separators = {b"\t": ".tsv", b" ||| ": PIPES}
     return next((kind for each, kind in separators.items() if lines and all(each in line for line in lines)), suffix)

@@ -138,7 +138,7 @@ def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
     plural with the last form, the general one in nearly all languages.
     """
     file, source, target, plurals = str(path), "", "", None
-    with open_segments(path, xml=False) as stream:
+    with open_segments(path) as stream:
         for entry in entries(scan_lines(stream, file), file):
             if entry.fault is not None:
                 yield entry.fault

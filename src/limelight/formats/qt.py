@@ -84,35 +84,17 @@ def qt_units(text: str, language: str = "", *, everything: bool = False) -> list
         for message in _messages(found):
             is_filled = has_content(message.target) or any(each.text().strip() for each in message.forms)
             if message.kind != "obsolete" and (everything or message.kind or not is_filled):
-                units += (unit for unit in _units(text, message, plurals) if unit.has_words)
+                unit = _unit(text, message, plurals)
+                units += [unit] * unit.has_words
     return with_first(units, [with_attribute(text, root, "language", new) for root, new in unnamed.items()])
 
 
-def _units(text: str, message: _Message, plurals: PluralForms | None) -> Iterator[Unit]:
-    """A message as a unit. One with a number, such as `%n file(s)`, has two: `%n file` becomes the form for one, `%n
-    files` all others."""
-    parts = _parts(message.source, text)
-    if message.element.get("numerus") != "yes":
-        yield _unit(text, message, parts)
-        return
-    count = max(plurals.total if plurals else 1, len(message.forms))
-    one, several = _counted(parts, ""), _counted(parts, r"\1")
-    number = plurals.one if plurals and plurals.total == count > 1 and one != several else -1
-    if 0 <= number < len(message.forms):
-        yield _unit(text, message, one, [number])
-        yield _unit(text, message, several, [each for each in range(count) if each != number])
-    else:
-        yield _unit(text, message, several, range(count))
-
-
-def _counted(parts: Parts, ending: str) -> Parts:
-    """`%n file(s)` with this ending instead of the one in brackets."""
-    return [_OPTIONAL.sub(ending, part) if isinstance(part, str) else part for part in parts]
-
-
-def _unit(text: str, message: _Message, parts: Parts, numbers: Sequence[int] = ()) -> Unit:
-    """A text that becomes the translation, or the forms with these numbers; forms that the file lacks come behind the
-    others."""
+def _unit(text: str, message: _Message, plurals: PluralForms | None) -> Unit:
+    """The text becomes the translation, or all of its forms if it has a number, such as `%n file(s)`."""
+    parts, count = _parts(message.source, text), 0
+    if message.element.get("numerus") == "yes":
+        count = max(plurals.total if plurals else 1, len(message.forms))
+        parts = [_OPTIONAL.sub(r"\1", part) if isinstance(part, str) else part for part in parts]
     source, translation, forms = message.source, message.translation, message.forms
     opened, accelerator = f'<translation type="{UNFINISHED}">', Accelerator()
     if len(parts) == 1 and isinstance(parts[0], str):
@@ -122,15 +104,13 @@ def _unit(text: str, message: _Message, parts: Parts, numbers: Sequence[int] = (
 
     def write(new: str) -> Iterator[Splice]:
         content = with_codes(with_accelerator(new, accelerator), unit.codes, escape_xml)
-        form = f"<numerusform>{content}</numerusform>"
-        written = f"{opened}{form * len(numbers) if numbers else content}</translation>"
+        if count:
+            before = indent(text, forms[0].begin) if forms else ""
+            after = indent(text, translation.close) if translation and forms else ""
+            content = "".join([f"{before}<numerusform>{content}</numerusform>"] * count) + after
+        written = f"{opened}{content}</translation>"
         if translation is None:
             yield Splice(source.end, source.end, indent(text, source.begin) + written)
-        elif numbers and forms:
-            yield Splice(translation.begin, translation.content, opened)
-            yield from (Splice(forms[each].begin, forms[each].end, form) for each in numbers if each < len(forms))
-            more = sum(each >= len(forms) for each in numbers)
-            yield Splice(forms[-1].end, forms[-1].end, (indent(text, forms[-1].begin) + form) * more)
         else:
             yield Splice(translation.begin, translation.end, written)
 

@@ -73,7 +73,7 @@ def scan_csv(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> I
     (comma, semicolon or tab) is the one that is most frequent in the first line.
     """
     file, number, bad = str(path), 0, list[BadLine]()
-    with open_segments(path, xml=False) as stream:
+    with open_segments(path) as stream:
 
         def lines() -> Iterator[str]:
             nonlocal number

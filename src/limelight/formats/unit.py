@@ -13,15 +13,20 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE
-from limelight.text.protectors import CODES as CODES_NAME
-from limelight.text.protectors import Found, Protector, Role
+
+if TYPE_CHECKING:
+    from limelight.text.protectors import Found, Protector
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""
 _SPLIT = re.compile(f"({CODES.pattern})")
+
+
+Role = Literal["alone", "open", "close", "sequential", "break", "space"]
+"""What a code is, see `text/protectors.py`."""
 
 
 class FormatError(ValueError):
@@ -130,6 +135,8 @@ def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = 
 
 def code_protector(codes: Sequence[Code]) -> Protector:
     """The protector that finds the codes of a unit."""
+    from limelight.text.protectors import CODES as NAME  # a process that only reads documents should not wait for it
+    from limelight.text.protectors import Found, Protector
 
     def find(text: str) -> Iterator[Found]:
         for match in CODES.finditer(text):
@@ -137,7 +144,7 @@ def code_protector(codes: Sequence[Code]) -> Protector:
             if number < len(codes):
                 yield Found(*match.span(), codes[number].role, codes[number].name)
 
-    return Protector(CODES_NAME, find)
+    return Protector(NAME, find)
 
 
 def has_words(text: str) -> bool:

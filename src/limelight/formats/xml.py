@@ -17,9 +17,8 @@ from xml.parsers import expat
 from limelight.errors import shown
 from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
-from limelight.formats.unit import Code, FormatError, Splice
+from limelight.formats.unit import Code, FormatError, Role, Splice
 from limelight.text.pair import BadLine
-from limelight.text.protectors import Role
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""
@@ -104,7 +103,7 @@ def read_units(path: str | Path, roots: Collection[str], names: Collection[str])
     well-formed or incomplete, an unknown encoding, an entity declaration, an exceeded bound, a damaged file.
     """
     file, parser = str(path), _Parser(roots, names)
-    with open_segments(path, xml=True) as stream:
+    with open_segments(path) as stream:
         data, fault = b"-", None
         while data and fault is None:
             try:
