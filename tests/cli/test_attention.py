@@ -58,20 +58,6 @@ def test_pictures(limelight: Limelight, trained: Path, tmp_path: Path, name: str
     assert path.read_bytes() != mean
 
 
-def test_a_terminal_with_colors_gets_colors(
-    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not a pipe or a file, and not where none are wanted."""
-    assert "\x1b" not in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
-    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm-256color")):
-        monkeypatch.setenv(name, value)
-    for name in ("NO_COLOR", "COLORTERM"):
-        monkeypatch.delenv(name, raising=False)
-    assert "\x1b[48;5;" in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
-
-
 def test_the_light_theme_is_another_picture_of_the_same(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     pictures = set()
     for theme in ("dark", "light"):

@@ -1,5 +1,4 @@
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,6 @@ from limelight.config import DecoderOnlyConfig, RecurrentConfig, TransformerConf
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap, attention_map, text_map
 from limelight.inspection.attention_map import KINDS
-from limelight.inspection.heatmap import picture_bytes
-from limelight.inspection.views import draw_average
 from limelight.models.families import build_model
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map
@@ -136,18 +133,6 @@ def test_a_choice_that_is_not_there_is_named(seed, arguments, message):
         attention.weights(kind) if kind == "sideways" else attention.average(kind, **arguments)
 
 
-def test_other_views_get_a_tensor_for_each_layer(seed):
-    """(1, heads, rows, columns), and the tokens of rows and columns."""
-    attention = random_map(seed)
-    given = attention.to_bertviz()
-    assert [len(given[f"{kind}_attention"]) for kind in ("encoder", "decoder", "cross")] == [2, 1, 3]
-    rows, columns = len(given["decoder_tokens"]), len(given["encoder_tokens"])
-    assert given["cross_attention"][2].shape == (1, 2, rows, columns)
-    assert given["cross_attention"][2][0].numpy().tolist() == attention.cross[2].tolist()
-    (only,) = random_map(seed, encoder=(0, 0), cross=(0, 0)).to_bertviz()["attention"]
-    assert only.shape == (1, 3, rows, rows)
-
-
 def test_weights_that_do_not_fit_the_pieces_are_refused(seed):
     attention = random_map(seed)
     with pytest.raises(ValueError, match=r"cross is .* not \(layers, heads, "):
@@ -204,17 +189,6 @@ def test_printed_it_is_one_short_line(seed):
     assert "encoder_self 2x3x9x9, decoder_self 1x3x10x10, cross 3x2x10x9>" in str(attention)
     nothing = random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))
     assert str(nothing) == "<AttentionMap: no attention>"
-
-
-def test_a_notebook_shows_the_picture_of_words(seed, monkeypatch):
-    attention = replace(random_map(seed), source_text="ab cde f", model="runs/x")
-    words = attention.merge_words()
-    assert attention._repr_png_() == picture_bytes(draw_average(words), "png")
-    alone = random_map(seed, cross=(0, 0), encoder=(0, 0))
-    assert alone._repr_png_() == picture_bytes(draw_average(alone.merge_words(), "decoder_self"), "png")
-    assert random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))._repr_png_() is None
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert attention._repr_png_() is None, "without matplotlib the notebook shows the line"
 
 
 def test_the_decoder_may_not_attend_to_later_positions(seed):

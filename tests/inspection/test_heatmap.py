@@ -10,9 +10,13 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 
 from limelight.errors import UserError
-from limelight.inspection.heatmap import MASKED, MAX_LABEL_LENGTH, draw_weights, picture_bytes
+from limelight.inspection.heatmap import MASKED, MAX_LABEL_LENGTH, Panel, draw, picture_bytes
 from limelight.inspection.views import draw_average, draw_grid
 from tests.inspection.fakes import random_map
+
+
+def draw_weights(values, rows, columns, **options):
+    return draw([[Panel("", values, rows, columns)]], **options)
 
 
 def svg_texts(figure):
@@ -118,9 +122,9 @@ def test_nothing_global_is_touched(seed):
 
 def test_a_missing_matplotlib_is_named(seed, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for draw in (draw_average, draw_grid):
+    for drawn in (draw_average, draw_grid):
         with pytest.raises(UserError, match=r'pip install "limelight\[plot\]"'):
-            draw(random_map(seed))
+            drawn(random_map(seed))
 
 
 def test_a_kind_or_a_side_that_is_not_there_is_named(seed):

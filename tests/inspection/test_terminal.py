@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ from rich.cells import cell_len
 
 from limelight.errors import UserError
 from limelight.inspection import text_picture
-from limelight.inspection.terminal import BLOCKS, COLORS, GRAY, NARROWEST, shade
+from limelight.inspection.terminal import BLOCKS, NARROWEST, shade
 from tests.inspection.fakes import random_map, softmax
 
 PIECES = st.lists(st.text(min_size=0, max_size=17), min_size=1, max_size=23)
@@ -21,8 +20,6 @@ def test_no_line_is_wider_than_asked_whatever_the_pieces(rows, columns, width, s
     picture = shade(weights, rows, columns, width=width)
     assert max(cell_len(line) for line in picture.split("\n")) <= width
     assert "\x1b" not in picture, "nothing but text: no colors, no control codes"
-    colored = shade(weights, rows, columns, width=max(width, 30), shades=None)
-    assert max(cell_len(plain(line)) for line in colored.split("\n")) <= max(width, 30)
 
 
 def test_every_cell_is_drawn_once_with_the_shade_of_its_weight():
@@ -59,30 +56,6 @@ def test_a_label_has_its_cells_and_a_masked_one_is_blank():
     assert second == "y ▓▓▓▓    70% a"
     without = shade(weights, ["x", "y"], ["a", "b", "c"]).splitlines()[1]
     assert without == "x ██· ·  100% a"
-
-
-def plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def luminance(color: int) -> float:
-    """Of one of the 216 colors of the cube of 6 levels, as xterm has them."""
-    red, green, blue = (0 if level == 0 else 55 + 40 * level for level in np.unravel_index(color - 16, (6, 6, 6)))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def test_colors_are_one_scale_from_nothing_to_one_dark_to_light():
-    assert [luminance(color) for color in COLORS] == sorted({luminance(color) for color in COLORS})
-    weights = np.asarray([[0.0, 0.3, 1.0], [0.3, 0.3, 0.3]], dtype=np.float32)
-    may_attend = np.asarray([[True, True, True], [True, True, False]])
-    lines = shade(weights, ["x", "y"], ["a", "b", "c"], may_attend=may_attend, shades=None).splitlines()
-    used = [[int(color) for color in re.findall(r"48;5;(\d+)m", line)] for line in lines]
-    third = COLORS[int(0.3 * len(COLORS))]
-    assert used[1:3] == [[COLORS[0], third, COLORS[-1]], [third, third, GRAY]]
-    assert GRAY not in COLORS
-    assert used[-1] == list(COLORS)
-    assert (plain(lines[-1])[0], plain(lines[-1])[-1]) == ("0", "1")
-    assert all(line.count("\x1b[0m") == len(colors) for line, colors in zip(lines, used, strict=True))
 
 
 def test_the_sentence_stands_above_within_the_width(seed):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from limelight.errors import UserError
-from limelight.inspection.views import Panel, View, save_view
+from limelight.inspection.heatmap import Panel
+from limelight.inspection.views import View, save_view
 
 NUMBERS = np.array([[0.25, 0.5, 0.0], [1.0, 0.125, -0.5]])
 VIEW = View("own", "a_b → c", [Panel("one", NUMBERS, ["x", "50 %"], ["▁a", "b,c", "</s>"])], {"more": [1, 2]})

@@ -19,8 +19,8 @@ from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
-    ANSWERS,
     Question,
+    answer,
     explain,
     explain_whole,
     explained_page,
@@ -249,24 +249,14 @@ def test_what_is_asked_for_later_is_the_same():
     np.testing.assert_allclose(array(found["weights"]), every[1, 2, 3], atol=1e-6)
 
 
-def test_a_service_opens_heads_of_what_it_explained_last_without_the_model(monkeypatch):
+def test_a_service_answers_the_fields_of_a_request():
     one, options = translator(), {"source_lang": "", "target_lang": "", "off": {"decoder.0.cross": [1]}}
-    ids = ANSWERS["explain"](one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
-    asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2}
-    question = Question(TEXT, target=tuple(ids), off=options["off"])
-    expected = [
-        head_weights(one, question, "cross", 0, 2),
-        head_weights(one, Question(TEXT, target=tuple(ids)), "cross", 0, 2),
-    ]
-    calls = []
-    monkeypatch.setattr(
-        module, "attention_map", lambda *args, **named: calls.append(1) or attention_map(*args, **named)
-    )
-    assert ANSWERS["head_weights"](one, TEXT, asked) == expected[0]
-    assert not calls
-    assert ANSWERS["head_weights"](one, TEXT, {**asked, "off": {}}) == expected[1]
-    assert ANSWERS["head_weights"](translator(), TEXT, asked) == expected[0]
-    assert len(calls) == 2, "another question, or another model"
+    ids = answer("explain", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
+    asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2, "snapshot": None}
+    question = Question(TEXT, target=ids, off=options["off"])
+    assert answer("head_weights", one, TEXT, asked) == head_weights(one, question, "cross", 0, 2)
+    sharper = {"temperature": {"decoder.0.cross": {"2": 0.5}}}
+    assert answer("head_weights", one, TEXT, asked | sharper) != answer("head_weights", one, TEXT, asked)
 
 
 def test_heads_are_counted():

@@ -29,8 +29,8 @@ class Fake(Codec):
         letters = SimpleNamespace(decode=lambda ids: "".join(map(chr, ids)))
         self.tokenizers = SimpleNamespace(target=letters)  # type: ignore[assignment]
 
-    def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
-        return [asked_of(part.text, settings, part.direction) for part in parts]
+    def encode(self, part: Part, settings: SearchSettings) -> Prepared:
+        return asked_of(part.text, settings, part.direction)
 
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         found = [
@@ -39,7 +39,7 @@ class Fake(Codec):
             )
             for each in hypotheses
         ]
-        return replace(found[0], source=prepared.text, alternatives=tuple(found[1:]))
+        return replace(found[0], source=prepared.part.text, alternatives=tuple(found[1:]))
 
     def unknown_share(self, text: str, request: Request) -> float:
         return self._unknown
@@ -47,7 +47,7 @@ class Fake(Codec):
 
 def asked_of(text: str, settings: SearchSettings, direction: Direction | None) -> Prepared:
     request = Request([ord(letter) for letter in text], 99, settings, substream=(len(text),))
-    return Prepared(text, request, direction, has_marks(text))
+    return Prepared(Part(text, direction, marked=has_marks(text)), request)
 
 
 def translated(
@@ -67,7 +67,7 @@ def translated(
     plain = PLACEHOLDER.sub(lambda mark: spans[mark_number(mark[0])], text) if spans else None
     first = asked_of(plain, given, direction) if plain else None
     if phrase and prepared.request is not None:
-        prepared = replace(prepared, request=replace(prepared.request, constraints=Constraints((Phrase(((5,),)),))))
+        prepared = prepared._replace(request=replace(prepared.request, constraints=Constraints((Phrase(((5,),)),))))
     codec = Fake(unknown, placeholders=placeholders)
 
     def search(prepared: Prepared) -> Steps[list[Translation]]:
@@ -80,7 +80,7 @@ def translated(
         try:
             request = next(steps) if found is None else steps.send(found)
         except StopIteration as end:
-            return end.value, asked
+            return end.value[0], asked
         asked.append(show_marks("".join(map(chr, request.source))))
         outputs = [marked(each) for each in say(asked[-1], request.settings)]
         found = [Hypothesis(tuple(map(ord, each)), 0.9, 0.0, True) for each in outputs]

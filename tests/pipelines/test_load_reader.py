@@ -8,7 +8,7 @@ from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.pipelines.classifier import Classifier
-from limelight.pipelines.load import load_classifier, load_mask_filler, load_reader
+from limelight.pipelines.load import load, load_classifier, load_mask_filler
 from limelight.pipelines.mask_filler import MaskFiller
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers
@@ -30,8 +30,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_a_masked_model_fills_and_a_classifier_chooses(folders: dict[str, Path]) -> None:
-    assert isinstance(load_reader(folders["masked"]), MaskFiller)
-    found = load_reader(str(folders["classifier"]))
+    assert isinstance(load(folders["masked"]), MaskFiller)
+    found = load(str(folders["classifier"]))
     assert isinstance(found, Classifier)
     assert found.labels == LABELS
     assert load_mask_filler(folders["masked"]).fill("a [MASK]").masks
@@ -39,15 +39,12 @@ def test_a_masked_model_fills_and_a_classifier_chooses(folders: dict[str, Path])
 
 
 def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Path]) -> None:
-    with pytest.raises(UserError, match=r"this is a classifier, which does not fill masks; use it with `limelight cl"):
+    with pytest.raises(UserError, match=r"which does not fill; use it with `limelight classify`$"):
         load_mask_filler(folders["classifier"])
-    with pytest.raises(UserError, match=r"this is a masked model, which knows no labels; use it with `limelight fill`"):
+    with pytest.raises(UserError, match=r"which does not classify; use it with `limelight fill`$"):
         load_classifier(folders["masked"])
-    with pytest.raises(
-        UserError,
-        match=r"this is a model of the family transformer, which neither .*; use it with `limelight translate`$",
-    ):
-        load_reader(folders["translator"])
+    with pytest.raises(UserError, match=r"the family transformer, which does not fill; use it with `limelight tra"):
+        load_mask_filler(folders["translator"])
 
 
 def test_a_classifier_without_its_labels_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -56,11 +53,11 @@ def test_a_classifier_without_its_labels_is_refused(folders: dict[str, Path], tm
     save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")
     (tmp_path / "run" / "labels.json").write_text('["ant", "bee"]', encoding="utf-8")
     with pytest.raises(UserError, match=r"labels\.json: 2 labels, but the weights in the same folder have 3"):
-        load_reader(tmp_path / "run")
+        load(tmp_path / "run")
     (tmp_path / "run" / "labels.json").unlink()
     with pytest.raises(UserError, match=r"labels\.json: cannot read the labels: No such file"):
-        load_reader(tmp_path / "run")
+        load(tmp_path / "run")
     (tmp_path / "labels.json").write_text('["ant", "bee", "cat"]', encoding="utf-8")
     (tmp_path / "run" / "labels.json").symlink_to(tmp_path / "labels.json")
     with pytest.raises(UserError, match=r"labels\.json: a link out of"):
-        load_reader(tmp_path / "run")
+        load(tmp_path / "run")

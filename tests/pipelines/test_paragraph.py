@@ -4,8 +4,7 @@ import pytest
 
 from limelight.config import DecodingConfig
 from limelight.decoding.sampling import Sampling
-from limelight.pipelines.repair_marks import Repaired
-from limelight.pipelines.sentence import Found, Rank, joined_sentences
+from limelight.pipelines.sentence import Found, joined_sentences
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.text.plan import MarkedSentence, Plan
@@ -67,7 +66,7 @@ def test_alternatives_of_several_sentences_are_in_the_order_of_their_scores() ->
 
     def sentence(*found: tuple[float, int]) -> Found:
         each = [Translation("x", score, ("x",) * tokens, score, "x", True) for score, tokens in found]
-        return Found(MarkedSentence("x"), tuple(Rank(Repaired("x"), one) for one in each))
+        return Found(MarkedSentence("x"), tuple(each))
 
     plan = Plan("x x", Sentences(("x", "x"), ("", " ", "")), (MarkedSentence("x"), MarkedSentence("x")))
     best = joined_sentences(plan, [sentence((-1.0, 1), (-1.1, 9)), sentence((-3.0, 9), (-3.1, 1), (-3.2, 1))])

@@ -57,13 +57,13 @@ class TwoLegs(Scripted):
         return Listening(self.heard)
 
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        if prepared.direction not in LEGS:
+        if prepared.part.direction not in LEGS:
             return super().finish(prepared, hypotheses)
-        found = self.script[str(prepared.direction)]
-        texts = [found(prepared.text)] if callable(found) else [found] if isinstance(found, str) else found
+        found = self.script[str(prepared.part.direction)]
+        texts = [found(prepared.part.text)] if callable(found) else [found] if isinstance(found, str) else found
         self.say = lambda _: [marked(text) for text in texts]
         best = super().finish(prepared, hypotheses)
-        sure = self.sure.get(str(prepared.direction))
+        sure = self.sure.get(str(prepared.part.direction))
         others = tuple(replace(each, confidence=sure) for each in best.alternatives)
         return replace(best, confidence=sure, alternatives=others)
 
@@ -78,22 +78,20 @@ def test_the_draft_of_the_first_direction_is_the_source_of_the_second() -> None:
     assert translator.seen == ["die Lampe", "the lamp"]
     assert (found.text, found.source, found.path) == ("la lampe", "die Lampe", ("de", "en", "fr"))
     assert (found.source_lang, found.target_lang) == ("de", "fr")
-    assert [request.is_draft for request in translator.heard] == [True, False]
 
 
 def test_a_direct_translation_has_no_path() -> None:
     translator = TwoLegs({"de-en": "the lamp"})
     found = translator.translate("die Lampe", target_lang="en")
     assert (found.text, found.path) == ("the lamp", ())
-    assert not translator.heard[0].is_draft
 
 
-def test_tags_and_variables_are_marks_in_both_directions() -> None:
-    script = {"de-en": "press <ph0>key<ph1> for <ph2>", "en-fr": "<ph0>clé<ph1> pour <ph2>"}
-    translator = TwoLegs(script, carry_tags=True)
+def test_tags_and_variables_are_carried_in_both_directions() -> None:
+    script = {"de-en": "press key for <ph2>", "en-fr": "clé pour <ph2>"}
+    translator = TwoLegs(script)
     found = translator.translate("drück <b>Taste</b> für {x}")
-    assert translator.seen == ["drück <ph0>Taste<ph1> für <ph2>", "press <ph0>key<ph1> for <ph2>"]
-    assert found.text == "<b>clé</b> pour {x}"
+    assert translator.seen == ["drück Taste für <ph2>", "press key for <ph2>"]
+    assert [found.text.count(span) for span in ("<b>", "</b>", "{x}")] == [1, 1, 1]
     assert (found.moved, found.failed, found.warnings) == ((), (), ())
 
 
@@ -122,9 +120,9 @@ def test_n_best_lists_and_samples_are_of_the_second_direction() -> None:
     assert [request.settings.n_best for request in translator.heard] == [1, 2]
     translator.heard.clear()
     translator.translate(["x", "die Lampe"], sampling=Sampling(seed=4), n_best=2)
-    drafts = [request for request in translator.heard if request.is_draft]
-    drawn = [request for request in translator.heard if not request.is_draft]
-    assert all(request.settings.sampling is None and request.settings.beam_size == 2 for request in drafts)
+    drafts = [request for request in translator.heard if request.settings.sampling is None]
+    drawn = [request for request in translator.heard if request.settings.sampling is not None]
+    assert [request.settings.beam_size for request in drafts] == [2, 2]
     assert sorted(request.substream for request in drawn) == [(1,), (2,)]
 
 

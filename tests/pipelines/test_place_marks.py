@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.pipelines.repair_marks import Attended, Slot, place_marks
+from limelight.pipelines.repair_marks import Attended, place_marks
 from limelight.text.marking import placeholder, show_marks
 from limelight.text.spans import Span
 
@@ -19,9 +19,8 @@ def attended(source: str, target: str, links: dict[int, int]) -> Attended:
     for row, column in links.items():
         weights[row, column] += 1 - SOFT
     text = " ".join(placeholder(int(word)) if word.isdigit() else word for word in targets)
-    places = [0, *(place for place, character in enumerate(text) if character == " "), len(text)]
-    slots = tuple(Slot(row, place) for row, place in enumerate(places))
-    return Attended(text, slots, weights, marks)
+    parts = tuple(" " * bool(row) + word for row, word in enumerate(text.split(" ")))
+    return Attended(parts, tuple(range(len(parts) + 1)), weights, marks)
 
 
 def pair(first: int, second: int) -> dict[int, Span]:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 import torch
@@ -17,8 +17,8 @@ from limelight.pipelines.job import Job
 from limelight.pipelines.scheduler import (
     MAX_ENGINES,
     SENTENCES_EACH,
+    Queue,
     Scheduler,
-    Shelf,
     engines_for,
     run,
     settings_put_back,
@@ -85,7 +85,7 @@ class Slow(Engine):
         self.found, self.threads, self.interval = 0, 0, 0.0
         self.born.append(self)
 
-    def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
+    def submit(self, request: Request, *, first: bool = False) -> int:
         self.places.append(request.source[0])
         return len(self.places) - 1
 
@@ -142,7 +142,7 @@ def test_the_next_search_of_a_sentence_joins_after_those_that_wait_and_before_th
     seen: list[int] = []
 
     class Watching(Engine):
-        def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
+        def submit(self, request: Request, *, first: bool = False) -> int:
             seen.append(-request.source[0] if first else request.source[0])
             return super().submit(request, first=first)
 
@@ -234,111 +234,54 @@ def test_calls_that_own_the_process_wait_for_one_another() -> None:
     assert (seen, sys.getswitchinterval()) == ([THREADS], interval)
 
 
-def test_each_engine_gets_long_and_short_requests_and_the_rest_of_the_others() -> None:
-    given = requests(15)
-    shelf = Shelf(jobs(given))
-    shelf.divide(2)
-    taken = {0: shelf.take(0, 4), 1: shelf.take(1, 100)}
-    lengths = {number: [len(ask.request.source) for _, ask in taken[number]] for number in taken}
-    assert lengths[0] == [8, 7, 6, 5]
-    assert len(lengths[1]) == 7
-    assert lengths[1] == sorted(lengths[1], reverse=True)
-    assert len(shelf.take(1, 100)) == 2  # half of what the other one has left
-    assert len(shelf.take(0, 100)) == 2
-    assert shelf.take(0, 1) == shelf.take(1, 1) == []
-
-
 def test_towards_the_end_engines_take_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once all jobs are made, and their requests are on the shelf."""
+    """Once all jobs are made. The longest requests of a window come first."""
     monkeypatch.setattr(scheduler, "LAST", 3)
-    shelf = Shelf(jobs(requests(40)))
-    shelf.divide(2)
-    assert len(shelf.take(0, 4)) == 4
-    shelf.receive(jobs(requests(4)))
-    assert len(shelf.take(0, 14)) == 14
-    taken = [len(shelf.take(number % 2, 14)) for number in range(12)]
-    assert taken[:2] == [2, 14]
-    assert sum(taken) == 26
-    assert max(taken[2:]) == 3
-    alone = Shelf(jobs(requests(40)))
-    alone.receive([])
-    assert len(alone.take(0, 39)) == 39
+    monkeypatch.setattr(scheduler, "WINDOW", 40)
+    queue = Queue(jobs(requests(60)))
+    queue.engines = 2
+    taken = [queue.take(most, wait=True) for most in (30, 30, *[14] * 9)]
+    assert [len(each) for each in taken] == [30, 10, 5, 3, 3, 3, 3, 3, 0, 0, 0]
+    assert sum(map(len, taken)) == 60
+    lengths = [len(ask.request.source) for some in taken[:2] for _, ask in some]
+    assert lengths == sorted(lengths, reverse=True)
 
 
 def test_engines_are_as_many_as_the_requests_of_all_jobs_are_worth() -> None:
     """Where the first texts need no search, as blank lines do."""
     nothing: list[Job] = [Job((), list) for _ in range(9)]
-    further = jobs(requests(20))
-    run([*nothing, *jobs(requests(1))], Slow, further=further, threads=3)
+    run([*nothing, *jobs(requests(21))], Slow, threads=3)
     assert len(Slow.born) == 3
-    assert all(job.done for job in further)
     assert sum(len(engine.places) for engine in Slow.born) == 21
 
 
-def test_jobs_are_made_while_engines_work() -> None:
-    """The last ones after the first requests have been found."""
-    made, begun, given = list[Job](), Event(), requests(30)
+@pytest.mark.parametrize("threads", [None, 2])
+def test_jobs_are_made_a_window_at_a_time(threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "WINDOW", 10)
+    monkeypatch.setattr(scheduler, "AHEAD", 4)
+    made = list[Job]()
 
-    class Telling(Slow):
-        def step(self) -> list[Outcome]:
-            begun.set()
-            return super().step()
-
-    def further() -> Iterator[Job]:
-        for place, job in enumerate(jobs(given[10:])):
-            assert place < 15 or begun.wait(PATIENCE)
+    def coming() -> Iterator[Job]:
+        for place, job in enumerate(jobs(requests(40))):
+            assert place < 10 or Slow.born
             made.append(job)
             yield job
 
-    first = jobs(given[:10])
-    run(first, Telling, further=further(), threads=2)
-    assert len(made) == 20
-    assert all(job.done for job in [*first, *made])
-    alone = jobs(given[10:])
-    run(jobs(given[:1]), Slow, further=iter(alone), threads=2)
-    run(jobs(given[:1]), Slow, further=iter(alone), threads=None)
-    assert all(job.done for job in alone)
+    run(coming(), Slow, threads=threads)
+    assert len(made) == 40
+    assert all(job.done for job in made)
 
 
-def test_a_failure_where_jobs_are_made_stops_the_engines() -> None:
+def test_a_failure_where_jobs_are_made_stops_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "WINDOW", 10)
+
     def broken() -> Iterator[Job]:
-        yield from jobs([Request([7, 5], 3)])
+        yield from jobs([Request([place, 5], 3) for place in range(1, 11)])
         raise UserError("text 14 is too long")
 
     Failing.error = ValueError("never")
-    given = [Request([place, 5], 3) for place in range(1, 11)]
     with pytest.raises(UserError, match="text 14"):
-        run(jobs(given), Failing, further=broken(), threads=2)
-
-
-def test_a_failure_of_an_engine_stops_making_jobs() -> None:
-    Failing.error = ValueError("lost")
-
-    def endless() -> Iterator[Job]:
-        while time.monotonic() < Failing.end:
-            time.sleep(1e-4)
-            yield from jobs([Request([1, 5], 3)])
-
-    with pytest.raises(ValueError, match="lost"):
-        run(jobs([Request([place, 5], 3) for place in range(10)]), Failing, further=endless(), threads=2)
-    assert time.monotonic() < Failing.end
-
-
-def test_engines_wait_for_jobs_that_are_still_made() -> None:
-    """Without work in the meantime, they do not end."""
-    found, given = list[Job](), requests(20)
-
-    def slowly() -> Iterator[Job]:
-        for job in jobs(given[10:]):
-            while not all(each.done for each in [*first, *found]):
-                time.sleep(1e-4)
-            found.append(job)
-            yield job
-
-    first = jobs(given[:10])
-    run(first, Slow, further=slowly(), threads=2)
-    assert len(found) == 10
-    assert all(job.done for job in found)
+        run(broken(), Failing, threads=2)
 
 
 def test_engines_share_the_threads() -> None:
@@ -347,16 +290,6 @@ def test_engines_share_the_threads() -> None:
     assert {engine.threads for engine in Slow.born if engine.places} == {THREADS // MAX_ENGINES}
     intervals = [engine.interval for engine in Slow.born if engine.places]
     assert intervals == [pytest.approx(scheduler.SWITCH, rel=0.1)] * len(intervals)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_longest_come_first(threads: int) -> None:
-    given = requests(20)
-    run(jobs(given), Slow, threads=threads)
-    first = Slow.born[0].places
-    lengths = [len(given[place].source) for place in first[: 20 // threads]]
-    assert lengths == sorted(lengths, reverse=True)
-    assert lengths[0] == 8
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2])

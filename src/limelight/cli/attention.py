@@ -11,7 +11,7 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, number, option, refuse
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.outcome import command, note, wrote
-from limelight.cli.output import can_color, can_show, show
+from limelight.cli.output import can_show, show
 from limelight.errors import UserError, shown
 
 if TYPE_CHECKING:
@@ -223,10 +223,10 @@ def _write_page(
 
 
 def _as_text(seen: AttentionMap, kind: str, view: View) -> str:
-    """The map as text, as wide as the terminal (else 80 columns), in colors or blocks if it supports them."""
+    """The map as text, as wide as the terminal (else 80 columns), in blocks if it supports them."""
     from limelight.inspection import text_picture
     from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST
 
     width = max(shutil.get_terminal_size().columns, NARROWEST)
-    shades = None if can_color() else BLOCKS if can_show(BLOCKS) else ASCII
+    shades = BLOCKS if can_show(BLOCKS) else ASCII
     return text_picture(seen, kind, layer=view.layer, heads=view.head, width=width, shades=shades)

@@ -233,6 +233,8 @@ def open_model(kind: str, folders: list[str], machine: Machine, precision: str |
 
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
+    if kind == "reader":
+        return load.load(folders[0], device)
     if kind != "generator":
         return getattr(load, f"load_{kind}")(folders[0], device)
     generator = load.load_generator(folders[0], device, precision=precision)

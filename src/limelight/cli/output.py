@@ -152,14 +152,6 @@ def can_show(characters: str) -> bool:
     return True
 
 
-def can_color() -> bool:
-    """Whether standard output is a terminal with 256 colors, and `NO_COLOR` is not set."""
-    from rich.console import Console
-
-    console = Console()
-    return not console.no_color and console.color_system in ("256", "truecolor")
-
-
 def _open(place: Path, path: Path) -> TextIOBase:
     """Open `place` for writing; `path` is its name in messages."""
     if path.is_dir():

@@ -55,8 +55,6 @@ class Entry(NamedTuple):
     id: int
     request: Request
     kind: Kind
-    followed: bool = False
-    """Whether its tokens are shown as they come."""
 
 
 class Outcome(NamedTuple):
@@ -244,9 +242,6 @@ AHEAD = 16
 CALL_TOKENS = 1024
 """Maximum of source tokens * hypotheses that a model searches for in one call: others wait meanwhile."""
 
-CALL_TOKENS_FOLLOWED = 256
-"""The same while a request is followed, which takes one step between two calls."""
-
 MAX_PASSED = 100
 """Maximum number of later requests that may overtake a waiting request."""
 
@@ -299,10 +294,8 @@ class Engine:
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
 
-    def submit(self, request: Request, *, first: bool = False, followed: bool = False) -> int:
+    def submit(self, request: Request, *, first: bool = False) -> int:
         """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
-
-        One that is `followed` is always decoded in steps, so that `partial` tells how far it has come.
 
         Raises `UserError` for invalid settings, ids that the model does not have, and more positions than it has
         learned: an invalid request raises here, and does not affect others.
@@ -312,8 +305,7 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        plain = self.model.searches and not followed and request.is_plain
-        waiting = Waiting(Entry(number, request, Kind.of(request), followed), plain)
+        waiting = Waiting(Entry(number, request, Kind.of(request)), self.model.searches and request.is_plain)
         (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
 
@@ -394,13 +386,12 @@ class Engine:
         """The outcomes of the first plain requests in the queue, of one width, which the model searches for in one
         call. What it leaves to others will join a lane."""
         plain = [waiting for waiting in self._waiting if waiting.plain]
-        followed = any(entry.followed for lane in self._lanes.values() for entry in lane.active)
         taken, tokens = list[Waiting](), 0
         for waiting in plain:
             width = waiting.entry.kind.width
             if width == plain[0].entry.kind.width:
                 tokens += len(waiting.entry.request.source)
-                if taken and tokens > (CALL_TOKENS_FOLLOWED if followed else CALL_TOKENS) // width:
+                if taken and tokens > CALL_TOKENS // width:
                     break
                 taken.append(waiting)
         for waiting in taken:

@@ -237,8 +237,6 @@ class Request:
     """Selects the random stream for the sampling seed: requests with the same seed have different ones."""
     constraints: Constraints = FREE
     """Phrases to include and to exclude. A forced prefix may contain excluded ones."""
-    is_draft: bool = False
-    """Whether its hypotheses are not part of a translation, but in a language between: a stream does not show them."""
 
     @property
     def limit(self) -> int:

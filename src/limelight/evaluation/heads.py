@@ -214,11 +214,13 @@ class _Study:
         """The mean over directions."""
         if not self.what.bleu:
             return {}
-        keep, found = without(self.translator.model, removed), []
+        translator, found = self.translator, []
+        if removed:
+            translator = translator.with_heads(without(translator.model, removed))
         for direction, some in self.chosen.items():
             languages = direction or ("", "")
             asked: TextOptions = {**SEARCH_ONLY, "source_lang": languages[0], "target_lang": languages[1]}
-            said = self.translator.translate([pair.source for pair in some], keep_heads=keep, **asked)
+            said = translator.translate([pair.source for pair in some], **asked)
             references = [pair.target for pair in some]
             tokenize = choose_tokenization(languages[1], references).name
             found.append(corpus_bleu([each.text for each in said], references, tokenize=tokenize).score)

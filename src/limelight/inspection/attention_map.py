@@ -15,12 +15,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from limelight.errors import UserError
 from limelight.files import write_output
-from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
-from limelight.inspection.page_data import NAMES
+from limelight.inspection.page_data import NAMES, SIDES
 from limelight.inspection.standalone import map_page, notebook_frame, require_theme
 from limelight.inspection.words import (
     TITLES,
@@ -36,6 +34,8 @@ from limelight.inspection.words import (
 Weights = npt.NDArray[np.float32]
 KINDS = tuple(NAMES)
 
+TEXTS = ("source_text", "target_text", "model")
+"""Fields that maps of earlier versions do not have."""
 FORMAT = "limelight.attention"
 VERSION = 1
 
@@ -88,26 +88,15 @@ class AttentionMap:
             shape = getattr(self, kind).shape
             if len(shape) != 4 or shape[2:] != (len(rows), len(columns)):
                 raise ValueError(f"{kind} is {shape}, not (layers, heads, {len(rows)}, {len(columns)})")
-        for pieces, words in (("source_pieces", "source_words"), ("target_pieces", "target_words"),
-                              ("read_pieces", "read_words")):  # fmt: skip
-            if len(getattr(self, pieces)) != len(getattr(self, words)):
-                raise ValueError(f"{words} must name one word for each of {pieces}")
+        for side in ("source", "target", "read"):
+            if len(getattr(self, f"{side}_pieces")) != len(getattr(self, f"{side}_words")):
+                raise ValueError(f"{side}_words must name one word for each of {side}_pieces")
 
     def __repr__(self) -> str:
         """One short line: the sentence and the sizes of each kind."""
         sentence = shortened(caption(self.source_text, self.target_text))
         sizes = [f"{kind} {'x'.join(map(str, getattr(self, kind).shape))}" for kind in self.kinds]
         return f"<AttentionMap{f' {sentence!r}' if sentence else ''}: {', '.join(sizes) or 'no attention'}>"
-
-    def _repr_png_(self) -> bytes | None:
-        """The picture that a notebook shows: whole words, all layers and heads averaged. None without matplotlib."""
-        if not self.kinds or not can_draw():
-            return None
-        kind, words = "cross" if "cross" in self.kinds else self.kinds[0], self.merge_words()
-        figure = draw_weights(
-            words.average(kind), *words.labels(kind), may_attend=words.may_attend(kind), title=words.title(kind)
-        )
-        return picture_bytes(figure, "png")
 
     def _repr_html_(self) -> str:
         """The page of this map in a frame, for notebooks."""
@@ -122,21 +111,6 @@ class AttentionMap:
         require_theme(theme)
         write_output(path, map_page(self, theme=theme).encode())
 
-    def to_bertviz(self) -> dict[str, Any]:
-        """The arguments of `bertviz.head_view` and `bertviz.model_view`: `head_view(**attention_map.to_bertviz())`.
-
-        BertViz has one list of tokens of the decoder; these are the input tokens, which the rows of cross-attention
-        follow by predicting the next one.
-        """
-        given = {kind: [torch.tensor(layer)[None] for layer in getattr(self, kind)] for kind in self.kinds}
-        if list(given) == ["decoder_self"]:
-            return {"attention": given["decoder_self"], "tokens": list(self.read_pieces)}
-        if list(given) == ["encoder_self"]:
-            return {"attention": given["encoder_self"], "tokens": list(self.source_pieces)}
-        names = {"encoder_self": "encoder_attention", "decoder_self": "decoder_attention", "cross": "cross_attention"}
-        tokens = {"encoder_tokens": list(self.source_pieces), "decoder_tokens": list(self.read_pieces)}
-        return {names[kind]: layers for kind, layers in given.items()} | tokens
-
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of attention this model has."""
@@ -144,10 +118,8 @@ class AttentionMap:
 
     def labels(self, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The labels of the rows (queries) and of the columns (keys) of this kind."""
-        if kind == "cross":
-            return self.target_pieces, self.source_pieces
-        pieces = self.source_pieces if kind == "encoder_self" else self.read_pieces
-        return pieces, pieces
+        rows, columns = SIDES[kind]
+        return getattr(self, f"{rows}_pieces"), getattr(self, f"{columns}_pieces")
 
     def may_attend(self, kind: str) -> npt.NDArray[np.bool_]:
         """(rows, columns): True where this kind of attention is permitted. The decoder may not attend to later
@@ -196,20 +168,14 @@ class AttentionMap:
         Attention TO a word is the sum over its tokens, attention FROM a word the mean over its tokens, so that rows
         still sum to one.
         """
-        groups = {"source": self.source_words, "target": self.target_words, "read": self.read_words}
-        merged: dict[str, Any] = {}
-        for side, words in groups.items():
-            pieces = group_pieces(getattr(self, f"{side}_pieces"), words)
-            merged |= {f"{side}_pieces": pieces, f"{side}_words": tuple(range(len(pieces)))}
-        source, target, read = groups.values()
-        return replace(
-            self,
-            encoder_self=merge_rows_and_columns(self.encoder_self, source, source),
-            decoder_self=merge_rows_and_columns(self.decoder_self, read, read),
-            cross=merge_rows_and_columns(self.cross, target, source),
-            unit="word",
-            **merged,
-        )
+        changed: dict[str, Any] = {}
+        for kind, (rows, columns) in SIDES.items():
+            words = getattr(self, f"{rows}_words"), getattr(self, f"{columns}_words")
+            changed[kind] = merge_rows_and_columns(getattr(self, kind), *words)
+        for side in ("source", "target", "read"):
+            pieces = group_pieces(getattr(self, f"{side}_pieces"), getattr(self, f"{side}_words"))
+            changed |= {f"{side}_pieces": pieces, f"{side}_words": tuple(range(len(pieces)))}
+        return replace(self, unit="word", **changed)
 
     def without_end(self) -> "AttentionMap":
         """The map without the source's `</s>`: its column is removed, and the rest of each row is normalized again.
@@ -262,27 +228,17 @@ class AttentionMap:
         if values.get("version") != VERSION:
             raise UserError(f"attention map of version {values.get('version')}: this Limelight reads version {VERSION}")
         try:
-            return cls._from_values(values)
+            known = {field.name: values[field.name] for field in fields(cls) if field.name not in TEXTS}
+            known = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+            sides = {name: len(known[f"{name}_pieces"]) for name in ("source", "target", "read")}
+            for kind, (rows, columns) in SIDES.items():
+                weights = np.asarray(values[kind], dtype=np.float32)
+                known[kind] = weights if weights.size else np.zeros((0, 0, sides[rows], sides[columns]), np.float32)
+            return cls(**known, **{name: values.get(name, "") for name in TEXTS})
         except KeyError as error:
             raise UserError(f"attention map without {error}") from None
         except (TypeError, ValueError) as error:
             raise UserError(f"damaged attention map: {error}") from None
-
-    @classmethod
-    def _from_values(cls, values: dict[str, Any]) -> "AttentionMap":
-        columns = {"encoder_self": "source_pieces", "decoder_self": "read_pieces", "cross": "source_pieces"}
-        rows = {**columns, "cross": "target_pieces"}
-        known: dict[str, Any] = {}
-        for field in fields(cls):
-            if field.name in ("source_text", "target_text", "model") and field.name not in values:
-                continue  # maps of earlier versions have none
-            value = values[field.name]
-            if field.name in KINDS:
-                empty = (0, 0, len(values[rows[field.name]]), len(values[columns[field.name]]))
-                known[field.name] = np.asarray(value, dtype=np.float32) if value else np.zeros(empty, np.float32)
-            else:
-                known[field.name] = tuple(value) if isinstance(value, list) else value
-        return cls(**known)
 
 
 def _renormalized(weights: Weights) -> Weights:

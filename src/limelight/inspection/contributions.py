@@ -62,7 +62,7 @@ def contributions(
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
-    return of_parts(forward_pass(model, source_ids, target_ids, intervention=intervention).parts)
+    return of_parts(forward_pass(model, source_ids, target_ids, intervention=intervention))
 
 
 def token_contributions(
@@ -72,7 +72,7 @@ def token_contributions(
 
     Ids are without start and end. Raises `UserError` as `contributions` does.
     """
-    return followed(forward_pass(model, source_ids, target_ids, intervention=intervention).parts)
+    return followed(forward_pass(model, source_ids, target_ids, intervention=intervention))
 
 
 def of_parts(parts: Parts) -> dict[str, Contributions]:

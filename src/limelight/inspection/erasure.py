@@ -38,39 +38,16 @@ def erasures(model: Seq2Seq, rows: Rows) -> Drops:
     A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
     `MAX_POSITIONS` positions.
     """
-    return erasures_of(model, [rows])[0]
-
-
-def erasures_of(model: Seq2Seq, corpus: Sequence[Rows]) -> list[Drops]:
-    """`erasures` of several sentence pairs, whose shortened sources share batches."""
-    erased = [sorted({word for words in rows.words_of for word in words}) for rows in corpus]
-    sources, targets = list[Sequence[int]](), list[Sequence[int]]()
-    for rows, words in zip(corpus, erased, strict=True):
-        sources += [rows.source, *(_without(rows, word) for word in words)]
-        targets += [rows.target] * (len(words) + 1)
-    found: list[Drops] = [np.zeros(0)] * len(sources)
+    erased = sorted({word for words in rows.words_of for word in words})
+    tokens = list(zip(rows.source, rows.words_of, strict=True))
+    sources = [rows.source, *([token for token, words in tokens if word not in words] for word in erased)]
+    found = np.zeros((len(sources), len(rows.target) + 1))
     with eval_mode(model):
-        for some in batches_of(model, sources, targets, batch_tokens=MAX_POSITIONS):
-            lengths = [len(targets[place]) + 1 for place in some.places]
+        for some in batches_of(model, sources, [rows.target] * len(sources), batch_tokens=MAX_POSITIONS):
             values = token_log_probabilities(model, some.batch).cpu().double().numpy()
-            for place, each in zip(some.places, np.split(values, np.cumsum(lengths)[:-1]), strict=True):
-                found[place] = each[:-1]
-    each_of = iter(found)
-    return [
-        _drops(rows, words, [next(each_of) for _ in (None, *words)]) for rows, words in zip(corpus, erased, strict=True)
-    ]
-
-
-def _without(rows: Rows, word: int) -> list[int]:
-    return [token for token, words in zip(rows.source, rows.words_of, strict=True) if word not in words]
-
-
-def _drops(rows: Rows, erased: Sequence[int], given: Sequence[Drops]) -> Drops:
-    """The erasures of a pair, from its log-probabilities given the whole source and without each erased word."""
-    whole, *without = given
-    drops: Drops = np.zeros((rows.size, len(rows.target)))
-    for word, each in zip(erased, without, strict=True):
-        drops[word] = whole - each
+            found[some.places] = values.reshape(len(some.places), -1)
+    drops = np.zeros((rows.size, len(rows.target)))
+    drops[erased] = (found[0] - found[1:])[:, :-1]
     return drops
 
 
@@ -100,14 +77,9 @@ MIN_DROP = 0.1
 def needed_words(model: Seq2Seq, rows: Rows) -> list[list[int]]:
     """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
     log-probability most; none if all changes are smaller than `MIN_DROP`."""
-    return needed_by(erasures(model, rows), rows)
-
-
-def needed_by(drops: Drops, rows: Rows) -> list[list[int]]:
-    """`needed_words`, given the erasures."""
     tokens_of = [[token for token, words in enumerate(rows.words_of) if word in words] for word in range(rows.size)]
     found = []
-    for column in drops.T:
+    for column in erasures(model, rows).T:
         word = int(column.argmax()) if len(column) else -1
         found.append(tokens_of[word] if word >= 0 and column[word] >= MIN_DROP else [])
     return [*found, []]

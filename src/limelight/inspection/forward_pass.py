@@ -1,6 +1,4 @@
-"""One forward pass over sentence pairs with all that is measured of it: attention sub-layers as sums of vectors, and
-the vectors between the layers. All measures of a pair read the same pass, and several pairs are one batch.
-"""
+"""One forward pass over a sentence pair, with its attention sub-layers as sums of vectors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
@@ -16,9 +14,6 @@ from limelight.models.transformer.layers import Sublayer
 from limelight.models.transformer.model import Transformer
 from limelight.models.transformer.ssru import SSRU, SSRULayer
 from limelight.shapes import Float
-
-Ids = tuple[Sequence[int], Sequence[int]]
-"""Source and target tokens, without start and end."""
 
 
 class Part(NamedTuple):
@@ -60,16 +55,6 @@ Parts = Mapping[str, Sequence[Part | Recurrence]]
 takes the place of `decoder_self`."""
 
 
-class Pass(NamedTuple):
-    """What a Transformer computes for one sentence pair. Positions are those of its tokens and of the end."""
-
-    parts: Parts
-    encoder: Float[Tensor, "states source model"]
-    """The vectors between the layers of the encoder, before a final normalization; the first are the embeddings."""
-    decoder: Float[Tensor, "states target model"]
-    """The same of the decoder: position t predicts token t."""
-
-
 def transformer_of(model: Seq2Seq) -> Transformer:
     """The model. Raises `UserError` for others than Transformers with encoder and decoder."""
     if not isinstance(model, Transformer):
@@ -85,50 +70,16 @@ def forward_pass(
     target_ids: Sequence[int],
     *,
     intervention: Intervention | None = None,
-) -> Pass:
-    """The pass of one pair; ids are without start and end. Raises `UserError` as `transformer_of` does."""
-    return forward_passes(model, [(source_ids, target_ids)], intervention=intervention)[0]
-
-
-def forward_passes(model: Seq2Seq, pairs: Sequence[Ids], *, intervention: Intervention | None = None) -> list[Pass]:
-    """The pass of each pair. All pairs are one batch: callers bound their number and keep their lengths similar.
-
-    Raises `UserError` as `transformer_of` does.
-    """
+) -> Parts:
+    """The sub-layers of a pair; ids are without start and end. Raises `UserError` as `transformer_of` does."""
     measured = list(_sublayers(transformer_of(model)))
     modules = {f"{each.name} {part}": module for each in measured for part, module in each.modules}
-    with eval_mode(model) as device, probe(model, intervention, weights=True, states=True, modules=modules) as seen:
-        model(model.batch([source for source, _ in pairs], [target for _, target in pairs]).to(device))
-        factors = intervention.keep_heads if intervention else {}
+    factors = intervention.keep_heads if intervention else {}
+    with eval_mode(model) as device, probe(model, intervention, weights=True, modules=modules) as seen:
+        model(model.batch([source_ids], [target_ids]).to(device))
         parts = [(each.kind, _part(each, seen, factors.get(each.name))) for each in measured]
-        return [
-            Pass(
-                {kind: [_alone(part, row, *size) for of, part in parts if of == kind] for kind, size in sizes.items()},
-                torch.stack([state[row, : sizes["cross"][1]] for state in seen.stack("encoder")]),
-                torch.stack([state[row, : sizes["cross"][0]] for state in seen.stack("decoder")]),
-            )
-            for row, sizes in enumerate(map(_sizes, pairs))
-        ]
-
-
-def _sizes(pair: Ids) -> dict[str, tuple[int, int]]:
-    """Rows and columns of each kind of attention."""
-    source, target = (len(ids) + 1 for ids in pair)
-    return {"cross": (target, source), "encoder_self": (source, source), "decoder_self": (target, target)}
-
-
-def _alone(part: Part | Recurrence, row: int, rows: int, columns: int) -> Part | Recurrence:
-    """The part of one sentence of a batch, without padding."""
-    rest = (
-        part.inputs[row, :rows],
-        part.outputs[row, :rows],
-        part.scale,
-        None if part.deviation is None else part.deviation[row, :rows],
-        part.centered,
-    )
-    if isinstance(part, Recurrence):
-        return Recurrence(part.summed[row, :rows, :columns], *rest)
-    return Part(part.weights[row, :, :rows, :columns], part.transformed[row, :, :columns], *rest)
+    kinds = ("cross", "encoder_self", "decoder_self")
+    return {kind: [part for of, part in parts if of == kind] for kind in kinds}
 
 
 class _Measured(NamedTuple):
@@ -159,27 +110,25 @@ def _sublayers(model: Transformer) -> Iterator[_Measured]:
 
 
 def _part(each: _Measured, seen: Seen, factors: Tensor | None) -> Part | Recurrence:
-    """The sub-layer of the whole batch, which is the first axis."""
+    """The sub-layer of the only sentence of a batch."""
     [(inputs, outputs)], [(normalized, _)], [(given, _)] = (
         seen.modules[f"{each.name} {part}"] for part, _ in each.modules
     )
-    scale = cast(Tensor, each.sublayer.norm.weight)
     centered = isinstance(each.sublayer.norm, nn.LayerNorm)
-    rest = inputs, outputs, scale, _deviation(each.sublayer, normalized, centered), centered
+    deviation = _deviation(each.sublayer, normalized[0], centered)
+    rest = inputs[0], outputs[0], cast(Tensor, each.sublayer.norm.weight), deviation, centered
     if isinstance(each.function, SSRU):
-        return Recurrence(_terms(each.function, given), *rest)
+        return Recurrence(_terms(each.function, given)[0], *rest)
     attention, [call] = each.function, seen.calls[each.name]
     # (model, heads * value_size) -> (heads, value_size, model)
     out = attention.out_proj.weight.T.unflatten(0, (attention.heads, attention.value_size))
-    transformed = call.values @ out
+    transformed = call.values[0] @ out
     if factors is not None:
         transformed = transformed * factors.to(out.dtype)[:, None, None]
-    return Part(call.weights, transformed, *rest)
+    return Part(call.weights[0], transformed, *rest)
 
 
-def _deviation(
-    sublayer: Sublayer, total: Float[Tensor, "batch rows model"], centered: bool
-) -> Float[Tensor, "batch rows"] | None:
+def _deviation(sublayer: Sublayer, total: Float[Tensor, "rows model"], centered: bool) -> Float[Tensor, " rows"] | None:
     """By which a normalization after the sub-layer divides."""
     if sublayer.norm_first:
         return None

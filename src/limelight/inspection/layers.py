@@ -7,20 +7,19 @@ the last one. Both show what is decodable, which is not what the model uses.
 """
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from limelight.decoding.engine import search_from
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.request import Request
 from limelight.decoding.top import PROJECTED, in_full
-from limelight.inspection.forward_pass import forward_pass, transformer_of
+from limelight.inspection.forward_pass import transformer_of
+from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.model import TransformerMemory
@@ -71,73 +70,58 @@ def states(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int])
                 _, state = model.step(ids, state)
                 tops.append(state.top)
             return States(_array(memory.annotations), _array(torch.cat(tops, dim=1)))
-    found = forward_pass(model, source_ids, target_ids)
-    return States(_array(found.encoder), _array(found.decoder))
+    return States(*map(_array, _states(model, source_ids, target_ids)))
+
+
+def _states(
+    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], intervention: Intervention | None = None
+) -> list[Tensor]:
+    """(states, tokens, model) of the encoder and of the decoder of a Transformer."""
+    transformer_of(model)
+    with eval_mode(model) as device, probe(model, intervention, states=True) as seen:
+        model(model.batch([source_ids], [target_ids]).to(device))
+    return [torch.cat(seen.stack(side)) for side in ("encoder", "decoder")]
 
 
 def _array(layers: Tensor) -> npt.NDArray[np.float32]:
     return layers.float().cpu().numpy()
 
 
-def encoder_lens(model: Seq2Seq, source_ids: Sequence[int], *, max_length: int) -> list[LayerTranslation]:
+def encoder_lens(
+    model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, intervention: Intervention | None = None
+) -> list[LayerTranslation]:
     """The translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
 
     `source_ids` are without the end, the translations have at most `max_length` tokens. Raises `UserError` for models
     other than Transformers with encoder and decoder.
     """
-    found = forward_pass(model, source_ids, ())
-    return translations_after(model, [found.encoder], [max_length])[0]
-
-
-def translations_after(
-    model: Seq2Seq, encoded: Sequence[Tensor], max_lengths: Sequence[int]
-) -> list[list[LayerTranslation]]:
-    """`encoder_lens` of several sources, given their `Pass.encoder`; all layers of all sources are one batch."""
-    transformer = transformer_of(model)
-    with eval_mode(model):
-        # (states, source, model) of each source -> (sources * states, longest source, model)
-        states = [state for each in encoded for state in each]
-        features = transformer.encoder.leave(pad_sequence(states, batch_first=True))
-        lengths = torch.tensor([len(each) for each in states], device=features.device)
-        valid = torch.arange(features.shape[1], device=features.device) < lengths[:, None]
+    encoded, _ = _states(model, source_ids, (), intervention)
+    with eval_mode(model), probe(model, intervention):
+        features = transformer_of(model).encoder.leave(encoded)  # all layers are one batch
+        valid = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
         search = PathSearch(1, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
-        limits = [limit for each, limit in zip(encoded, max_lengths, strict=True) for _ in each]
-        search.admit([Request((), limit) for limit in limits], np.arange(len(limits)))
+        search.admit([Request((), max_length)] * len(encoded), np.arange(len(encoded)))
         search_from(model, TransformerMemory(features, valid), search)
-        found = (search.results(slot)[0] for slot in range(len(limits)))
-        return [
-            [LayerTranslation(one.ids, one.log_probability, one.finished) for one in islice(found, len(each))]
-            for each in encoded
-        ]
+    found = (search.results(slot)[0] for slot in range(len(encoded)))
+    return [LayerTranslation(each.ids, each.log_probability, each.finished) for each in found]
 
 
-def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[list[LayerPrediction]]:
+def decoder_lens(
+    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, intervention: Intervention | None = None
+) -> list[list[LayerPrediction]]:
     """What each decoder layer would predict at each position of a given target: item [k][t] after k layers, 0 from the
     embeddings alone; the last position predicts the end.
 
     Ids are without start and end. Raises `UserError` as `encoder_lens` does.
     """
-    found = forward_pass(model, source_ids, target_ids)
-    return predictions_after(model, [found.decoder], [target_ids])[0]
-
-
-def predictions_after(
-    model: Seq2Seq, decoded: Sequence[Tensor], targets: Sequence[Sequence[int]]
-) -> list[list[list[LayerPrediction]]]:
-    """`decoder_lens` of several pairs, given their `Pass.decoder`."""
-    transformer = transformer_of(model)
+    _, decoded = _states(model, source_ids, target_ids, intervention)
+    rows, length = list[LayerPrediction](), len(target_ids) + 1
     with eval_mode(model) as device:
-        given = [
-            torch.tensor([*target, model.end_id], device=device).expand(len(each), -1).flatten()
-            for each, target in zip(decoded, targets, strict=True)
-        ]
-        features = torch.cat([each.flatten(0, 1) for each in decoded])
-        rows = []
-        for some, wanted in zip(features.split(PROJECTED), torch.cat(given).split(PROJECTED), strict=True):
-            logits = model.project(transformer.decoder.leave(some[None])[0])  # (positions, vocab)
+        wanted = torch.tensor([*target_ids, model.end_id], device=device).repeat(len(decoded))
+        for some, tokens in zip(decoded.flatten(0, 1).split(PROJECTED), wanted.split(PROJECTED), strict=True):
+            logits = model.project(transformer_of(model).decoder.leave(some[None])[0])  # (positions, vocab)
             found = in_full(logits).softmax(dim=-1)
             top, best = found.max(dim=-1)
-            chosen = found.gather(-1, wanted[:, None])[:, 0]
+            chosen = found.gather(-1, tokens[:, None])[:, 0]
             rows += [LayerPrediction(*each) for each in zip(best.tolist(), top.tolist(), chosen.tolist(), strict=True)]
-        each_of = iter(rows)
-        return [[[next(each_of) for _ in layer] for layer in each] for each in decoded]
+    return [rows[first : first + length] for first in range(0, len(rows), length)]

@@ -1,4 +1,4 @@
-"""Attention as text: shaded blocks for any terminal, pipe or log file, or colored cells on a color terminal.
+"""Attention as text: shaded blocks for any terminal, pipe or log file.
 
               d  h
               o  a
@@ -22,11 +22,6 @@ BLOCKS = "·░▒▓█"
 ASCII = ".:+*#"
 """Five levels for terminals that cannot show blocks."""
 
-COLORS = (16, 17, 54, 90, 126, 162, 168, 204, 209, 215, 222, 230)
-"""From 0 to 1: numbers of the 256 colors of a terminal, dark to light like the pictures (`heatmap.COLORS`)."""
-GRAY = 241
-"""The color of a masked cell."""
-
 NARROWEST = 24
 """Minimum width of a picture in columns of text."""
 
@@ -41,20 +36,19 @@ def text_picture(
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
     width: int = 80,
-    shades: str | None = BLOCKS,
+    shades: str = BLOCKS,
 ) -> str:
     """The mean over the chosen layers and heads (see `AttentionMap.average`) as lines of at most `width` columns.
 
     The title is the sentence, the model, and what was averaged. Rows are queries, columns (labeled vertically) are
     keys; each row ends with its largest weight and that key. A map that is too wide is continued below. The last line
-    is the legend. Without `shades` cells are colored, on the same scale from 0 to 1 in every picture. Raises
-    `UserError` for an unknown kind, layer or head, or a width below `NARROWEST`.
+    is the legend. Raises `UserError` for an unknown kind, layer or head, or a width below `NARROWEST`.
     """
     rows, columns = attention.labels(kind)
     weights, may_attend = attention.average(kind, layer=layer, heads=heads), attention.may_attend(kind)
     picture = shade(weights, rows, columns, may_attend=may_attend, width=width, shades=shades)
     title = attention.title(kind, layer=layer, heads=heads)
-    if shades is not None and shades.isascii():
+    if shades.isascii():
         title = title.replace("→", "->")
     return "\n".join([*(part for line in title.split("\n") for part in _wrap(line, width)), "", picture])
 
@@ -66,7 +60,7 @@ def shade(
     *,
     may_attend: npt.NDArray[np.bool_] | None = None,
     width: int = 80,
-    shades: str | None = BLOCKS,
+    shades: str = BLOCKS,
 ) -> str:
     """Any weights (rows, columns) as such a picture; `may_attend` (rows, columns) is False for masked cells."""
     if width < NARROWEST:
@@ -77,17 +71,17 @@ def shade(
     if not rows or not columns:
         raise UserError("there is nothing to draw: a side of this map has no tokens")
     peak = float(weights.max())
-    if shades is None:
-        cells = [[_painted(COLORS[level]) for level in row] for row in _levels(weights, 1.0, len(COLORS))]
-        masked, legend = _painted(GRAY), [_color_legend()]
-    else:
-        cells = [[_block(shades[level], level) for level in row] for row in _levels(weights, peak, len(shades))]
-        masked, legend = " " * CELL, _legend(peak, shades, width)
+    # Equal steps from 0 to the largest weight.
+    levels = np.minimum(weights / (peak or 1.0) * len(shades), len(shades) - 1).astype(np.int64)
     if may_attend is not None:
-        cells = [
-            [cell if permitted else masked for cell, permitted in zip(*pair, strict=True)]
-            for pair in zip(cells, may_attend, strict=True)
-        ]
+        levels[~may_attend] = -1
+    drawn = [*(_block(shade, level) for level, shade in enumerate(shades)), " " * CELL]
+    cells = [[drawn[level] for level in row] for row in levels.tolist()]
+    legend = [""]
+    for level, sign in enumerate(drawn[:-1]):
+        entry = f"{sign.rstrip()} from {peak * level / len(shades):.2f}"
+        joined = f"{legend[-1]}   {entry}".strip()
+        legend[-1:] = [joined] if len(joined) <= width else [legend[-1], entry]
     return "\n".join([*_parts(weights, cells, rows, columns, width), *legend])
 
 
@@ -122,39 +116,9 @@ def _note(weight: float, column: str) -> str:
     return f"{weight:4.0%} {column}" if weight > 0 else ""
 
 
-def _levels(values: npt.NDArray[np.float32], peak: float, count: int) -> list[list[int]]:
-    """The level of each value, in equal steps from 0 to `peak`."""
-    share = values / peak if peak else np.zeros_like(values)
-    levels: list[list[int]] = np.minimum(share * count, count - 1).astype(np.int64).tolist()
-    return levels
-
-
 def _block(shade: str, level: int) -> str:
     """A cell of a shade. The faintest is a single character, so that the others stand out."""
     return shade * CELL if level else shade + " " * (CELL - 1)
-
-
-def _painted(color: int) -> str:
-    return f"\x1b[48;5;{color}m{' ' * CELL}\x1b[0m"
-
-
-def _color_legend() -> str:
-    return f"0 {''.join(map(_painted, COLORS))} 1"
-
-
-def _legend(peak: float, shades: str, width: int) -> list[str]:
-    """The lower bound of each shade, in lines of at most `width` columns."""
-    entries = [
-        f"{_block(shade, step).rstrip()} from {peak * step / len(shades):.2f}" for step, shade in enumerate(shades)
-    ]
-    lines = [""]
-    for entry in entries:
-        joined = f"{lines[-1]}   {entry}" if lines[-1] else entry
-        if len(joined) <= width:
-            lines[-1] = joined
-        else:
-            lines.append(entry)
-    return lines
 
 
 def _wrap(text: str, width: int) -> list[str]:

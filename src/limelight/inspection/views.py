@@ -10,31 +10,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from limelight.errors import UserError
 from limelight.files import write_output
 from limelight.inspection.attention_map import AttentionMap
-from limelight.inspection.heatmap import PictureForm, draw_panels, draw_stacked, draw_weights, picture_bytes
+from limelight.inspection.heatmap import Panel, PictureForm, draw, picture_bytes
 
 if TYPE_CHECKING:
-    from limelight.inspection.heatmap import Figure
+    from matplotlib.figure import Figure
 
 PICTURES = (".png", ".svg", ".pdf")
 ENDINGS = (*PICTURES, ".csv", ".json")
 VERSION = 1
-
-
-class Panel(NamedTuple):
-    """Numbers (rows, columns) with their labels."""
-
-    name: str
-    values: npt.NDArray[np.floating]
-    rows: Sequence[str]
-    columns: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -73,10 +63,8 @@ def save_view(view: View, path: str | Path, *, theme: str = "dark") -> None:
     """
     ending = ending_of(path, ENDINGS)
     if ending in PICTURES:
-        panels = [panel[1:] for panel in view.panels]
-        write_output(
-            path, picture_bytes(draw_stacked(panels, title=view.title, theme=theme), cast(PictureForm, ending[1:]))
-        )
+        figure = draw([[panel] for panel in view.panels], title=view.title, theme=theme)
+        write_output(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
     else:
         write_output(path, (view.to_csv() if ending == ".csv" else view.to_json()).encode())
 
@@ -102,24 +90,18 @@ def draw_average(
     The color scale is from 0 to 1 in every picture. Raises `UserError` for an unknown kind, layer, head or theme, or if
     matplotlib is missing.
     """
-    return draw_weights(
-        attention.average(kind, layer=layer, heads=heads),
-        *attention.labels(kind),
-        may_attend=attention.may_attend(kind),
-        title=attention.title(kind, layer=layer, heads=heads),
-        theme=theme,
-    )
+    panel = Panel(kind, attention.average(kind, layer=layer, heads=heads), *attention.labels(kind))
+    title = attention.title(kind, layer=layer, heads=heads)
+    return draw([[panel]], may_attend=attention.may_attend(kind), title=title, theme=theme)
 
 
 def draw_grid(attention: AttentionMap, kind: str = "cross", *, theme: str = "dark") -> "Figure":
     """Every layer (down) and head (across) of one kind as small heat maps. Errors as in `draw_average`."""
-    return draw_panels(
-        attention.weights(kind),
-        *attention.labels(kind),
-        may_attend=attention.may_attend(kind),
-        title=attention.title(kind, each=True),
-        theme=theme,
-    )
+    panels = [
+        [Panel(f"layer {layer}, head {head}", each, *attention.labels(kind)) for head, each in enumerate(heads)]
+        for layer, heads in enumerate(attention.weights(kind))
+    ]
+    return draw(panels, may_attend=attention.may_attend(kind), title=attention.title(kind, each=True), theme=theme)
 
 
 def save(

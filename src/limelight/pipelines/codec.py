@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import torch
 
@@ -42,7 +42,7 @@ from limelight.text.marking import MARK, without_marks
 from limelight.text.protectors import Protector, numbers, unheld
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
-from limelight.tokens.marked import decode_marked, encode_marked_batch
+from limelight.tokens.marked import decode_marked, encode_marked
 from limelight.tokens.tokenizer import SPACE, byte_of, language_tag
 
 SURE = 0.98
@@ -72,22 +72,15 @@ class Part(NamedTuple):
     tags: tuple[str, ...] = ()
     """Reserved tokens before the text, after that of the language."""
     similar: str = ""
-    """The translation of a similar text, for a model that was trained with them. Another search for the sentence, with
-    other placeholders for example, is without it."""
+    """The translation of a similar text, for a model that was trained with them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A sentence with its request."""
 
-    text: str
+    part: Part
     request: Request | None
     """The request to an engine; None for a blank text."""
-    direction: Direction | None = None
-    """None for a model of one direction whose languages have no names."""
-    marked: bool = False
-    """Whether the text and its translation are marked, as in `Part`."""
-    tags: tuple[str, ...] = ()
 
 
 class Chosen(NamedTuple):
@@ -97,20 +90,6 @@ class Chosen(NamedTuple):
     """None for a model of one direction whose languages have no names."""
     confidence: float | None = None
     """The probability that it is in its source language; None if that was not detected."""
-
-
-Places = Sequence[tuple[Mapping[str, Any], str]]
-
-
-def _places(model: torch.nn.Module) -> Places:
-    """Each parameter as the dictionary that holds it and its name there; finding them takes a millisecond."""
-    return [(module._parameters, name) for module in model.modules() for name in module._parameters]
-
-
-def _versions(places: Places) -> list[tuple[int, int]]:
-    """What changes with each change of a weight: the tensors, and PyTorch's count of their changes in place."""
-    weights = [each for parameters, name in places if (each := parameters[name]) is not None]
-    return [(id(each), 0 if each.is_inference() else each._version) for each in weights]
 
 
 class Codec:
@@ -150,8 +129,6 @@ class Codec:
         self._prepare()
 
     def _prepare(self) -> None:
-        self._places = _places(self.model)
-        self._weights = _versions(self._places)
         self.awaits_loops = is_pending()
         """Whether the model is searched without compiled loops until these have been compiled."""
         self.searched = self.model if self._precision is None else prepare_each(self.model, self._precision)
@@ -160,15 +137,10 @@ class Codec:
         short = self._shortlist
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
 
-    def refresh(self) -> bool:
-        """Prepare the model for search again if its weights have changed since, or compiled loops have become
-        available; returns whether that was so.
-
-        Changes in place and replaced parameters are noticed. Changes through `.data`, of which PyTorch keeps no
-        record, are not.
-        """
-        changed = (self.awaits_loops and not is_pending()) or _versions(self._places) != self._weights
-        if changed:
+    def refresh(self, *, changed: bool = False) -> bool:
+        """Prepare the model for search again if its weights were `changed`, or if compiled loops have become available
+        since, which is also looked for before each call. Returns whether that was so."""
+        if changed := changed or (self.awaits_loops and not is_pending()):
             self._prepare()
         return changed
 
@@ -241,53 +213,26 @@ class Codec:
         marks = len(MARK.findall(text))
         return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
 
-    def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
-        """Sentences as requests. Raises `UserError` for a sentence that is too long."""
-        sources: list[list[int]] = [[] for _ in parts]
-        kinds = [(part.direction, part.marked, part.tags) for part in parts]
-        for direction, marked, tags in dict.fromkeys(kinds):
-            source = self.tokenizers_of(direction, tags).source
-            places = [number for number, kind in enumerate(kinds) if kind == (direction, marked, tags)]
-            texts = [parts[place].text for place in places]
-            texts = [each if each.isascii() else NO_BREAK.sub(" ", each.translate(INVISIBLE)) for each in texts]
-            rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
-            for place, row in zip(places, rows, strict=True):
-                sources[place] = row
-        target = self.tokenizers.target
-        starts = [self._forced(part.direction) + (target.encode(part.prefix) if part.prefix else []) for part in parts]
-        longest = longest_sequence(self.model)
-        prepared = []
-        for part, ids, start in zip(parts, sources, starts, strict=True):
-            blank = not ids or not part.text.strip()
-            request = None if blank else self._request(ids, start, part, settings=settings, longest=longest)
-            prepared.append(Prepared(part.text, request, part.direction, part.marked, part.tags))
-        return prepared
-
-    def _forced(self, direction: Direction | None) -> list[int]:
-        """The token that every translation in this direction begins with, if there is one."""
-        if not self.forces_languages or direction is None:
-            return []
-        return [self.tokenizers.target.reserved_id(language_tag(direction.target))]
-
-    def _request(
-        self, source: list[int], prefix: list[int], part: Part, *, settings: SearchSettings, longest: int | None
-    ) -> Request:
-        limit = settings.max_length(len(source))
+    def encode(self, part: Part, settings: SearchSettings) -> Prepared:
+        """A sentence as a request. Raises `UserError` for one that is too long."""
+        source, target = self.tokenizers_of(part.direction, part.tags).source, self.tokenizers.target
+        text = part.text if part.text.isascii() else NO_BREAK.sub(" ", part.text.translate(INVISIBLE))
+        ids = encode_marked(source, text) if part.marked else source.encode(text)
+        if not ids or not part.text.strip():
+            return Prepared(part, None)
+        prefix = target.encode(part.prefix) if part.prefix else []
+        if self.forces_languages and part.direction is not None:
+            prefix = [target.reserved_id(language_tag(part.direction.target)), *prefix]
+        limit, longest = settings.max_length(len(ids)), longest_sequence(self.model)
+        similar = [source.reserved_id(SIMILAR), *self.tokenizers.source.encode(part.similar)] if part.similar else []
         if longest is not None:
-            require_room(source, longest, f"text {part.place[0]}")
+            require_room(ids, longest, f"text {part.place[0]}")
             require_room(prefix, longest, f"prefix {part.place[0]}")
             limit = min(limit, longest - 1)
-        source = [*source, *self._similar(part.similar, longest and longest - len(source)), self.model.end_id]
-        listed = None if self.short is None else self.short.listed(source, prefix)
-        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
-
-    def _similar(self, text: str, room: int | None) -> list[int]:
-        """The ids of the translation of a similar text; none if it is too long."""
-        if not text:
-            return []
-        source = self.tokenizers.source
-        ids = [source.reserved_id(SIMILAR), *source.encode(text)]
-        return ids if len(ids) < min(MAX_TOKENS, room or MAX_TOKENS) else []
+        room = MAX_TOKENS if longest is None else min(MAX_TOKENS, longest - len(ids))
+        ids = [*ids, *(similar if len(similar) < room else ()), self.model.end_id]
+        listed = None if self.short is None else self.short.listed(ids, prefix)
+        return Prepared(part, Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place))
 
     @cached_property
     def knows_similar(self) -> bool:
@@ -297,39 +242,35 @@ class Codec:
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
         translation of a blank text, which has no hypotheses, is empty."""
-        (source_lang, target_lang), source = names_of(prepared.direction), prepared.text
-        if not hypotheses:
-            return Translation(
-                "", 0.0, (), 0.0, source, finished=True, source_lang=source_lang, target_lang=target_lang
-            )
-        request = prepared.request
-        if request is not None and request.settings.coverage_penalty:
+        part, request = prepared
+        source_lang, target_lang = names_of(part.direction)
+        blank = Translation(
+            "", 0.0, (), 0.0, part.text, finished=True, source_lang=source_lang, target_lang=target_lang
+        )
+        if request is not None and request.settings.coverage_penalty and hypotheses:
             settings = request.settings
             ranked = with_coverage(self.model, request.source[:-1], hypotheses, settings.coverage_penalty)
             hypotheses = ranked[: settings.n_best]
-        target, name = self.tokenizers.target, str(prepared.direction or "")
-        decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
-        found = []
-        for hypothesis in hypotheses:
-            text, words = _one_line(decode_ids(hypothesis.ids)), tuple[Word, ...]()
-            confidence = None
+        target, found = self.tokenizers.target, list[Translation]()
+        for each in hypotheses:
+            text = _one_line(decode_marked(target, each.ids) if part.marked else target.decode(each.ids))
+            confidence, words = None, tuple[Word, ...]()
             if self.confidence is not None:
-                confidence, words = estimated(self.confidence, name, target, (source, text), hypothesis)
+                texts = part.text, text
+                confidence, words = estimated(self.confidence, str(part.direction or ""), target, texts, each)
             found.append(
-                Translation(
-                    text,
-                    hypothesis.score,
-                    tuple(target.pieces(hypothesis.ids)),
-                    hypothesis.log_probability,
-                    source,
-                    hypothesis.finished,
+                replace(
+                    blank,
+                    text=text,
+                    score=each.score,
+                    tokens=tuple(target.pieces(each.ids)),
+                    log_probability=each.log_probability,
+                    finished=each.finished,
                     confidence=confidence,
-                    source_lang=source_lang,
-                    target_lang=target_lang,
                     words=words,
                 )
             )
-        return replace(found[0], alternatives=tuple(found[1:])) if len(found) > 1 else found[0]
+        return replace(found[0], alternatives=tuple(found[1:])) if found else blank
 
     @cached_property
     def phrase_tokens(self) -> PhraseTokens:
@@ -380,13 +321,12 @@ class Codec:
 
     def recased(self, prepared: Prepared) -> Prepared:
         """A sentence in capitals in sentence case; the same if hardly a word changes."""
-        text, request = recased(prepared.text, self.tokenizers.source.encode), prepared.request
-        changed = sum(one != other for one, other in zip(prepared.text.split(), text.split(), strict=False))
+        part, request = prepared
+        text = recased(part.text, self.tokenizers.source.encode)
+        changed = sum(one != other for one, other in zip(part.text.split(), text.split(), strict=False))
         if request is None or changed < MIN_RECASED:
             return prepared
-        part = Part(text, prepared.direction, "", request.substream, prepared.marked, prepared.tags)
-        [other] = self.encode([part], request.settings)
-        return other
+        return self.encode(part._replace(text=text, similar=""), request.settings)
 
 
 def names_of(direction: Direction | None) -> tuple[str, str]:
@@ -404,7 +344,7 @@ def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:
     """The sentence with constraints in its request."""
     if prepared.request is None or not any(constraints):
         return prepared
-    return replace(prepared, request=constrained(prepared.request, constraints))
+    return prepared._replace(request=constrained(prepared.request, constraints))
 
 
 def choose_direction(

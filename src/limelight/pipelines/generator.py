@@ -2,7 +2,6 @@
 as soon as it is certain: only whole characters, and nothing that may begin a stop text.
 """
 
-import codecs
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -21,10 +20,7 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
 from limelight.models.interface import LanguageModel, device_of, eval_mode, longest_sequence
 from limelight.tokens import Tokenizer, Tokenizers
-from limelight.tokens.text import decode_text, encode_text, line_end
-
-BYTE = "<0x"
-"""Prefix of byte tokens such as `<0xE2>`."""
+from limelight.tokens.text import decode_text, encode_text
 
 
 class Writer:
@@ -41,57 +37,30 @@ class Writer:
         self, tokenizer: Tokenizer, prompt: Sequence[int], *, stop: Sequence[str] = (), after_space: bool = False
     ) -> None:
         self._tokenizer, self._stop, self._after_space = tokenizer, tuple(stop), after_space
-        self._line = line_end(tokenizer)
-        begin = max((place + 1 for place, number in enumerate(prompt) if number == self._line), default=0)
-        self._before = list(prompt[begin:])
-        """Decoded tokens of the same line, as many as affect the decoding of the next one."""
-        self._pending: list[int] = []
-        """Tokens that are not decoded yet."""
-        self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
+        self._context, self._latest = list[int](), list(prompt)
+        """Tokens that affect the decoding of the next one: those of the last visible text, and those after it."""
+        self._size = len(decode_text(tokenizer, prompt))
+        """Length of their text."""
         self._held = ""
         """Decoded text that may be the beginning of a stop text."""
         self.stopped = False
 
     def hear(self, token: int) -> str:
         """Add a token; returns the text that is certain after it."""
-        if token == self._line:
-            self._held += self._read() + "\n"
-            self._before = []
-            self._bytes.reset()
-        else:
-            self._pending.append(token)
-            if self._within_character(token):
-                return ""
-            self._held += self._read()
+        self._latest.append(token)
+        whole = decode_text(self._tokenizer, [*self._context, *self._latest])
+        text, self._size = whole[self._size :], len(whole)
+        if text.strip():  # white space alone may be taken for the beginning of a line
+            self._context, self._latest = self._latest, []
+            self._size = len(decode_text(self._tokenizer, self._context))
+        if text and self._after_space:
+            text, self._after_space = text.removeprefix(" "), False
+        self._held += text
         return self._certain()
 
     def rest(self) -> str:
         """The remaining text, after the last token."""
-        self._held += self._read()
-        text = self._certain() + ("" if self.stopped else self._held)
-        self._held = ""
-        return text
-
-    def _within_character(self, token: int) -> bool:
-        """Whether the character of this byte token needs more bytes."""
-        name = self._tokenizer.pieces([token])[0]
-        if len(name) != 6 or not name.startswith(BYTE):
-            self._bytes.reset()
-            return False
-        self._bytes.decode(bytes([int(name[3:5], 16)]))
-        return bool(self._bytes.getstate()[0])
-
-    def _read(self) -> str:
-        """The text of the pending tokens."""
-        if not self._pending:
-            return ""
-        both = [*self._before, *self._pending]
-        text = self._tokenizer.decode(both)[len(self._tokenizer.decode(self._before)) :]
-        # White space alone may be taken for the beginning of a line, so something has to stand before it.
-        self._before = self._pending if text.strip() else both
-        self._pending = []
-        if self._after_space:
-            text, self._after_space = text.removeprefix(" "), False
+        text, self._held = self._held, ""
         return text
 
     def _certain(self) -> str:
@@ -303,16 +272,14 @@ class _Draft:
         if self._writer.stopped:
             return self._over(text, "stop")
         if not self._left:
-            text += self._writer.rest()
-            return self._over(text, "stop" if self._writer.stopped else "length")
+            return self._over(text + self._writer.rest(), "length")
         self._text.append(text)
         return Growth(self.sample, text, None)
 
     def end(self, log_probability: float) -> Growth:
         """End the text after the end token."""
         self._now = log_probability
-        text = self._writer.rest()
-        return self._over(text, "stop" if self._writer.stopped else "end")
+        return self._over(self._writer.rest(), "end")
 
     def _over(self, text: str, ended_by: Literal["end", "stop", "length"]) -> Growth:
         self.done = True

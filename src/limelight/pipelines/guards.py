@@ -32,7 +32,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from limelight.decoding.request import Request, SearchSettings
-from limelight.pipelines.codec import Codec, Part, Prepared, Steps, names_of, with_constraints
+from limelight.pipelines.codec import Codec, Prepared, Steps, names_of, with_constraints
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.kept_signs import changed_signs
@@ -89,34 +89,30 @@ class Attempt(NamedTuple):
 
 def guarded(
     codec: Codec, prepared: Prepared, search: Search, plain: Prepared | None = None, spans: Sequence[Span] = ()
-) -> Steps[Translation]:
-    """The translation of a sentence, with warnings. `plain` is the sentence with its spans as text, if it is searched
-    first."""
+) -> Steps[list[Translation]]:
+    """The translations of a sentence, the first with warnings; one, unless several were asked for. `plain` is the
+    sentence with its spans as text, if it is searched first."""
     first = plain or prepared
     found = yield from search(first)
     request = prepared.request
     if request is None:
-        return found[0]
+        return found
     if plain is not None:
-        found = [replace(each, text=_with_placeholders(each.text, prepared.text, spans)) for each in found]
+        found = [replace(each, text=_with_placeholders(each.text, prepared.part.text, spans)) for each in found]
     best = checked(codec, prepared, found[0], first.request)
     settings = request.settings
     is_final = settings.sampling is not None or settings.n_best > 1 or bool(request.constraints.include)
     if not is_final and not SEARCHED.isdisjoint(best.faults):
         again, further = _again(codec, prepared, request, best)
         others = yield from search(again)
-        restored = (_with_spans(replace(each, alternatives=()), further) for each in others)
-        best = min(
-            [best, *(checked(codec, prepared, each, again.request) for each in restored)], key=lambda each: each.rank
-        )
+        tried = [checked(codec, prepared, _with_spans(each, further), again.request) for each in others]
+        best = min([best, *tried], key=lambda each: each.rank)
     translation = replace(best.translation, warnings=best.faults) if best.faults else best.translation
     if "loop" in best.faults and not (is_final or request.prefix):
-        translation = replace(translation, text=checks.cut_loops(prepared.text, translation.text))
-    if len(found) > 1 and is_final:
-        translation = replace(translation, alternatives=tuple(found[1:]))
-    if translation.confidence is None or WRONG.isdisjoint(best.faults):
-        return translation
-    return replace(translation, confidence=min(UNSURE, translation.confidence))
+        translation = replace(translation, text=checks.cut_loops(prepared.part.text, translation.text))
+    if translation.confidence is not None and not WRONG.isdisjoint(best.faults):
+        translation = replace(translation, confidence=min(UNSURE, translation.confidence))
+    return [translation, *(found[1:] if is_final else ())]
 
 
 def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
@@ -136,8 +132,9 @@ def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
 def checked(codec: Codec, prepared: Prepared, translation: Translation, request: Request | None) -> Attempt:
     """The translation of a request with its faults."""
     sizes = (len(request.source) if request else 0, len(translation.tokens))
-    found = faults(ANNOTATION.sub("", prepared.text), translation.text, names_of(prepared.direction), sizes)
-    if request is not None and codec.unknown_share(prepared.text, request) > UNKNOWN:
+    text, languages = prepared.part.text, names_of(prepared.part.direction)
+    found = faults(ANNOTATION.sub("", text), translation.text, languages, sizes)
+    if request is not None and codec.unknown_share(text, request) > UNKNOWN:
         found = (*found, "unknown script")
     return Attempt(translation, found)
 
@@ -165,21 +162,17 @@ def faults(
 
 def _again(codec: Codec, prepared: Prepared, request: Request, best: Attempt) -> tuple[Prepared, Sequence[Span]]:
     """The sentence for a further search, and its spans if it has further placeholders."""
-    settings = _wider(request.settings)
-    if loop := checks.find_loop(prepared.text, best.translation.text):
-        size = len(loop.words)
-        rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, size)), **dict(settings.rules)}
+    part, settings = prepared.part, _wider(request.settings)
+    if loop := checks.find_loop(part.text, best.translation.text):
+        rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, len(loop.words))), **dict(settings.rules)}
         settings = replace(settings, rules=tuple(rules.items()))
-    text, spans = prepared.text, tuple[Span, ...]()
-    may_mark = codec.knows_placeholders and not request.prefix and (prepared.marked or not has_marks(text))
+    may_mark = codec.knows_placeholders and not request.prefix and (part.marked or not has_marks(part.text))
     if CARRIED.intersection(best.faults) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
-            text, spans = protect_within(text, [numbers(*names_of(prepared.direction), every=True), signs()])
-    if not spans:
-        return replace(prepared, request=replace(request, settings=settings)), ()
-    part = Part(text, prepared.direction, "", request.substream, True, prepared.tags)
-    [again] = codec.encode([part], settings)
-    return with_constraints(again, request.constraints), spans
+            text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs()])
+            again = codec.encode(part._replace(text=text, marked=True, similar=""), settings)
+            return with_constraints(again, request.constraints), spans
+    return prepared._replace(request=replace(request, settings=settings)), ()
 
 
 def _wider(settings: SearchSettings) -> SearchSettings:
@@ -196,14 +189,7 @@ def _with_spans(translation: Translation, spans: Sequence[Span]) -> Translation:
     return replace(translation, text=restore(translation.text, spans)[0], words=words)
 
 
-def in_capitals(translations: Sequence[Translation]) -> list[Translation]:
-    """Translations in capitals."""
-    return [
-        replace(
-            each,
-            text=each.text.upper(),
-            words=tuple(replace(word, text=word.text.upper()) for word in each.words),
-            alternatives=tuple(in_capitals(each.alternatives)),
-        )
-        for each in translations
-    ]
+def in_capitals(translation: Translation) -> Translation:
+    """A translation in capitals."""
+    words = tuple(replace(word, text=word.text.upper()) for word in translation.words)
+    return replace(translation, text=translation.text.upper(), words=words)

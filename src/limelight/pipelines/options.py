@@ -87,8 +87,6 @@ class Options:
     phrases: Phrases = NO_PHRASES
     constraints: Constraints = FREE
     """`phrases` as tokens."""
-    carry_tags: bool = False
-    """Whether tags are in the model's input, as for an ensemble, which has no attention to place them by."""
     draft: SearchSettings = field(default_factory=SearchSettings)
     """The search for the text in a language between: for one translation, without samples."""
     beam_given: bool = False

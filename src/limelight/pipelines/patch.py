@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight.errors import UserError
+from limelight.inspection.heatmap import Panel
 from limelight.inspection.patching import Effects, Sides, patch
-from limelight.inspection.views import Panel, View
+from limelight.inspection.views import View
 from limelight.inspection.words import END_PIECE, START_PIECE, readable
 from limelight.pipelines.translator import Translator
 
@@ -110,12 +111,10 @@ def patch_texts(
     requests = [each.request for each in prepared if each.request is not None]
     if len(requests) < 2:
         raise UserError("a text is blank: give two sentences")
-    if prepared[0].direction != prepared[1].direction:
-        raise UserError(
-            f"the texts seem to be in two languages ({prepared[0].direction} and {prepared[1].direction}): give --from "
-            "(source_lang)"
-        )
-    tokenizers = translator.tokenizers_of(prepared[0].direction)
+    one, other = (each.part.direction for each in prepared)
+    if one != other:
+        raise UserError(f"the texts seem to be in two languages ({one} and {other}): give --from (source_lang)")
+    tokenizers = translator.tokenizers_of(one)
     sources = [list(request.source[:-1]) for request in requests]
     if max(map(len, sources)) > MAX_TOKENS:
         raise UserError(f"a text has {max(map(len, sources))} tokens, and at most {MAX_TOKENS} are patched")

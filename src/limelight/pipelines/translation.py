@@ -1,7 +1,7 @@
 """The result of a translation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from limelight.formats.translation_memory import MemoryMatch
 
@@ -69,30 +69,33 @@ class Translation:
 
 
 def joined(
-    source: str, text: str, sentences: Sequence[Translation], weights: Sequence[int] | None = None
+    source: str, text: str, sentences: Sequence[Translation], weights: Sequence[int], failed: Sequence[str] = ()
 ) -> Translation:
     """One translation from those of the sentences of `source`, joined as `text`, without alternatives. `weights` are
-    those of the sentences in means; by default, their numbers of tokens."""
-    first = sentences[0]
-    weights = token_weights(sentences) if weights is None else weights
-    total = sum(weights)
-    pairs = [(each.confidence, weight) for each, weight in zip(sentences, weights, strict=True)]
-    known = [(confidence, weight) for confidence, weight in pairs if confidence is not None]
-    return Translation(
-        text=text,
-        score=sum(each.score * weight for each, weight in zip(sentences, weights, strict=True)) / total,
-        tokens=tuple(token for each in sentences for token in each.tokens),
-        log_probability=sum(each.log_probability for each in sentences),
-        source=source,
-        finished=all(each.finished for each in sentences),
-        confidence=sum(each * weight for each, weight in known) / sum(weight for _, weight in known) if known else None,
-        warnings=tuple(dict.fromkeys(name for each in sentences for name in each.warnings)),
-        source_lang=first.source_lang,
-        target_lang=first.target_lang,
-        path=first.path,
-        words=tuple(word for each in sentences for word in each.words),
-        matches=tuple(dict.fromkeys(match for each in sentences for match in each.matches)),
-    )
+    those of the sentences in means; `failed` are further spans that are misplaced."""
+    whole = replace(sentences[0], source=source, text=text)
+    if len(sentences) > 1:
+        known = [each for each in zip(sentences, weights, strict=True) if each[0].confidence is not None]
+        whole = replace(
+            whole,
+            score=sum(each.score * weight for each, weight in zip(sentences, weights, strict=True)) / sum(weights),
+            tokens=tuple(token for each in sentences for token in each.tokens),
+            log_probability=sum(each.log_probability for each in sentences),
+            finished=all(each.finished for each in sentences),
+            confidence=sum((each.confidence or 0.0) * weight for each, weight in known)
+            / sum(weight for _, weight in known)
+            if known
+            else None,
+            warnings=tuple(name for each in sentences for name in each.warnings),
+            words=tuple(word for each in sentences for word in each.words),
+            moved=tuple(span for each in sentences for span in each.moved),
+            failed=tuple(span for each in sentences for span in each.failed),
+            unused=tuple(term for each in sentences for term in each.unused),
+            matches=tuple(dict.fromkeys(match for each in sentences for match in each.matches)),
+        )
+    failed = (*whole.failed, *failed)
+    warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *["term not used"] * bool(whole.unused))
+    return replace(whole, failed=failed, warnings=tuple(dict.fromkeys(warnings)))
 
 
 def token_weights(sentences: Sequence[Translation]) -> list[int]:

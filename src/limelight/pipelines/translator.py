@@ -11,14 +11,10 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import Any, Unpack, overload
-
-import torch
 
 from limelight.config import DecodingConfig, Direction, find_direction, fitting_directions
 from limelight.decoding.engine import BATCH_TOKENS, Engine
-from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
 from limelight.formats.lines import chunks
@@ -46,7 +42,7 @@ from limelight.pipelines.codec import (
 from limelight.pipelines.job import Job, Text, failed
 from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.pivot import translated_through
-from limelight.pipelines.scheduler import MAX_ENGINES, SENTENCES_EACH, run
+from limelight.pipelines.scheduler import run
 from limelight.pipelines.sentence import (
     Found,
     joined_sentences,
@@ -61,17 +57,14 @@ from limelight.storage.tables import Roles, Shortlist
 from limelight.text.escapes import escaped, unescaped
 from limelight.text.glossary import with_terms
 from limelight.text.languages import language_name, normal_code
-from limelight.text.marking import MARK, has_marks, placeholder
+from limelight.text.marking import has_marks
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
 from limelight.text.protectors import DEFAULT, Protector, outside
 from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import Tokenizers
-from limelight.tokens.marked import decode_marked, knows_marks
+from limelight.tokens.marked import knows_marks
 
 __all__ = ["TextOptions", "Translation", "Translator"]
-
-MADE_FIRST = MAX_ENGINES * SENTENCES_EACH
-"""Jobs that are made before the work on them begins: enough for all engines."""
 
 
 class Translator(Codec):
@@ -95,10 +88,10 @@ class Translator(Codec):
         """`config` has the defaults of the search options. With several `directions` the tag of the target language is
         put before each source.
 
-        With a `precision` (`fp32`, `bf16` or `int8`) the model is prepared for inference (`inference.prepare`), and
-        prepared again when its weights have changed (`refresh`). Without one the model itself is used. With a
-        `shortlist` only its tokens are scored. Raises `UserError` for a precision that is not available, for a
-        shortlist of another vocabulary or with an ensemble, and for fewer than one thread.
+        With a `precision` (`fp32`, `bf16` or `int8`) the model is prepared for inference (`inference.prepare`) with the
+        weights that it has now; after a change of them call `refresh(changed=True)`. Without one the model itself is
+        used. With a `shortlist` only its tokens are scored. Raises `UserError` for a precision that is not available,
+        for a shortlist of another vocabulary or with an ensemble, and for fewer than one thread.
 
         `threads` is for the owner of the process: on a CPU up to so many engines work in parallel, and during a call
         torch's number of threads and Python's switch interval are changed for the whole process. Such calls wait for
@@ -110,17 +103,16 @@ class Translator(Codec):
         self.alignment_heads: Sequence[AlignmentHead] = ()
         self.head_roles: Roles | None = None
         """The heads that align words; the mean of all heads if there are none."""
-        self._with_heads: tuple[Any, Translator] | None = None
         super().__init__(model, tokenizers, config, precision=precision, shortlist=shortlist, directions=directions)
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
-        self, texts: str, *, prefix: str | None = None, keep_heads: Heads | None = None,
+        self, texts: str, *, prefix: str | None = None,
         batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
-        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None, keep_heads: Heads | None = None,
+        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None,
         batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
@@ -128,7 +120,6 @@ class Translator(Codec):
         texts: str | Sequence[str],
         *,
         prefix: str | Sequence[str] | None = None,
-        keep_heads: Heads | None = None,
         batch_tokens: int = BATCH_TOKENS,
         **options: Unpack[TextOptions],
     ) -> Translation | list[Translation]:
@@ -136,7 +127,6 @@ class Translator(Codec):
 
         Args:
             prefix: forced beginning of each translation, one for each text.
-            keep_heads: how much each head contributes, see `with_heads`.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
             options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_include`,
                 `must_not_include`, `formality`, `domain`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
@@ -147,22 +137,14 @@ class Translator(Codec):
         `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
         the model permits, with its number.
         """
-        if keep_heads:
-            changed = self.with_heads(keep_heads)
-            return changed.translate(texts, prefix=prefix, batch_tokens=batch_tokens, **options)
-        if not isinstance(texts, str):
-            texts = listed(texts)
-        if isinstance(texts, str):
-            if prefix is not None and not isinstance(prefix, str):
-                raise UserError("one text takes one prefix: also give it as a string")
-            given = [Text(texts, prefix=prefix or "")]
-        else:
-            given = [
-                Text(text, number, start)
-                for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=1)
-            ]
-        found = self.run(self.jobs(given, self.options(**options)), batch_tokens)
-        return found[0] if isinstance(texts, str) else found
+        one = isinstance(texts, str)
+        if one and not isinstance(prefix, str | None):
+            raise UserError("one text takes one prefix: also give it as a string")
+        given = [texts] if isinstance(texts, str) else listed(texts)
+        starts = _one_for_each([prefix] if one and isinstance(prefix, str) else prefix, given)
+        numbered = [Text(*each) for each in zip(given, range(1, len(given) + 1), starts, strict=True)]
+        found = self.run(self.jobs(numbered, self.options(**options)), batch_tokens)
+        return found[0] if one else found
 
     def translate_stream(
         self,
@@ -193,7 +175,7 @@ class Translator(Codec):
         if self.detector is None or made.source_lang:
             chosen = self._chosen("", made.source_lang, made.target_lang, pivot=made.pivot)
             self.tags_of(made, names_of(chosen.direction)[1])
-        return replace(made, constraints=self.constraints(made.phrases), carry_tags=isinstance(self.model, Ensemble))
+        return replace(made, constraints=self.constraints(made.phrases))
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
         """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
@@ -237,7 +219,6 @@ class Translator(Codec):
             protectors,
             names_of(direction)[0] or "en",
             None if text.prefix else options.glossary,
-            carry_tags=options.carry_tags,
             whole=whole or options.lines,
             fits=self.fits,
         )
@@ -282,22 +263,10 @@ class Translator(Codec):
             return (yield from translated_through(self, source, part, legs, options))
         return (yield from translated(self, source, part, options))
 
-    def preview(self, plan: Plan | None, ids: Sequence[int]) -> str:
-        """The text of an unfinished translation, with the spans that it has so far. Empty for several sentences with
-        spans."""
-        target = self.tokenizers.target
-        if plan is None or plan.is_plain:
-            return target.decode(ids)
-        [source, *others] = plan.sentences
-        if source is None or others:
-            return ""
-        known = {placeholder(number) for number in range(len(source.numbers))}
-        text = decode_marked(target, ids)
-        return plan.join([MARK.sub(lambda mark: mark[0] if mark[0] in known else "", text)])[0]
-
-    def _chosen(self, text: str, source: str, target: str, *, pivot: bool = True) -> Chosen:
+    def _chosen(self, text: str, source: str | None, target: str | None, *, pivot: bool = True) -> Chosen:
         """The direction of a text; with `pivot` also a pair of languages that two directions connect."""
-        return choose_direction(self.directions, self.detector, text, source, target, self.pivots if pivot else ())
+        pivots = self.pivots if pivot else ()
+        return choose_direction(self.directions, self.detector, text, source or "", target or "", pivots)
 
     def _require_marks(self, plan: Plan) -> None:
         """Raise `UserError` for spans that the vocabulary cannot represent."""
@@ -312,7 +281,7 @@ class Translator(Codec):
     def require_language(self, text: str, target_lang: str | None, *, pivot: bool = True) -> None:
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
-        direction = self._chosen(text, "", target_lang or "", pivot=pivot).direction
+        direction = self._chosen(text, "", target_lang, pivot=pivot).direction
         found = other_language(self.directions, self.detector, text, direction)
         if not found or direction is None or normal_code(found) == normal_code(direction.target):
             return
@@ -339,18 +308,11 @@ class Translator(Codec):
 
         Raises `UserError` for a text that is too long, with its number, and as `options` does.
         """
-        settings = search_settings(self.config, options)
-        starts = _one_for_each(prefix, texts)
-        return self.encode(
-            [
-                Part(text, self._direction(text, source_lang, target_lang).direction, start, (number,), marked)
-                for number, (text, start) in enumerate(zip(texts, starts, strict=True), start=first)
-            ],
-            settings,
-        )
-
-    def _direction(self, text: str, source_lang: str | None, target_lang: str | None) -> Chosen:
-        return self._chosen(text, source_lang or "", target_lang or "", pivot=False)
+        settings, prepared = search_settings(self.config, options), list[Prepared]()
+        for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=first):
+            direction = self._chosen(text, source_lang, target_lang, pivot=False).direction
+            prepared.append(self.encode(Part(text, direction, start, (number,), marked), settings))
+        return prepared
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
         """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are
@@ -366,24 +328,17 @@ class Translator(Codec):
                 kept.append(self._sound(job))
                 yield job
 
-        further = made()
-        self.work(list(islice(further, MADE_FIRST)), batch_tokens, further=further)
+        self.work(made(), batch_tokens)
         return [translation for job in kept if (translation := self._sound(job).result) is not None]
 
-    def work(
-        self,
-        jobs: Sequence[Job[Any, Any]],
-        batch_tokens: int = BATCH_TOKENS,
-        *,
-        further: Iterable[Job[Any, Any]] = (),
-    ) -> None:
-        """Work on jobs, and on further ones as they are made, until each has a result or an error."""
+    def work(self, jobs: Iterable[Job[Any, Any]], batch_tokens: int = BATCH_TOKENS) -> None:
+        """Work on jobs, which are made on demand, until each has a result or an error."""
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
         self.refresh()
         with eval_mode(self.searched, self.modules) as device:
             new_engine = partial(self.engine, batch_tokens=batch_tokens)
-            run(jobs, new_engine, further=further, device=device, threads=self.threads)
+            run(jobs, new_engine, device=device, threads=self.threads)
 
     def _sound(self, job: Job[Any, Any]) -> Job[Any, Any]:
         """The job. Raises its error; one about the weights names the model."""
@@ -407,17 +362,11 @@ class Translator(Codec):
         *,
         source_lang: str | None = None,
         target_lang: str | None = None,
-        keep_heads: Heads | None = None,
     ) -> AttentionMap:
         """The attention map of `text` with the model's own translation, or with a given `target`.
 
-        With `keep_heads` some heads contribute less or nothing, see `with_heads`; their weights are still returned.
         Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
-        require_text(text, "the text")
-        if keep_heads:
-            changed = self.with_heads(keep_heads)
-            return changed.attention(text, target, beam_size, source_lang=source_lang, target_lang=target_lang)
         tokenizers, source_ids, target_ids = self.inspected(
             text, target, beam_size, source_lang=source_lang, target_lang=target_lang
         )
@@ -445,30 +394,25 @@ class Translator(Codec):
         target_lang: str | None = None,
     ) -> tuple[Tokenizers, Sequence[int], Sequence[int]]:
         """The tokenizers of the direction, the tokens that are read, and those of the target or of the translation."""
-        if not text.strip():
+        require_text(text, "the text")
+        (prepared,) = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
+        part, request = prepared
+        if request is None:
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
-        tokenizers = self.tokenizers_of(self._direction(text, source_lang, target_lang).direction)
-        prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
-        requests = [each.request for each in prepared if each.request is not None]
-        source = next((request.source[:-1] for request in requests), ())
-        if target is not None:
-            return tokenizers, source, tokenizers.target.encode(target)
-        return tokenizers, source, next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
+        tokenizers = self.tokenizers_of(part.direction)
+        ids = self.decode([request])[0][0].ids if target is None else tokenizers.target.encode(target)
+        return tokenizers, request.source[:-1], ids
 
     def with_heads(self, keep_heads: Heads) -> Translator:
         """A translator whose heads contribute as much as given: `{"decoder.1.cross": [1, 0, 1, 1]}` switches off one.
 
-        It shares the other weights, and is as fast as this one. The last one is kept. Raises `UserError` as
-        `inspection.heads.with_heads` does.
+        It shares the other weights, and is as fast as this one. Raises `UserError` as `inspection.heads.with_heads`
+        does.
         """
-        self.refresh()
-        asked = self._weights, {name: torch.as_tensor(keep).tolist() for name, keep in keep_heads.items()}
-        if self._with_heads is None or self._with_heads[0] != asked:
-            made = copy.copy(self)
-            made.model = with_heads(self.model, keep_heads)
-            made._prepare()
-            self._with_heads = (asked, made)
-        return self._with_heads[1]
+        made = copy.copy(self)
+        made.model = with_heads(self.model, keep_heads)
+        made._prepare()
+        return made
 
     @overload
     def align(  # type: ignore[overload-overlap]  # as for `translate`
@@ -529,9 +473,7 @@ def _one_for_each(prefix: Sequence[str] | str | None, texts: Sequence[str]) -> S
     """The prefixes of texts. Raises `UserError` for a different number of prefixes."""
     if prefix is None:
         return [""] * len(texts)
-    if isinstance(prefix, str):
-        raise UserError(f"prefix is a single string for {counted(len(texts), 'text')}: give a list of as many")
-    if len(prefix) != len(texts):
-        one = counted(len(texts), "text")
-        raise UserError(f"prefix has length {len(prefix)} for {one}: give one for each, '' forces nothing")
+    if isinstance(prefix, str) or len(prefix) != len(texts):
+        given = "a single string" if isinstance(prefix, str) else f"a list of {len(prefix)}"
+        raise UserError(f"prefix is {given} for {counted(len(texts), 'text')}: give one for each, '' forces nothing")
     return prefix

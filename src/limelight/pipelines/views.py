@@ -8,9 +8,10 @@ from limelight.errors import UserError
 from limelight.inspection.contributions import followed, of_parts
 from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.forward_pass import forward_pass
+from limelight.inspection.heatmap import Panel
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map
-from limelight.inspection.views import Panel, View
+from limelight.inspection.views import View
 from limelight.inspection.words import group_pieces
 from limelight.pipelines.explain import mean_share, words_of
 from limelight.pipelines.patch import layer_names
@@ -51,7 +52,7 @@ def view_of(
         return View(measure, title, [Panel("source", 1 - np.exp(-drops.T), predicted[:-1], labels)])
     if measure == "layers":
         return _layers(translator, source_ids, target_ids, title, predicted)
-    parts = forward_pass(model, source_ids, target_ids).parts
+    parts = forward_pass(model, source_ids, target_ids)
     if measure == "shares":
         shares = followed(parts)
         panels = [Panel("source", shares.source, predicted, source), Panel("prefix", shares.prefix, predicted, read)]

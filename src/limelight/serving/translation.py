@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -22,10 +21,10 @@ from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory, open_memory
 from limelight.formats.unit import FormatError, Unit, rewritten, with_codes
 from limelight.models.interface import eval_mode
-from limelight.pipelines.explain import ANSWERS, Question, explain
+from limelight.pipelines.explain import ANSWERS, Question, answer, explain
 from limelight.pipelines.job import Text
 from limelight.pipelines.scheduler import Ended, Scheduler
-from limelight.pipelines.sentence import Found
+from limelight.pipelines.sentence import Found, with_spans
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translation import Translation, token_weights
 from limelight.pipelines.translator import TextJob, Translator
@@ -35,9 +34,8 @@ from limelight.serving.stored import read_terms
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
 from limelight.text.judge import foreign_evidence
-from limelight.text.marking import MARK, mark_number
-from limelight.text.plan import MarkedSentence, Plan
-from limelight.tokens.marked import decode_marked, knows_marks
+from limelight.text.plan import Plan
+from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
 """Characters of a text from which its language is detected."""
@@ -164,7 +162,7 @@ class TranslationEngine(Engine):
         numbered = [part._replace(number=number) for number, part in enumerate(parts, start=first)]
         request = self._requests[task.id] = Request(task, units)
         long = sum(map(len, task.texts)) > LONG
-        self._scheduler.submit(task.id, self._jobs(request, numbered, asked), long=long, followed=task.stream)
+        self._scheduler.submit(task.id, self._jobs(request, numbered, asked), long=long)
 
     def _jobs(self, request: Request, texts: Sequence[Text], options: Any) -> Iterator[TextJob]:
         for job in self._translator.jobs(texts, options):
@@ -203,38 +201,24 @@ class TranslationEngine(Engine):
     # ---- progress
 
     def _show(self, request: Request) -> None:
-        searched: dict[int, dict[int, Sequence[int]]] = defaultdict(dict)
-        for (place, sentence), ids in self._scheduler.progress(request.task.id).items():
-            searched[place][sentence] = ids
         for place, job in enumerate(request.jobs):
-            if place not in request.done and job.plan is not None and (searched[place] or job.found):
-                self._report_progress(request, place, self._progress(job, job.plan, searched[place]))
+            if place not in request.done and job.plan is not None and job.found:
+                beginning = self._beginning(job, job.plan)
+                self._report_progress(request, place, (beginning, beginning))
 
     def _report_progress(self, request: Request, place: int, progress: tuple[str, str]) -> None:
-        if progress != request.shown.get(place) and not progress[0].endswith("\ufffd"):
+        if progress != request.shown.get(place):
             request.shown[place] = progress
             self.send(Report(request.task.id, "partial", [place, *progress]))
 
-    def _progress(self, job: TextJob, plan: Plan, searched: Mapping[int, Sequence[int]]) -> tuple[str, str]:
-        """The beginning of a text, and how much of it is certain: the sentences that are done, in order."""
+    def _beginning(self, job: TextJob, plan: Plan) -> str:
+        """The beginning of a text: the sentences that are done, in order."""
         texts = list[str | None]()
         while len(texts) in job.found:
-            ranks = job.found[len(texts)].ranks
-            texts.append(ranks[0].repaired.text if ranks else None)
-        beginnings = [UNFINISHED]
-        if len(texts) in searched:
-            beginnings.insert(0, self._decoded(plan, plan.sentences[len(texts)], searched[len(texts)]) + UNFINISHED)
-        rest = [UNFINISHED] * (len(plan.sentences) - len(texts) - 1)
-        shown = [plan.join([*texts, each, *rest])[0].partition(UNFINISHED)[0] for each in beginnings]
-        return shown[0], shown[-1]
-
-    def _decoded(self, plan: Plan, sentence: MarkedSentence | None, ids: Sequence[int]) -> str:
-        """The text of tokens, with the placeholders of its sentence."""
-        target = self._translator.tokenizers.target
-        if plan.is_plain:
-            return target.decode(ids)
-        count = len(sentence.numbers) if sentence is not None else 0
-        return MARK.sub(lambda mark: mark[0] if mark_number(mark[0]) < count else "", decode_marked(target, ids))
+            done = job.found[len(texts)].translations
+            texts.append(done[0].text if done else None)
+        rest = [UNFINISHED] * (len(plan.sentences) - len(texts))
+        return plan.join([*texts, *rest])[0].partition(UNFINISHED)[0]
 
     # ---- glossaries and memories
 
@@ -290,7 +274,7 @@ class TranslationEngine(Engine):
             )
             found = finite(explain(self._translator, question, every_head=every_head))
         else:
-            found = ANSWERS[task.kind](self._snapshot(options.get("snapshot")), text, options)
+            found = answer(task.kind, self._snapshot(options.get("snapshot")), text, options)
         self.send(Report(task.id, "done", found))
 
     def _snapshot(self, update: int | None) -> Translator:
@@ -350,7 +334,7 @@ def _answer(
 
 def _sentences(job: TextJob) -> list[Translation]:
     """The translations of the sentences of a text."""
-    found = [each for each in job.found.values() if each.ranks]
+    found = [each for each in job.found.values() if each.translations]
     if len(found) > 1:
         return [_of_sentence(each) for each in found]
     return [job.result] if job.result is not None and job.result.source.strip() else []
@@ -359,24 +343,8 @@ def _sentences(job: TextJob) -> list[Translation]:
 def _of_sentence(found: Found) -> Translation:
     """The translation of a sentence, with its spans in place of their placeholders."""
     spans = found.source.spans
-    sent = {mark_number(mark) for mark in MARK.findall(found.source.sent)}
-
-    def shown(text: str) -> str:
-        return MARK.sub(
-            lambda mark: spans[mark_number(mark[0])].text if mark_number(mark[0]) < len(spans) else "", text
-        )
-
-    best, *others = (
-        replace(
-            rank.translation,
-            source=shown(found.source.text),
-            text=shown(rank.repaired.text),
-            moved=tuple(spans[number].text for number in rank.repaired.moved if number in sent),
-            failed=tuple(spans[number].text for number in rank.repaired.failed),
-            unused=tuple(match.term.target for match in rank.unused),
-        )
-        for rank in found.ranks
-    )
+    source = with_spans(found.source.text, spans)
+    best, *others = (replace(each, source=source, text=with_spans(each.text, spans)) for each in found.translations)
     return replace(best, alternatives=tuple(others))
 
 

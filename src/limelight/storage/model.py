@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
-from limelight.models.families import build_model, family_of, use_of
+from limelight.models.families import build_model, use_of
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
@@ -82,10 +82,10 @@ def _labels(config: RunConfig, weights: Mapping[str, Tensor], path: Path) -> tup
 def require_command(stored: StoredModel, command: str) -> None:
     """Raises `UserError` for a model that `limelight COMMAND` does not support, naming the commands that do."""
     config = stored.config.model
-    if use_of(config, stored.model).name != command:
+    if (own := use_of(config, stored.model).name) != command:
         raise UserError(
             f"{stored.folder}: this is a model of the family {config.family}, which does not {command}; "
-            f"use it with {family_of(config).commands}"
+            f"use it with `limelight {own}`"
         )
 
 

@@ -125,15 +125,13 @@ def plan_text(
     language: str = "en",
     glossary: Glossary | None = None,
     *,
-    carry_tags: bool = False,
     whole: bool = False,
     fits: Fits = is_short,
 ) -> Plan:
     """Protect the spans of a text, and split it into sentences by the rules of its language, unless it is to stay
     `whole`.
 
-    With `carry_tags` tags are placeholders in the model's input, like variables; else they are removed from the input
-    and placed by attention weights. Sentences that do not fit are divided.
+    Tags are removed from the model's input and placed by attention weights. Sentences that do not fit are divided.
     """
     if not (protectors and find_spans(text, protectors)) and not (glossary and glossary.find(text)):
         gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
@@ -145,7 +143,7 @@ def plan_text(
     def planned(text: str, protectors: Sequence[Protector], nested: int) -> Plan:
         marked, spans = protect(text, protectors)
         gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
-        sentences = (_sentence(each, spans, carry_tags=carry_tags) for each in gaps.texts)
+        sentences = (_sentence(each, spans) for each in gaps.texts)
         with_terms = tuple(each._replace(terms=find_terms(each.sent, glossary)) for each in sentences)
         inner = tuple(opened(spans, protectors, nested)) if nested < MAX_NESTED else ()
         return Plan(text, gaps, with_terms, spans, inner)
@@ -215,7 +213,7 @@ def _split(text: str, spans: Sequence[Span], language: str) -> Sentences:
     return Sentences(tuple(texts), tuple(gaps))
 
 
-def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
+def _sentence(text: str, spans: Sequence[Span]) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or are single, are kept outside of it."""
     begin, end = _inside(text, spans)
     inner = text[begin:end]
@@ -223,13 +221,13 @@ def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSe
     local = {number: place for place, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = MARK.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
-    sent = model_input(marked, own, carry_tags=carry_tags)
+    sent = model_input(marked, own)
     return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], sent)
 
 
-def model_input(marked: str, spans: Sequence[Span], *, carry_tags: bool) -> str:
-    """A sentence as a model reads it: without its tags, unless these are carried."""
-    left_out = [] if carry_tags else [number for number, span in enumerate(spans) if _is_tag(span)]
+def model_input(marked: str, spans: Sequence[Span]) -> str:
+    """A sentence as a model reads it: without its tags."""
+    left_out = [number for number, span in enumerate(spans) if _is_tag(span)]
     return without_placeholders(marked, left_out, spans)[0] if left_out else marked
 
 

@@ -303,18 +303,6 @@ def test_a_call_takes_requests_of_one_width_up_to_a_bound(model: Seq2Seq, seed: 
     assert not engine.busy
 
 
-def test_a_request_that_is_followed_shows_how_far_it_has_come(model: Seq2Seq, seed: int) -> None:
-    engine, request = Engine(model), Request([3, 4, model.end_id], 9)
-    number, lengths, result = engine.submit(request, followed=True), [], None
-    while engine.busy:
-        for outcome in engine.step():
-            result = outcome.hypotheses
-        shown = engine.partial(number)
-        lengths.append(None if shown is None else len(shown.ids))
-    assert lengths[:-1] == list(range(1, len(lengths)))
-    assert result == decoded(model, [request])[0]
-
-
 def test_threads_do_not_disturb_one_another(seed: int) -> None:
     numbers, model = np.random.default_rng(seed), model_of("pre")
     requests = [random_request(numbers, model) for _ in range(64)]
