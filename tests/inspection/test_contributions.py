@@ -72,35 +72,9 @@ def test_the_parts_of_a_sublayer_sum_to_its_output(seed, norm):
             torch.testing.assert_close(sublayer(part.inputs[None], lambda _, total=total: total[None])[0], part.outputs)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@torch.inference_mode()
-def test_the_parts_of_a_recurrent_unit_sum_to_its_output(seed, norm):
-    model = exact_model(transformer(norm=norm, decoder_autoreg="ssru"))
-    source, target = random_rows(ROWS, 28)
-    found = forward_pass(model, source, target)
-    for layer, part in zip(model.decoder.layers, found["decoder_self"], strict=True):
-        assert part.summed.shape == (5, 5, 11)
-        sublayer = layer.ssru_sublayer
-        total = part.summed.sum(dim=1)[None]
-        torch.testing.assert_close(sublayer(part.inputs[None], lambda _, total=total: total)[0], part.outputs)
-        assert (part.summed[0, 1:] == 0).all(), "nothing comes from what is not written yet"
-    assert list(contributions(model, source, target)) == ["cross", "encoder_self"]
-
-
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_shares_are_followed_through_recurrent_units(seed, norm):
-    model = exact_model(transformer(norm=norm, decoder_autoreg="ssru"))
-    source, target = random_rows(ROWS, 28)
-    found = token_contributions(model, source, target)
-    np.testing.assert_allclose(found.source.sum(axis=1) + found.prefix.sum(axis=1), 1, atol=1e-6)
-    assert (np.triu(found.prefix, 1) == 0).all(), "nothing comes from what is not written yet"
-    assert (np.tril(found.prefix) > 0).any()
-    with torch.no_grad():
-        for layer in model.decoder.layers:  # a closed gate: nothing of the past is kept
-            layer.ssru.forget_proj.weight.zero_()
-            layer.ssru.forget_proj.bias.fill_(-1e4)
-    alone = token_contributions(model, source, target).prefix
-    assert (alone[~np.eye(len(alone), dtype=bool)] == 0).all()
+def test_a_decoder_without_self_attention_is_refused(seed):
+    with pytest.raises(UserError, match="the decoder of this model has no self-attention"):
+        contributions(exact_model(transformer(decoder_autoreg="ssru")), *random_rows(ROWS, 28))
 
 
 def test_a_head_that_is_off_contributes_nothing(seed):

@@ -14,8 +14,7 @@ vectors T_ij, the residual connection included, and each of them has the share
 
     c_ij = max(0, ||y_i||_1 - ||y_i - T_ij||_1)        divided by the sum over j
 
-of it. The shares of successive layers are multiplied. Feed-forward networks mix no positions. The SSRU of a decoder
-without self-attention is such a sum, too (`forward_pass.Recurrence`); it has no heads and no weights.
+of it. The shares of successive layers are multiplied. Feed-forward networks mix no positions.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.inspection.forward_pass import Part, Parts, Recurrence, forward_pass
+from limelight.inspection.forward_pass import Part, Parts, forward_pass
 from limelight.inspection.probe import Intervention
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float
@@ -79,10 +78,7 @@ def of_parts(parts: Parts) -> dict[str, Contributions]:
     """The contributions, from the sub-layers of a sentence pair."""
     found = {}
     with torch.inference_mode():
-        for kind, every in parts.items():
-            layers = [each for each in every if isinstance(each, Part)]
-            if not layers:
-                continue
+        for kind, layers in parts.items():
             norms = torch.stack([each.transformed.norm(dim=-1) for each in layers])
             weights = torch.stack([each.weights for each in layers])
             whole = torch.stack([each.summed.norm(dim=-1) for each in layers])
@@ -107,7 +103,7 @@ def followed(parts: Parts) -> TokenContributions:
         return TokenContributions(_array(source), _array(prefix))
 
 
-def _shares(part: Part | Recurrence, *, residual_apart: bool = False) -> Float[Tensor, "rows shares"]:
+def _shares(part: Part, *, residual_apart: bool = False) -> Float[Tensor, "rows shares"]:
     """The share of each column in each row. The residual of a row belongs to its own column, or it is the last column
     (`residual_apart`), which else is zero."""
     terms = part.summed  # (rows, columns, model)

@@ -20,7 +20,7 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.contributions import followed, of_parts
 from limelight.inspection.erasure import Rows, erasures, needed_words
-from limelight.inspection.forward_pass import forward_pass
+from limelight.inspection.forward_pass import forward_pass, has_parts
 from limelight.inspection.head_roles import Needed
 from limelight.inspection.heads import head_counts
 from limelight.inspection.layers import decoder_lens, encoder_lens
@@ -179,7 +179,7 @@ def measured(translator: Translator, question: Question) -> dict[str, Any]:
         rows = Rows(asked.source, target, words_of(asked.tokenizers.source, asked.source), count)
         with probe(translator.model, asked.intervention):
             found["erasure"] = packed(erasures(translator.model, rows).T)
-    if isinstance(translator.model, Transformer):
+    if has_parts(translator.model):
         parts = forward_pass(translator.model, asked.source, target, intervention=asked.intervention)
         found["contributions"] = {
             kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}

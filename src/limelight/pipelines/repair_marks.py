@@ -23,11 +23,11 @@ from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.pipelines.codec import Codec
 from limelight.pipelines.translation import Translation
-from limelight.text.marking import MARK, PLACEHOLDER, mark_number, placeholder
+from limelight.text.marking import MARK, mark_number, placeholder
 from limelight.text.plan import MarkedSentence, renumbered, without_placeholders
 from limelight.text.sentences import MAX_TOKENS
-from limelight.text.spans import VALUE, Span, find_misplaced
-from limelight.text.words import is_unspaced, word_spans
+from limelight.text.spans import Span, find_misplaced
+from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
 Weights = npt.NDArray[np.float32]
@@ -39,7 +39,6 @@ MAX_ATTENDED = 2 * MAX_TOKENS
 
 _MARK = re.compile(rf"(?: (?={MARK.pattern} ))?({MARK.pattern})")
 """A mark, with the space before it if there is one after it, too."""
-_INSIDE_WORD = re.compile(rf"([^\W\d_])(?:{PLACEHOLDER.pattern})+(?=[^\W\d_])")
 
 
 class Attended(NamedTuple):
@@ -71,11 +70,10 @@ def repair(codec: Codec, source: MarkedSentence, translation: Translation, direc
     attended = _attended(codec, source, text, missing, direction) if missing else None
     if attended is not None:
         text = place_marks(attended, spans, missing)
-        wrong |= _inside_words(source.text, spans) & {*missing}
     elif missing:
         text += "".join(map(placeholder, missing))
         wrong |= {*missing}
-    wrong |= {*find_misplaced(_numbers(text), spans), *_without_words(source.text, text, spans)}
+    wrong |= {*find_misplaced(_numbers(text), spans)}
     return replace(
         translation,
         text=text,
@@ -207,34 +205,6 @@ def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, set[int]]:
     turn = dict(zip(order, sorted(order), strict=True))
     changed = {number for number, now in turn.items() if number != now}
     return renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed
-
-
-def _without_words(source: str, text: str, spans: Sequence[Span]) -> set[int]:
-    """The opening tags of pairs around nothing, or around words in the source and none in the text."""
-    found = set[int]()
-    for number, span in enumerate(spans):
-        if span.role == "open" and span.partner >= 0:
-            marks = placeholder(number), placeholder(span.partner)
-            was, now = (each.partition(marks[0])[2].partition(marks[1])[0] for each in (source, text))
-            if not now.strip() or (_has_words(was, spans) and not _has_words(now, spans)):
-                found.add(number)
-    return found
-
-
-def _has_words(text: str, spans: Sequence[Span]) -> bool:
-    """Whether a part of a marked text has a letter, a digit, or a span that is not a tag of a pair."""
-    return any(
-        spans[mark_number(each)].role not in ("open", "close") if MARK.match(each) else each.isalnum() for each in text
-    )
-
-
-def _inside_words(source: str, spans: Sequence[Span]) -> set[int]:
-    """Tags inside a word: the place of a part of a word is not known in its translation."""
-    found = set[int]()
-    for match in _INSIDE_WORD.finditer(source):
-        if not any(map(is_unspaced, match[1] + source[match.end()])):
-            found |= {*_numbers(match[0])}
-    return {number for number in found if spans[number].name not in ("", VALUE) and spans[number].role != "space"}
 
 
 def _attended(
