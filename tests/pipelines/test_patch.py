@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import numpy as np
 import pytest
@@ -66,8 +65,8 @@ def test_without_targets_the_models_own_are_taken(translator, monkeypatch):
 
 def test_values_are_the_same_in_each_form(translator):
     found = patch_texts(translator, "ab", "ac", targets=("xy", "xz"))
-    values = json.loads(found.to_json())
-    rows = list(csv.DictReader(io.StringIO(found.view().to_csv())))
+    values = found.values()
+    rows = list(csv.DictReader(io.StringIO(found.view.to_csv())))
     assert values["encoder"]["effects"] == found.effects.encoder.tolist()
     assert values["tokens"] == list(found.tokens)
     assert len(rows) == 3 * 3 + 3 * 2

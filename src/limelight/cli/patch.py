@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -81,7 +82,7 @@ def patch(
         show(found.table())
         return
     if ending == ".json":
-        write_output(output, found.to_json().encode())
+        write_output(output, (json.dumps(found.values(), ensure_ascii=False, indent=1) + "\n").encode())
     else:
-        save_view(found.view(), output, theme=theme or "dark")
+        save_view(found.view, output, theme=theme or "dark")
     wrote(output)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from limelight.errors import UserError
 from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.probe import probe
 from limelight.inspection.words import joined_words, membership, words_of_tokens
@@ -61,13 +62,13 @@ def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDA
     steps that predict a token and at those that read it.
 
     A target word has the mean over its tokens, a source word the sum; the source's `</s>` is left out. All pairs are
-    one batch. Raises `TypeError` for a model without cross-attention.
+    one batch. Raises `UserError` for a model without cross-attention.
     """
     batch = model.batch([pair.source for pair in pairs], [pair.target for pair in pairs])
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(batch.to(device))
     if not (cross := seen.layers("cross")):
-        raise TypeError("this model has no cross-attention")
+        raise UserError("this model has no cross-attention: it cannot align words")
     weights = torch.stack(cross).float().cpu().numpy().astype(np.float64)  # (layers, pairs, heads, target, source)
     return [between_words(weights[:, row], pair) for row, pair in enumerate(pairs)]
 

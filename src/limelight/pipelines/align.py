@@ -1,12 +1,12 @@
 """Word alignments of given sentence pairs, from the attention of a translator's model."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from limelight.config import Direction, find_direction
 from limelight.errors import UserError
+from limelight.inspection.batches import grouped
 from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import (
     AlignmentHead,
@@ -100,27 +100,26 @@ class AttentionAligner:
                 f"no pair has from {LENGTHS[1][0]} to {LENGTHS[1][-1]} words on each side, so no heads can be chosen; "
                 "give other text"
             )
-        with _needs_attention():
-            weights = [word_weights(self.model, [pair])[0] for pair in ready]
-            if both:
-                backward = [
-                    word_weights(self.model, self._tokenized([words[::-1]], Direction(way.target, way.source)))[0]
-                    for words, way in fitting
-                    if way is not None
-                ]
-                agreement = agreement_of_directions(weights, backward)
-            else:
-                agreement = agreement_with_erasure(self.model, ready, weights)
+        weights = [word_weights(self.model, [pair])[0] for pair in ready]
+        if both:
+            opposite = [
+                self._tokenized([words[::-1]], Direction(way.target, way.source)) for words, way in fitting if way
+            ]
+            backward = [word_weights(self.model, pairs)[0] for pairs in opposite]
+            agreement = agreement_of_directions(weights, backward)
+        else:
+            agreement = agreement_with_erasure(self.model, ready, weights)
         return choose_heads(weights[0].shape[1:3], agreement)
 
     def _best_sources(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[list[int]]:
         """For each target word of each pair its source word, -1 for none."""
         ready = self._tokenized(pairs, direction)
         found: list[list[int]] = [[-1] * each.sizes[1] for each in ready]
-        for rows in _batches(ready):
-            with _needs_attention():
-                weights = word_weights(self.model, [ready[row] for row in rows])
-            for row, each in zip(rows, weights, strict=True):
+        rows = [row for row, pair in enumerate(ready) if pair.source and pair.target]
+        rows.sort(key=lambda row: (len(ready[row].source), len(ready[row].target)))
+        squares = [(max(len(pair.source), len(pair.target)) + 1) ** 2 for pair in ready]
+        for some in grouped(rows, squares, BATCH_WEIGHTS):
+            for row, each in zip(some, word_weights(self.model, [ready[row] for row in some]), strict=True):
                 found[row] = best_sources(each, self.heads)
         return found
 
@@ -151,37 +150,7 @@ def _spread(
     return []
 
 
-@contextmanager
-def _needs_attention() -> Iterator[None]:
-    """A context in which a model without cross-attention is a `UserError`."""
-    try:
-        yield
-    except TypeError as error:
-        raise UserError(f"{error}: it cannot align words") from None
-
-
-def _batches(pairs: Sequence[TokenizedPair]) -> Iterator[list[int]]:
-    """Row numbers of pairs of similar length; pairs with an empty side have no links and are left out."""
-    rows = [row for row, pair in enumerate(pairs) if pair.source and pair.target]
-    rows.sort(key=lambda row: (len(pairs[row].source), len(pairs[row].target)))
-    batch: list[int] = []
-    for row in rows:
-        widths = [max(len(pairs[each][side]) for each in (*batch, row)) + 1 for side in (0, 1)]
-        if batch and (len(batch) + 1) * max(widths) ** 2 > BATCH_WEIGHTS:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
-
-
 def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
     """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_alignment` does."""
-    layers, heads = _cross_shape(model)
-    return [AlignmentHead(*each) for each in read_alignment(path, layers=layers, heads=heads)]
-
-
-def _cross_shape(model: Seq2Seq) -> tuple[int, int]:
-    """Layers and heads of cross-attention."""
-    counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")]
-    return (len(counts), counts[0]) if counts else (1, 1)
+    counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")] or [1]
+    return [AlignmentHead(*each) for each in read_alignment(path, layers=len(counts), heads=counts[0])]

@@ -1,7 +1,5 @@
 """Patching between two sentences: which vectors keep the difference between their translations."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +35,17 @@ class Patched:
     """The first token in which the translations differ."""
     effects: Effects
 
+    @property
     def view(self) -> View:
         """The effects for a file: a panel for the encoder and one for the decoder."""
         title = "\n".join(f"{text} → {said}" for text, said in zip(self.texts, self.translations, strict=True))
         title += f"\nwhat returns of {self.tokens[0]} instead of {self.tokens[1]}: encoder, decoder"
-        return View("patching", title, self.panels())
+        sides = (("encoder", self.effects.encoder, self.source), ("decoder", self.effects.decoder, self.read))
+        panels = [Panel(name, effects, layer_names(len(effects)), columns) for name, effects, columns in sides]
+        return View("patching", title, panels)
 
     def values(self) -> dict[str, Any]:
-        """All values, as `to_json` writes them."""
+        """All values for JSON."""
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -54,34 +55,22 @@ class Patched:
             "difference": [self.effects.first, self.effects.second],
         }
         return values | {
-            panel.name: {"positions": list(panel.columns), "effects": panel.values.tolist()} for panel in self.panels()
+            panel.name: {"positions": list(panel.columns), "effects": panel.values.tolist()}
+            for panel in self.view.panels
         }
-
-    def to_json(self) -> str:
-        """All values as JSON."""
-        return json.dumps(self.values(), ensure_ascii=False, indent=1) + "\n"
-
-    def panels(self) -> list[Panel]:
-        """The effects of the encoder and of the decoder."""
-        sides = (("encoder", self.effects.encoder, self.source), ("decoder", self.effects.decoder, self.read))
-        return [Panel(name, effects, layer_names(len(effects)), columns) for name, effects, columns in sides]
 
     def table(self) -> str:
         """The effects as text."""
-        lines = [f"{text} → {said}" for text, said in zip(self.texts, self.translations, strict=True)]
-        first, second, (one, other) = *self.effects[2:], self.tokens
-        lines.append(
-            f"log p({one}) - log p({other}): {first:+.2f} with the first source, {second:+.2f} with the second"
-        )
-        for name, effects, names, columns in self.panels():
-            widths = [max(5, len(column)) for column in columns]
-            titles = " ".join(column.rjust(width) for column, width in zip(columns, widths, strict=True))
-            lines += ["", f"{name:<10} {titles}"]
-            for layer, row in zip(names, effects, strict=True):
-                values = " ".join(
-                    f"{round(value, 2) + 0:.2f}".rjust(width) for value, width in zip(row, widths, strict=True)
-                )
-                lines.append(f"{layer:<10} {values}")
+        (one, other), effects = self.tokens, self.effects
+        difference = f"{effects.first:+.2f} with the first source, {effects.second:+.2f} with the second"
+        lines = [*self.view.title.split("\n")[:2], f"log p({one}) - log p({other}): {difference}"]
+        for panel in self.view.panels:
+            widths = [max(5, len(column)) for column in panel.columns]
+            rows = [panel.columns, *([f"{value + 0:.2f}" for value in row.round(2)] for row in panel.values)]
+            lines.append("")
+            for name, row in zip([panel.name, *panel.rows], rows, strict=True):
+                cells = (text.rjust(width) for text, width in zip(row, widths, strict=True))
+                lines.append(f"{name:<10} {' '.join(cells)}")
         return "\n".join(lines)
 
 
@@ -106,7 +95,6 @@ def patch_texts(
     Raises `UserError` for blank or long texts, for equal translations, for texts with different numbers of tokens (with
     both as tokens), and as `inspection.patching.patch` does.
     """
-    texts = (first, second)
     prepared = translator.prepare([first, second], source_lang=source_lang, target_lang=target_lang)
     requests = [each.request for each in prepared if each.request is not None]
     if len(requests) < 2:
@@ -114,42 +102,37 @@ def patch_texts(
     one, other = (each.part.direction for each in prepared)
     if one != other:
         raise UserError(f"the texts seem to be in two languages ({one} and {other}): give --from (source_lang)")
-    tokenizers = translator.tokenizers_of(one)
-    sources = [list(request.source[:-1]) for request in requests]
-    if max(map(len, sources)) > MAX_TOKENS:
-        raise UserError(f"a text has {max(map(len, sources))} tokens, and at most {MAX_TOKENS} are patched")
-    if targets is None:
-        said = [list(found[0].ids) for found in translator.decode(requests)]
-    else:
-        said = [tokenizers.target.encode(text) for text in targets]
+    tokenizers, end = translator.tokenizers_of(one), translator.model.end_id
+    own, sources = tokenizers.target, [list(request.source[:-1]) for request in requests]
+    if (longest := max(map(len, sources))) > MAX_TOKENS:
+        raise UserError(f"a text has {longest} tokens, and at most {MAX_TOKENS} are patched")
     pieces = [[readable(piece) for piece in tokenizers.source.pieces(ids)] for ids in sources]
     if len(sources[0]) != len(sources[1]):
         raise UserError(
             f"{' '.join(pieces[0])} has {len(sources[0])} tokens, and {' '.join(pieces[1])} has {len(sources[1])}: "
             "patching compares position by position; choose words with equal numbers of tokens"
         )
-    sides = _sides(translator, sources, said)
-    own = tokenizers.target
-    shown = [readable(own.pieces([token])[0]) if token != translator.model.end_id else END_PIECE for token in sides[3:]]
-    written = [own.decode(ids) for ids in said]
-    joined = (one if one == other else f"{one}/{other}" for one, other in zip(*pieces, strict=True))
-    return Patched(
-        texts,
-        (written[0], written[1]),
-        (*joined, END_PIECE),
-        (START_PIECE, *(readable(piece) for piece in own.pieces(sides.prefix))),
-        (shown[0], shown[1]),
-        patch(translator.model, sides),
-    )
+    if targets is None:
+        said = [list(found[0].ids) for found in translator.decode(requests)]
+    else:
+        said = [own.encode(text) for text in targets]
 
+    def shown(token: int) -> str:
+        return END_PIECE if token == end else readable(own.pieces([token])[0])
 
-def _sides(translator: Translator, sources: Sequence[list[int]], said: Sequence[list[int]]) -> Sides:
-    """The common prefix of the translations, and the tokens after it."""
-    ended = [[*ids, translator.model.end_id] for ids in said]
-    length = next((place for place, (one, other) in enumerate(zip(*ended, strict=False)) if one != other), None)
+    both = list(zip([*said[0], end], [*said[1], end], strict=False))
+    length = next((place for place, (token, wanted) in enumerate(both) if token != wanted), None)
     if length is None:
         raise UserError(
-            f"both texts have the translation {translator.tokenizers.target.decode(said[0])!r}: nothing can return; "
-            "choose other texts, or give --target and --other-target (targets)"
+            f"both texts have the translation {own.decode(said[0])!r}: nothing can return; choose other texts, or give "
+            "--target and --other-target (targets)"
         )
-    return Sides(sources[0], sources[1], said[0][:length], ended[0][length], ended[1][length])
+    sides = Sides(sources[0], sources[1], said[0][:length], *both[length])
+    return Patched(
+        (first, second),
+        (own.decode(said[0]), own.decode(said[1])),
+        (*(each if each == wanted else f"{each}/{wanted}" for each, wanted in zip(*pieces, strict=True)), END_PIECE),
+        (START_PIECE, *map(readable, own.pieces(sides.prefix))),
+        (shown(sides.token), shown(sides.other_token)),
+        patch(translator.model, sides),
+    )
