@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.batch import make_batch
 from limelight.config import DecoderOnlyConfig, RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap, attention_map, text_map
@@ -14,7 +13,6 @@ from limelight.inspection.attention_map import KINDS
 from limelight.models.families import build_model
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map
-from tests.models.helpers import attention_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 TEXTS = st.text("abc .", min_size=0, max_size=11)
@@ -56,14 +54,6 @@ def test_merged_weights_are_sums_to_a_word_and_means_from_a_word(seed, source, t
                 columns = [place for place, word in enumerate(column_words) if word == column]
                 expected = sum(pieces[:, :, r, c] for r in rows for c in columns) / len(rows)
                 np.testing.assert_allclose(words[:, :, row, column], expected, atol=1e-6)
-
-
-def test_merged_labels_are_words(seed):
-    merged = random_map(seed, source="ab cde f", target="gh i").merge_words()
-    assert merged.source_pieces == ("ab", "cde", "f", "</s>")
-    assert merged.target_pieces == ("gh", "i", "</s>")
-    assert merged.read_pieces == ("<s>", "gh", "i")
-    assert merged.unit == "word"
 
 
 # --- the end
@@ -133,14 +123,6 @@ def test_a_choice_that_is_not_there_is_named(seed, arguments, message):
         attention.weights(kind) if kind == "sideways" else attention.average(kind, **arguments)
 
 
-def test_weights_that_do_not_fit_the_pieces_are_refused(seed):
-    attention = random_map(seed)
-    with pytest.raises(ValueError, match=r"cross is .* not \(layers, heads, "):
-        AttentionMap(**{**vars(attention), "cross": attention.cross[..., :-1]})
-    with pytest.raises(ValueError, match="target_words must name one word for each of target_pieces"):
-        AttentionMap(**{**vars(attention), "target_words": attention.target_words[:-1]})
-
-
 # --- JSON
 
 
@@ -189,14 +171,6 @@ def test_printed_it_is_one_short_line(seed):
     assert "encoder_self 2x3x9x9, decoder_self 1x3x10x10, cross 3x2x10x9>" in str(attention)
     nothing = random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))
     assert str(nothing) == "<AttentionMap: no attention>"
-
-
-def test_the_decoder_may_not_attend_to_later_positions(seed):
-    attention = random_map(seed)
-    assert attention.may_attend("cross").all()
-    assert attention.may_attend("encoder_self").all()
-    for each in (attention, attention.merge_words()):
-        np.testing.assert_array_equal(each.decoder_self[0, 0] > 0, each.may_attend("decoder_self"))
 
 
 @pytest.mark.parametrize(
@@ -264,17 +238,3 @@ def test_a_text_looks_at_itself(seed):
     shorter = text_map(model, LETTERS.target, ids[:3])
     np.testing.assert_allclose(shorter.decoder_self, attention.decoder_self[:, :, :4, :4], atol=1e-6)
     assert model.training, "the model is left in the mode it was in"
-
-
-def test_a_pair_is_one_text_to_a_language_model(seed):
-    model = build_model(WRITER, ONE_VOCABULARY).eval()
-    source, target = "ab c", LETTERS.target.encode("de")
-    attention = attention_map(model, ONE_VOCABULARY, source, target)
-    assert attention.read_pieces == ("a", "b", "▁", "c", "</s>", "<s>", "d", "e")
-    assert attention.target_pieces == ("b", "▁", "c", "</s>", "<s>", "d", "e", "</s>")
-    assert attention.merge_words().read_pieces == ("ab", "c", "</s>", "<s>", "de")
-    source_ids = LETTERS.source.encode(source)
-    padding = model.target_padding
-    batch = make_batch([source_ids], [target], start=0, end=0, source_padding=padding, target_padding=padding)
-    expected = [each[0].detach() for each in attention_of(model, batch).layers("decoder_self")]
-    np.testing.assert_allclose(attention.decoder_self, expected, atol=1e-6)

@@ -10,7 +10,7 @@ from limelight.errors import UserError
 from limelight.inspection.contributions import contributions, token_contributions
 from limelight.inspection.forward_pass import forward_pass
 from limelight.inspection.probe import Intervention
-from tests.models.helpers import attention_of, batch_of, exact_model, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import attention_of, batch_of, exact_model, random_rows, transformer
 
 ROWS = (5, 4)
 
@@ -130,8 +130,3 @@ def test_shares_are_followed_through_the_layers(seed, norm):
         np.testing.assert_allclose(got, expected, atol=1e-6)
     np.testing.assert_allclose(found.source.sum(axis=1) + found.prefix.sum(axis=1), 1, atol=1e-6)
     assert (np.triu(found.prefix, 1) == 0).all(), "nothing comes from what is not written yet"
-
-
-def test_other_models_are_refused():
-    with pytest.raises(UserError, match="contributions and layers are those of Transformers"):
-        contributions(make_model(recurrent()), [3, 4], [3])

@@ -10,7 +10,7 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 
 from limelight.errors import UserError
-from limelight.inspection.heatmap import MASKED, MAX_LABEL_LENGTH, Panel, draw, picture_bytes
+from limelight.inspection.heatmap import MASKED, Panel, draw, picture_bytes
 from limelight.inspection.views import draw_average, draw_grid
 from tests.inspection.fakes import random_map
 
@@ -77,11 +77,6 @@ def test_any_piece_can_be_a_label_without_a_warning(piece, form):
     assert len(picture_bytes(figure, form)) > 1000
 
 
-def test_long_labels_are_cut_with_an_ellipsis():
-    shown = labels(draw_weights(np.ones((1, 1), dtype=np.float32), ["r" * 60], ["c"]))
-    assert shown[0] == ["r" * (MAX_LABEL_LENGTH - 1) + "…"]
-
-
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_masked_cells_are_gray_and_no_weight_is(seed, theme, tmp_path):
     attention = random_map(seed, target="ef g")
@@ -106,11 +101,6 @@ def test_the_sentence_and_the_model_stand_in_the_title(seed):
     long = replace(attention, source_text="word " * 60, target_text="")
     widths = [imread(io.BytesIO(picture_bytes(draw_average(each), "png"))).shape[1] for each in (attention, long)]
     assert widths[1] < 2 * widths[0], "a long sentence is broken into lines"
-
-
-def test_an_unknown_theme_is_named(seed):
-    with pytest.raises(UserError, match="unknown theme 'blue'; themes are dark, light"):
-        draw_average(random_map(seed), theme="blue")
 
 
 def test_nothing_global_is_touched(seed):

@@ -1,6 +1,5 @@
 import base64
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -52,16 +51,6 @@ def test_words_are_those_of_the_merged_map(seed):
     assert sides["read"]["words"][0]["role"] == "start"
 
 
-def test_tokens_know_their_characters(seed):
-    seen = replace(random_map(seed, source="ab cde f"), source_text="ab cde f")
-    source = page_document(seen)["sides"]["source"]
-    assert "".join(source["text"][token["start"] : token["end"]] for token in source["tokens"] if "start" in token) == (
-        "abcdef"
-    )
-    assert [source["text"][word["start"] : word["end"]] for word in source["words"][:-1]] == ["ab", "cde", "f"]
-    assert "start" not in source["words"][-1]
-
-
 @pytest.mark.parametrize(
     ("text", "pieces", "found"),
     [
@@ -88,10 +77,3 @@ def test_thumbnails_are_small_and_keep_the_brightest_cell(seed):
     assert np.count_nonzero(small) == 2
     exact = softmax(np.random.default_rng(seed).normal(size=(1, 1, 24, 5)))
     np.testing.assert_allclose(thumbnails(exact) / 255, exact, atol=1 / 509)
-
-
-def test_no_text_is_no_fault(seed):
-    seen = random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))
-    document = page_document(seen)
-    jsonschema.validate(document, SCHEMA)
-    assert document["kinds"] == []

@@ -45,13 +45,6 @@ def test_a_grid_of_all_heads(seed, tmp_path):
     assert all(f"layer {layer}, head {head}" in text for layer in range(3) for head in range(2))
 
 
-def test_an_existing_file_is_replaced(seed, tmp_path):
-    path = tmp_path / "map.json"
-    path.write_text("old")
-    save(random_map(seed), path)
-    assert path.read_bytes().startswith(STARTS[".json"])
-
-
 @pytest.mark.parametrize("name", ["map", "map.gif", "map.jpeg", ".png", "map.png.gz"])
 def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
     with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.csv \.json \.html$"):
@@ -61,22 +54,9 @@ def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
     assert not os.listdir(tmp_path)
 
 
-def test_a_grid_is_a_picture_and_no_json(seed, tmp_path):
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf$"):
-        save_grid(random_map(seed), tmp_path / "map.json")
-
-
 def test_a_place_that_cannot_be_written_is_named(seed, tmp_path):
     with pytest.raises(UserError, match=r"nowhere/map\.json: cannot be written: no such file or directory"):
         save(random_map(seed), tmp_path / "nowhere" / "map.json")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(UserError, match=r"folder\.json: cannot be written: is a directory"):
         save(random_map(seed), tmp_path / "folder.json")
-
-
-def test_a_picture_that_cannot_be_drawn_leaves_the_old_file_alone(seed, tmp_path):
-    path = tmp_path / "map.png"
-    path.write_bytes(b"old")
-    with pytest.raises(UserError, match="no layer 9"):
-        save(random_map(seed), path, layer=9)
-    assert path.read_bytes() == b"old"

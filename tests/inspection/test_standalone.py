@@ -102,13 +102,6 @@ def test_every_module_is_joined_once_and_nothing_is_left_to_load():
         assert len(EXPORT.findall(text)) == len(re.findall(r"^export\b", text, flags=re.MULTILINE)), name
 
 
-def test_what_a_module_takes_another_gives():
-    for name in MODULES:
-        for taken, other in IMPORT.findall(page_file(f"{name}.js")):
-            given = {found for _, found in EXPORT.findall(page_file(f"{other}.js"))}
-            assert set(taken.split(", ")) <= given, f"{name} takes from {other}"
-
-
 def test_modules_make_no_markup_of_text():
     """Text enters as text nodes alone, and no module reaches into the network but the one that asks the server."""
     for name in MODULES:

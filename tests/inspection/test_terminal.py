@@ -75,15 +75,6 @@ def test_wide_and_combining_letters_keep_their_place():
     assert lines[1] == "  海o"
 
 
-def test_a_map_is_drawn_from_its_chosen_layer_and_head(seed):
-    attention = random_map(seed)
-    picture = text_picture(attention, "cross", layer=1, heads=0)
-    title, _, drawn = picture.partition("\n\n")
-    assert drawn == shade(attention.cross[1, 0], attention.target_pieces, attention.source_pieces)
-    assert title.endswith("layer 1, head 0")
-    assert "without the source's </s>, rows rescaled" in text_picture(attention.without_end())
-
-
 def test_a_width_that_is_too_narrow_is_named(seed):
     with pytest.raises(UserError, match=r"width of 23 is too narrow .* at least 24 columns"):
         text_picture(random_map(seed), width=23)

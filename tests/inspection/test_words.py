@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.inspection.words import drawable, group_pieces, merge_rows_and_columns, readable
+from limelight.inspection.words import drawable, merge_rows_and_columns, readable
 
 WORDS = st.lists(st.integers(1, 4), min_size=1, max_size=7).map(
     lambda sizes: tuple(word for word, size in enumerate(sizes) for _ in range(size))
@@ -18,13 +18,6 @@ def test_merging_keeps_the_sum_of_every_row(rows, columns, seed):
     for word in range(rows[-1] + 1):
         asked = [place for place, other in enumerate(rows) if other == word]
         np.testing.assert_allclose(merged[..., word, :].sum(-1), weights[..., asked, :].sum(-1).mean(-1), rtol=1e-5)
-
-
-@given(rows=WORDS, seed=st.integers(0, 2**32 - 1))
-def test_uniform_attention_stays_proportional_to_the_length_of_words(rows, seed):
-    weights = np.full((1, 1, len(rows), len(rows)), 1 / len(rows), dtype=np.float32)
-    merged = merge_rows_and_columns(weights, rows, rows)
-    np.testing.assert_allclose(merged[0, 0], [np.bincount(rows) / len(rows)] * (rows[-1] + 1), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +35,6 @@ def test_uniform_attention_stays_proportional_to_the_length_of_words(rows, seed)
 )
 def test_words_read_as_text(text, shown):
     assert readable(text) == shown
-
-
-def test_pieces_of_a_word_are_joined():
-    assert group_pieces(("▁light", "house", "▁keep", "er", "</s>"), (0, 0, 1, 1, 2)) == ("lighthouse", "keeper", "</s>")
 
 
 @pytest.mark.parametrize("letter", ["\n", "\x1b", "\x00", "\u202e", "\u2028", "\ud800", "\ufffe"])

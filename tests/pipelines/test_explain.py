@@ -14,8 +14,7 @@ from limelight.errors import UserError
 from limelight.inspection import attention_map
 from limelight.inspection.contributions import contributions, token_contributions
 from limelight.inspection.erasure import Rows, erasures
-from limelight.inspection.heads import head_counts
-from limelight.inspection.probe import Intervention, probe
+from limelight.inspection.probe import probe
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
@@ -116,14 +115,6 @@ def test_the_head_by_which_the_model_aligns_aligns_and_another_one_is_measured_b
     assert document["kinds"][0]["descriptions"][1][2]["text"] == "aligns 1.00"
 
 
-def test_the_alignment_is_that_of_the_heads_that_align():
-    one = translator()
-    one.alignment_heads = [AlignmentHead(1, 2, reads=False)]
-    document = explain(one, Question(TEXT, target=(5, 6, 7)), every_head=True)
-    best = array(document["matrices"]["cross"])[1, 2, :3, :-1].argmax(axis=-1)
-    assert document["alignment"] == [*([each] for each in best.tolist()), []]
-
-
 def test_the_tokens_are_those_that_the_search_reads():
     """It reads no soft hyphens."""
     one = translator()
@@ -135,35 +126,12 @@ def test_the_tokens_are_those_that_the_search_reads():
     assert measured(one, Question("a\u00adb cde f", target=(5, 6)))["erasure"]["shape"][1] == len(TEXT)
 
 
-def test_a_look_up_needs_a_kind_of_attention():
-    with pytest.raises(UserError, match="'self' is not a kind of attention; kinds are encoder_self"):
-        look_up_in(translator(), Question(TEXT, target=(5, 6, 7)), "self", 0, 0, 0)
-
-
 def test_forced_text_follows_the_prefix():
     one = translator()
     document = explain(one, Question(TEXT, prefix=(5,), forced="cab"))
     assert document["translation"]["prefix"] == [5, *LETTERS.target.encode("cab")]
     assert document["translation"]["ids"][:4] == document["translation"]["prefix"]
     assert explain(one, Question(TEXT, forced=" "))["translation"]["prefix"] == []
-
-
-def test_forced_text_needs_characters_of_the_vocabulary(monkeypatch):
-    monkeypatch.setattr(Letters, "encode", lambda self, text: [5, 1])
-    with pytest.raises(UserError, match="'cä' has characters that are not in the target vocabulary"):
-        explain(translator(), Question(TEXT, target=(5,), forced="cä"))
-
-
-def test_a_given_target_is_not_searched_for():
-    document = explain(translator(), Question(TEXT, target=(5, 6, 7)))
-    assert "beam" not in document
-    assert document["translation"]["ids"] == [5, 6, 7]
-    jsonschema.validate(json.loads(json.dumps(document)), SCHEMA)
-
-
-def test_a_forced_beginning_is_kept():
-    document = explain(translator(), Question(TEXT, prefix=(5, 6)))
-    assert document["translation"]["ids"][:2] == [5, 6]
 
 
 def test_a_head_that_is_off_is_off_as_in_python():
@@ -194,19 +162,6 @@ def test_a_temperature_makes_weights_sharper_or_flatter(config):
     (best,) = [node for node in document["beam"]["nodes"] if node.get("best")]
     if best["state"] == "ended":  # the search, step by step, and teacher forcing see the same heads
         assert best["log_probability"] == pytest.approx(document["translation"]["log_probability"], abs=1e-3)
-
-
-def test_heads_that_are_off_leave_the_mean():
-    one, off = translator(), {"decoder.1.cross": [0, 2], "encoder.0.self": [0, 1, 2], "encoder.1.self": [0, 1, 2]}
-    document = explain(one, Question(TEXT, target=(5, 6, 7), off=off), every_head=True)
-    means = {kind["name"]: array(kind["mean"]) for kind in document["kinds"]}
-    cross = array(document["matrices"]["cross"])
-    kept = [cross[0, 0], cross[0, 1], cross[0, 2], cross[1, 1]]
-    np.testing.assert_allclose(means["cross"], sum(kept) / 4, atol=1e-6)
-    assert (means["encoder_self"] == 0).all(), "none is on"
-    np.testing.assert_allclose(
-        means["decoder_self"], array(document["matrices"]["decoder_self"]).mean(axis=(0, 1)), atol=1e-6
-    )
 
 
 def test_measures_are_those_of_inspection():
@@ -259,16 +214,6 @@ def test_a_service_answers_the_fields_of_a_request():
     assert answer("head_weights", one, TEXT, asked | sharper) != answer("head_weights", one, TEXT, asked)
 
 
-def test_heads_are_counted():
-    assert head_counts(translator().model) == {
-        **{f"encoder.{layer}.self": 3 for layer in range(2)},
-        **{f"decoder.{layer}.{kind}": 3 for layer in range(2) for kind in ("self", "cross")},
-    }
-    assert head_counts(translator(recurrent()).model) == {"decoder.0.cross": 1}
-    assert head_counts(translator(recurrent(wiring="fixed")).model) == {}
-    assert intervention_of(translator(), Question(TEXT)) == Intervention()
-
-
 @pytest.mark.parametrize(
     ("question", "message"),
     [
@@ -289,8 +234,3 @@ def test_heads_are_counted():
 def test_mistakes_are_told(question, message):
     with pytest.raises(UserError, match=message):
         explain(translator(), question)
-
-
-def test_a_recurrent_model_has_its_alignment():
-    document = explain(translator(recurrent()), Question(TEXT), every_head=True)
-    assert [kind["name"] for kind in document["kinds"]] == ["cross"]

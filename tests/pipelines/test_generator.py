@@ -16,10 +16,10 @@ from limelight.config import (
 )
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
-from limelight.errors import RunError, UserError
+from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import LanguageModel
-from limelight.pipelines.generator import Generated, TextGenerator
+from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load_generator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
@@ -209,27 +209,6 @@ def test_texts_are_written_side_by_side(seed: int) -> None:
         assert "".join(each.text for each in own) == expected.text
         assert [each.done for each in own] == [None] * (len(own) - 1) + [expected]
     assert {each.sample for each in grown[:3]} == {0, 1, 2}
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-@pytest.mark.parametrize("name", CASES)
-def test_every_precision_writes(name: str, precision: str, seed: int) -> None:
-    config, window = CASES[name]
-    model = build_model(config, CHARACTERS)
-    (found,) = TextGenerator(model, CHARACTERS, window=window, precision=precision).generate("the old", max_tokens=20)
-    assert isinstance(found, Generated)
-    if precision == "fp32":
-        (plain,) = TextGenerator(model, CHARACTERS, window=window).generate("the old", max_tokens=1)
-        assert found.tokens[: len(plain.tokens)] == plain.tokens
-
-
-@pytest.mark.parametrize("sampling", [None, Sampling(seed=1), Sampling(seed=1, top_k=2), Sampling(seed=1, top_p=0.5)])
-def test_a_model_that_predicts_no_numbers_is_told(sampling: Sampling | None, seed: int) -> None:
-    model = exact(ROTARY)
-    with torch.no_grad():
-        next(model.parameters()).fill_(torch.nan)
-    with pytest.raises(RunError, match=r"are not a number \(NaN\).*use another checkpoint"):
-        TextGenerator(model, CHARACTERS, window=6).generate("the", sampling=sampling)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import limelight
 from limelight import capabilities
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
@@ -60,14 +59,6 @@ def test_a_run_gives_its_model_its_tokenizers_and_its_settings(
     for path in (str(run), [run], run / "best"):
         assert load_translator(path).translate(TEXTS) == found
     assert one.translate(TEXTS, beam_size=3) == found
-
-
-def test_only_who_owns_the_process_gives_threads(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
-    runs = [stored(tmp_path / name, tokenizers) for name in "ab"]
-    assert load_translator(runs[0]).threads is None
-    assert limelight.load(runs[0], threads=3).threads == limelight.load(runs, threads=3).threads == 3
-    with pytest.raises(UserError, match="threads must be at least 1, not 0"):
-        load_translator(runs[0], threads=0)
 
 
 def test_several_runs_are_an_ensemble_with_the_settings_of_the_first(

@@ -6,10 +6,10 @@ import torch
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.mask_filler import MaskFiller
-from limelight.tokens import END, MASK, train_tokenizer
+from limelight.tokens import END, MASK
 from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE
-from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
+from tests.pipelines.helpers import masked_model, tokenizer
 
 KINDS = ("bpe", "characters")
 
@@ -82,13 +82,6 @@ def test_behind_a_space_a_word_begins_and_right_behind_a_letter_it_goes_on() -> 
     assert found.fill("the [MASK]   [MASK]  run").text == "the dog dog run"
 
 
-def test_characters_are_guessed_one_by_one_spaces_and_all() -> None:
-    found = preferring("characters", ["c", SPACE])
-    filled = found.fill("the[MASK]cat")
-    assert filled.text == "the cat"
-    assert [guess.text for guess in filled.masks[0][:2]] == [SPACE, "c"]
-
-
 def test_what_cannot_be_filled_is_refused() -> None:
     found = filler()
     with pytest.raises(
@@ -102,11 +95,3 @@ def test_what_cannot_be_filled_is_refused() -> None:
     short = filler(positions="learned", max_positions=5)
     with pytest.raises(UserError, match="this text has 7 tokens with its end, and this model takes at most 5"):
         short.fill("a cat sees a [MASK]")
-
-
-def test_the_vocabulary_of_a_translator_knows_no_mask() -> None:
-    words = train_tokenizer(
-        TEXTS, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=False, seed=1, sentences=5
-    )
-    with pytest.raises(UserError, match=r"this vocabulary has no token \[MASK\]"):
-        MaskFiller(masked_model(), words)

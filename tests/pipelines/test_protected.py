@@ -24,7 +24,6 @@ from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.glossary import Glossary, Term
-from limelight.text.icu import MAX_NESTED
 from limelight.text.marking import MARK, mark_of, placeholder, show_marks, without_marks
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
@@ -175,13 +174,6 @@ def test_sentences_are_translated_one_by_one_and_tags_at_their_ends_stay_outside
     assert (found.text.count("{x}"), found.text.count("</b>")) == (1, 1)
 
 
-def test_any_number_of_spans() -> None:
-    text = " ".join(f"the {{x{number}}} hums" for number in range(95))
-    found = translated(text, lambda text: [text])
-    assert found.text == text
-    assert not found.failed
-
-
 def test_text_without_words_is_not_translated() -> None:
     for text in ("{x}", " <br/>\n", "", "%s %d", "<b>5</b>"):
         translator = Scripted(said("nothing"))
@@ -325,12 +317,6 @@ def test_each_of_an_n_best_list_uses_the_terms() -> None:
     assert all("Leuchte" in each.text for each in (found, *found.alternatives))
 
 
-def test_a_term_that_cannot_be_used_is_reported_for_each_translation() -> None:
-    translator = Scripted(said("die Lampe", "die Leuchte", "Lampe"), answer="Lampe")
-    drawn = translator.translate("the lamp", glossary=GLOSSARY, n_best=3, sampling=Sampling(seed=1))
-    assert [each.unused for each in (drawn, *drawn.alternatives)] == [("Leuchte",), (), ("Leuchte",)]
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_no_text_crosses_the_end_of_a_line(whole: bool) -> None:
     translator = Scripted(lambda text: [" ".join(reversed(text.split()))])
@@ -358,37 +344,6 @@ def test_tags_stay_inside_the_pairs_that_they_are_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sent", "expected"),
-    [
-        ("H<sub>2</sub>O is here", "<ph0> is here", "H<sub>2</sub>O IS HERE"),
-        ("a H<sub>2</sub>SO<sub>4</sub> lamp", "a <ph0> lamp", "A H<sub>2</sub>SO<sub>4</sub> LAMP"),
-        ("5 m<sup>2</sup> now", "5 <ph0> now", "5 m<sup>2</sup> NOW"),
-        ("x<sub>i</sub><sup>2</sup> now", "<ph0> now", "x<sub>i</sub><sup>2</sup> NOW"),
-        ("10<sup>-6</sup> lamps", "<ph0> lamps", "10<sup>-6</sup> LAMPS"),
-        ("the lamp<sup>1</sup>", "the lamp", "THE LAMP<sup>1</sup>"),
-        ("the lamp<sup><a>1</a></sup> hums", None, None),
-    ],
-)
-def test_formulas_and_notes_are_whole(text: str, sent: str | None, expected: str | None) -> None:
-    translator = Scripted(lambda text: [text.upper()])
-    (found,) = translator.translate([text])
-    assert found.failed == ()
-    if sent:
-        assert [show_marks(each) for each in translator.asked] == [sent]
-        assert found.text == expected
-
-
-def test_sections_nest_and_half_a_section_is_a_variable() -> None:
-    translator = Scripted(lambda text: [text.upper()])
-    text = "the {{#if x}}lamp{{else}}dog{{/if}} runs {{/y}} {% url 'z' %} now"
-    (found,) = translator.translate([text])
-    assert [show_marks(each) for each in translator.asked] == ["the lamp", "dog runs <ph1> <ph2> now"]
-    places = [found.text.index(each) for each in ("{{#if x}}", "{{else}}", "{{/if}}")]
-    assert places == sorted(places)
-    assert found.failed == ()
-
-
-@pytest.mark.parametrize(
     ("text", "new"),
     [
         ("{n, plural, one {# lamp} other {# lamps}}", "{n, plural, one {# LAMP} other {# LAMPS}}"),
@@ -407,19 +362,6 @@ def test_sections_nest_and_half_a_section_is_a_variable() -> None:
 def test_the_branches_of_a_message_are_translated(text: str, new: str) -> None:
     (found,) = Scripted(lambda marked: [marked.upper()]).translate([text])
     assert (found.text, found.failed) == (new, ())
-
-
-def test_messages_within_messages_have_an_end() -> None:
-    text = "{n, plural, other {a " * 300 + "lamp" + "}}" * 300
-    (found,) = Scripted(lambda marked: [marked.upper()]).translate([text])
-    assert found.text == text.replace("{a ", "{A ", MAX_NESTED)
-
-
-def test_what_is_lost_in_a_branch_is_reported() -> None:
-    text = "{n, plural, other {the {x} lamp}} <b>hums</b>"
-    (found,) = Scripted(lambda marked: [without_marks(marked)]).translate([text])
-    assert found.text.count("{x}") == 1
-    assert "{x}" in (*found.moved, *found.failed)
 
 
 def test_no_two_sentences_draw_from_the_same_random_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Segments of a translation memory in translations: reused, shown, and left alone where they do not belong."""
 
-from pathlib import Path
-
 import pytest
 
 import limelight
@@ -66,14 +64,3 @@ def test_other_directions_and_forced_words_are_searched(
     found = translator.translate(CLOSED, source_lang="en", memory=memory, **options)  # type: ignore[call-overload]
     assert found.tokens
     assert found.matches == ()
-
-
-def test_a_sentence_with_a_variable_is_reused_only_as_it_stands(translator: Translator, tmp_path: Path) -> None:
-    path = tmp_path / "m.tsv"
-    path.write_text("Delete {name}?\t{name} löschen?\n", encoding="utf-8")
-    with_variable = open_memory(path, "en", "de")
-    found = translator.translate("Delete {name}?", source_lang="en", target_lang="de", memory=with_variable)
-    assert found.text == "{name} löschen?"
-    other = translator.translate("Delete {file}?", source_lang="en", target_lang="de", memory=with_variable)
-    assert "{file}" in other.text
-    assert "{name}" not in other.text

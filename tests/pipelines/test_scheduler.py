@@ -16,12 +16,9 @@ from limelight.pipelines.codec import Steps
 from limelight.pipelines.job import Job
 from limelight.pipelines.scheduler import (
     MAX_ENGINES,
-    SENTENCES_EACH,
     Queue,
     Scheduler,
-    engines_for,
     run,
-    settings_put_back,
 )
 from tests.decoding.fakes import TableModel, random_model
 
@@ -247,14 +244,6 @@ def test_towards_the_end_engines_take_less(monkeypatch: pytest.MonkeyPatch) -> N
     assert lengths == sorted(lengths, reverse=True)
 
 
-def test_engines_are_as_many_as_the_requests_of_all_jobs_are_worth() -> None:
-    """Where the first texts need no search, as blank lines do."""
-    nothing: list[Job] = [Job((), list) for _ in range(9)]
-    run([*nothing, *jobs(requests(21))], Slow, threads=3)
-    assert len(Slow.born) == 3
-    assert sum(len(engine.places) for engine in Slow.born) == 21
-
-
 @pytest.mark.parametrize("threads", [None, 2])
 def test_jobs_are_made_a_window_at_a_time(threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "WINDOW", 10)
@@ -300,58 +289,3 @@ def test_a_failure_reaches_the_caller_and_stops_the_others(error: BaseException,
     with pytest.raises(type(error)) as caught:
         run(jobs(given), Failing, threads=threads)
     assert caught.value is error
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_failure_at_the_beginning_reaches_the_caller(threads: int) -> None:
-    def broken() -> Engine:
-        raise MemoryError
-
-    with pytest.raises(MemoryError):
-        run(jobs(requests(4)), broken, threads=threads)
-
-
-def test_no_jobs_are_no_work(seed: int) -> None:
-    model = random_model(7, 11)
-    run([], searching(model), threads=THREADS)
-    assert model.rows_read == []
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize(
-    ("count", "threads", "expected"),
-    [
-        (0, 8, 1),
-        (1, 8, 1),
-        (2 * SENTENCES_EACH - 1, 8, 1),
-        (2 * SENTENCES_EACH, 8, 2),
-        (1000 * SENTENCES_EACH, 1, 1),
-        (1000 * SENTENCES_EACH, 3, 3),
-        (1000 * SENTENCES_EACH, 64, MAX_ENGINES),
-        (1000 * SENTENCES_EACH, None, 1),
-    ],
-)
-def test_there_are_as_many_engines_as_are_worth_it(
-    count: int, threads: int | None, expected: int, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scheduler, "SENTENCES_EACH", SENTENCES_EACH)
-    assert engines_for(count, torch.device(device), threads) == (expected if device == "cpu" else 1)
-
-
-def test_settings_are_put_back_after_an_error_and_for_new_threads() -> None:
-    before = torch.get_num_threads(), sys.getswitchinterval()
-
-    def change_and_fail() -> None:
-        with settings_put_back():
-            torch.set_num_threads(before[0] + 2)
-            sys.setswitchinterval(before[1] / 7)
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        change_and_fail()
-    assert (torch.get_num_threads(), sys.getswitchinterval()) == before
-    seen: list[int] = []
-    fresh = Thread(target=lambda: seen.append(torch.get_num_threads()))
-    fresh.start()
-    fresh.join()
-    assert seen == [before[0]]

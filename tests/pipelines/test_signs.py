@@ -29,17 +29,6 @@ def test_what_is_not_kept_is_said(translator: limelight.Translator) -> None:
     assert set(wrong) <= set(warned)
 
 
-def test_the_vocabulary_holds_letters_and_punctuation(translator: limelight.Translator) -> None:
-    assert all(map(translator.is_held, "Über die Straße, „schön“, sagte er. Ärger? Öde!".replace(" ", "")))
-    assert not any(map(translator.is_held, "東♞"))
-
-
-def test_soft_hyphens_do_not_change_a_translation(translator: limelight.Translator) -> None:
-    both = ["Die Straßen\u00adbahn fährt heute nicht.", "Die Straßenbahn fährt heute nicht."]
-    hyphened, plain = translator.translate(both, source_lang="de", target_lang="en", beam_size=1)
-    assert hyphened.text == plain.text
-
-
 def test_words_have_spans_and_no_placeholders(translator: limelight.Translator) -> None:
     text = "See <b>the dog</b> at https://x.org, it costs $3.50 for {name}."
     found = translator.translate(text, source_lang="en", target_lang="de", protect=True, beam_size=1)

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
@@ -136,20 +135,6 @@ def test_a_stream_is_the_list(seed: int) -> None:
         assert list(found) == expected
 
 
-def test_a_stream_reads_a_chunk_at_a_time(seed: int) -> None:
-    read = []
-
-    def lines() -> Iterator[str]:
-        for text in TEXTS:
-            read.append(text)
-            yield text
-
-    found = translator().translate_stream(lines(), chunk=3)
-    assert read == []
-    next(found)
-    assert len(read) == 3
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_in_evaluation_mode_and_put_back_as_it_was(seed: int, training: bool) -> None:
     modes = []
@@ -258,12 +243,6 @@ def test_there_is_nothing_to_look_at_in_a_blank_text(attentive: Translator) -> N
     for target in (None, "bad"):
         with pytest.raises(UserError, match="the text is blank: there is nothing to attend to"):
             attentive.attention(" ", target=target)
-
-
-def test_an_ensemble_has_no_attention_of_its_own(attentive: Translator) -> None:
-    both = Translator(Ensemble([attentive.model, attentive.model]), attentive.tokenizers)
-    with pytest.raises(UserError, match="an ensemble of 2 models has no attention of its own"):
-        both.attention("face")
 
 
 # --- precision, and several engines ---

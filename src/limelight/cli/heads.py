@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ from limelight.cli import options
 from limelight.cli.arguments import number, option
 from limelight.cli.corpora import by_direction, corpora
 from limelight.cli.evaluate import read_tests
-from limelight.cli.models import Machine, find_models, open_model, open_translator
+from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command, wrote
 from limelight.cli.output import show
 from limelight.errors import UserError
@@ -92,14 +91,7 @@ def heads(
     """
     folders, configs = find_models(model, bundled=True, one="the heads of one are measured")
     if "pairs" not in configs[0].model.learns_from:
-        if "labels" in configs[0].model.learns_from:
-            raise UserError(f"{folders[0]}: the heads of translators and of language models are measured")
-        if test or output is not None or bleu or keep or gold is not None:
-            raise UserError(
-                f"{folders[0]}: a language model is measured on random tokens: give --model and --json only"
-            )
-        show(_induction(folders, machine, as_json=as_json))
-        return
+        raise UserError(f"{folders[0]}: the heads of translators are measured, and this is another model")
     if not test:
         raise UserError("missing text: give sentence pairs as --test FILE...")
     given = by_direction(corpora(test, source, target, "--test"), configs, (source, target))
@@ -116,23 +108,6 @@ def heads(
     show(study.to_json() if as_json else study.table())
     if output is not None:
         wrote(output)
-
-
-def _induction(folders: list[str], machine: Machine, *, as_json: bool) -> str:
-    """The induction scores of a language model as a table or as JSON."""
-    from limelight.inspection.induction import LENGTH, induction_scores
-    from limelight.models.interface import longest_sequence
-
-    model = open_model("generator", folders, machine).model
-    length = min(LENGTH, ((longest_sequence(model) or 2 * LENGTH + 1) - 1) // 2)
-    scores = induction_scores(model, length=length)
-    if as_json:
-        values = {"format": "limelight.induction", "version": 1, "length": length, "scores": scores.tolist()}
-        return json.dumps(values, indent=1)
-    lines = [f"weight on the token after the former occurrence, {length} random tokens twice"]
-    for layer, heads in enumerate(scores):
-        lines += [f"decoder.{layer}.self  head {head}  {score:.2f}" for head, score in enumerate(heads)]
-    return "\n".join(lines)
 
 
 def _studied(

@@ -5,7 +5,6 @@ from limelight.inspection.contributions import contributions, token_contribution
 from limelight.inspection.erasure import erasures, rank_correlation
 from limelight.inspection.head_importance import gradient_scores, sentence_losses
 from limelight.inspection.heads import with_heads
-from limelight.inspection.induction import induction_scores
 from limelight.inspection.layers import States, decoder_lens, encoder_lens, states
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.patching import Sides, patch
@@ -26,7 +25,6 @@ __all__ = [
     "encoder_lens",
     "erasures",
     "gradient_scores",
-    "induction_scores",
     "patch",
     "probe",
     "rank_correlation",

@@ -134,15 +134,15 @@ def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
 
 
 def _mean(attention: Any, name: str, off: Off) -> Weights:
+    """The mean over the heads that are not off."""
     weights = attention.weights(name)
-    layers, heads = weights.shape[:2]
-    gone = [off.get(NAMES[name].format(layer), ()) for layer in range(layers)]
-    kept = [(layer, head) for layer in range(layers) for head in range(heads) if head not in gone[layer]]
-    if len(kept) == layers * heads:
-        average: Weights = attention.average(name)
-        return average
-    found = np.sum([weights[place] for place in kept], axis=0, dtype=np.float64) / max(len(kept), 1)
-    return np.broadcast_to(found, weights.shape[2:]).astype(np.float32)
+    kept = np.ones(weights.shape[:2], dtype=bool)
+    for layer, heads in enumerate(kept):
+        heads[list(off.get(NAMES[name].format(layer), ()))] = False
+    if not kept.any():
+        return np.zeros(weights.shape[2:], dtype=np.float32)
+    found: Weights = weights[kept].mean(axis=0, dtype=np.float64).astype(np.float32)
+    return found
 
 
 def _side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
