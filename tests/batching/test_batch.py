@@ -1,9 +1,6 @@
 """Batches against a loop over places: the shift, the padding, and which places are real."""
 
-from itertools import product
-
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,17 +52,6 @@ def test_blocks_predict_what_follows_and_have_no_source(count: int, block: int, 
     assert batch.target_in.is_contiguous()
     assert batch.target_out.is_contiguous()
     assert batch.target_out.dtype == torch.int64
-
-
-def test_a_copy_is_asynchronous_only_from_pinned_memory_to_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No GPU is needed: what is asked of each tensor is written down instead of done."""
-    asked: list[bool] = []
-    monkeypatch.setattr(torch.Tensor, "is_pinned", lambda tensor: pinned)
-    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, device, non_blocking: asked.append(non_blocking) or tensor)
-    for name, pinned in product(("cuda", "cuda:1", "mps", "cpu"), (True, False)):
-        asked.clear()
-        make_blocks(np.array([[3, 4, 5]])).to(torch.device(name))
-        assert asked == [pinned and name.startswith("cuda")] * 6
 
 
 @given(st.lists(st.lists(st.integers(2, 99), max_size=5), max_size=7), st.lists(st.integers(2, 99), max_size=2))

@@ -99,36 +99,6 @@ def test_ids_become_text(tokenizer: ListedTokenizer, pieces: list[str]) -> None:
         tokenizer.decode([-1])
 
 
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_sampled_rows_are_other_segmentations_of_the_same_text(kind: str, seed: int) -> None:
-    """Every drawn row spells the text with pieces of the list alone, and follows from its seed."""
-    model = train(TEXTS, kind=kind)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    own = [processor.id_to_piece(number) for number in range(3, processor.get_piece_size())]
-    tokenizer = ListedTokenizer(listed_model(model, ["</s>", "<unk>", *reversed(own)]), reserved=[])
-    best = tokenizer.encode_batch(TEXTS)
-    assert tokenizer.encode_sampled(TEXTS, amount=0.0, seed=seed) == best
-    rows = [tokenizer.encode_sampled(TEXTS, amount=0.3, seed=seed + number) for number in range(20)]
-    assert all([tokenizer.decode(row) for row in each] == [tokenizer.decode(row) for row in best] for each in rows)
-    assert not any(1 in row for each in rows for row in each)
-    assert len({str(each) for each in rows}) > 10
-    again = ListedTokenizer(listed_model(model, ["</s>", "<unk>", *reversed(own)]), reserved=[])
-    assert again.encode_sampled(TEXTS, amount=0.3, seed=seed) == rows[0]
-    nearest = 1e-300 if kind == "bpe" else 1e6  # no merge is left out; nothing but the best is ever drawn
-    assert tokenizer.encode_sampled(TEXTS, amount=nearest, seed=seed) == best
-
-
-def test_no_sample_has_a_piece_that_the_list_lacks(tokenizer: ListedTokenizer, seed: int) -> None:
-    """The list lacks half of the model's pieces: a word is only drawn anew where all of it is in the list."""
-    texts = [*TEXTS, *OTHERS, ">>deu<< The small dog <x> runs", "öß"]
-    best = tokenizer.encode_batch(texts)
-    for number in range(20):
-        for row, ids in zip(tokenizer.encode_sampled(texts, amount=0.2, seed=seed + number), best, strict=True):
-            assert row.count(1) <= ids.count(1)
-    assert tokenizer.encode_sampled(texts[-2:], amount=0.2, seed=seed)[0][0] == best[-2][0]
-    assert tokenizer.encode_sampled(["öß", "", "小"], amount=0.2, seed=seed) == tokenizer.encode_batch(["öß", "", "小"])
-
-
 def test_two_models_may_share_a_list(tokenizer: ListedTokenizer, pieces: list[str], tmp_path: Path) -> None:
     other = ListedTokenizer(listed_model(train(OTHERS[:4] * 3), pieces), reserved=[])
     pair = Tokenizers(tokenizer, other)

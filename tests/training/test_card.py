@@ -1,13 +1,11 @@
 """The model card says what a model is and where it comes from."""
 
-import pytest
-
-from limelight.config import Corpus, DataConfig, EncoderOnlyConfig, RunConfig, TrainingConfig
-from limelight.models.families import build_model, count_parameters
+from limelight.config import Corpus, DataConfig, RunConfig, TrainingConfig
+from limelight.models.families import count_parameters
 from limelight.tokens import Tokenizers
 from limelight.training.card import model_card
 from limelight.training.checkpoints.checkpoint import Progress
-from tests.models.helpers import Vocabulary, decoder_only, make_model
+from tests.models.helpers import Vocabulary, make_model
 from tests.training.helpers import RECURRENT
 
 CONFIG = RunConfig(
@@ -53,33 +51,3 @@ def test_where_a_model_comes_from() -> None:
     assert found["training"] == "1,234 updates, 56,789 target tokens, 1.5 minutes"
     assert found["seed"] == "77"
     assert "torch " in found["made with"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "title", "command", "figure"),
-    [
-        ("writer", "plays.txt: a model of the family decoder_only", "limelight generate", "validation bits per byte"),
-        ("masked", "plays.txt: a masked model (encoder_only)", "limelight fill", "validation loss per guessed token"),
-        ("labels", "A classifier of texts (encoder_only)", "limelight classify", "validation macro-F1"),
-    ],
-)
-def test_other_models_say_what_they_are_for(kind: str, title: str, command: str, figure: str) -> None:
-    plain = DataConfig(text=("books/plays.txt", "more.txt"))
-    section = decoder_only() if kind == "writer" else EncoderOnlyConfig(layers=1, d_model=6, heads=2, d_ff=7)
-    names = [f"l|{number}" for number in range(21)] if kind == "labels" else []
-    config = CONFIG.model_copy(update={"model": section, **({} if names else {"data": plain})})
-    both = Tokenizers(*[Vocabulary(31)] * 2)
-    notes = {"made_from": "update 3", "valid_bits_per_byte": "1.5", "valid_macro_f1": "1.5", "valid_loss": "1.5"}
-    text = model_card(config, build_model(section, both, names), both, PROGRESS, notes)
-    found = rows(text)
-    assert text.startswith(f"# {title}\n")
-    assert f"`{command} --model FOLDER" in text
-    assert "translat" not in text
-    assert found[figure] == "1.5"
-    if names:
-        assert found["labels"].startswith("21: l/0, l/1, ")
-        assert found["labels"].endswith("l/19 ...")
-        assert found["validation accuracy"] == "not measured"
-    else:
-        assert found["trained on"] == "books/plays.txt, more.txt"
-        assert found["validated on"] == "the last 10 % of each text"

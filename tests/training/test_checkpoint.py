@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
 from limelight.errors import RunError, UserError
-from limelight.files import clear_leftovers
 from limelight.training.checkpoints import checkpoint
 from limelight.training.checkpoints.checkpoint import (
     FORMAT,
@@ -235,27 +234,6 @@ def test_nothing_is_pickled(seed: int, tmp_path: Path) -> None:
         content = path.read_bytes()
         header = content[8 : 8 + int.from_bytes(content[:8], "little")] if path.suffix == ".safetensors" else content
         json.loads(header)
-
-
-def test_half_of_a_removed_checkpoint_is_not_taken_for_a_damaged_one(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained = Trained()
-    trained.save(tmp_path, 5)
-
-    def interrupted(path: Path) -> None:
-        if path.exists():
-            (path / PARTS[1]).unlink()
-            raise OSError(5, "Input/output error", str(path))
-
-    monkeypatch.setattr(checkpoint, "remove", interrupted)
-    with pytest.raises(OSError, match="Input/output error"):
-        trained.save(tmp_path, 7, keep=1)
-    monkeypatch.undo()
-    assert [place.name for place in checkpoint._numbered(tmp_path)] == ["step-00000007"]
-    trained.save(tmp_path, 9, keep=1)  # what is left of it is in nobody's way
-    clear_leftovers(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-00000009"]
 
 
 @pytest.mark.parametrize("where", ["weight", "moment"])

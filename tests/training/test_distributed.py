@@ -133,12 +133,6 @@ def test_several_processes_make_the_run_of_one(size: int, accumulate: int, tmp_p
     assert len(losses_of(tmp_path / "several")) == 6 + 2
 
 
-@pytest.mark.parametrize("spoil", ["sum", "draws"])
-def test_the_comparison_fails_without_the_sum_and_without_seeded_draws(spoil: str, one: Path, tmp_path: Path) -> None:
-    ends(start(load_config(one / "config.yaml"), tmp_path / "several", 2, spoil=spoil))
-    assert furthest(tmp_path / "several", one) > 1e-3
-
-
 def test_a_run_goes_on_exactly_with_as_many_processes_and_equally_with_another_number(tmp_path: Path) -> None:
     config = run_of(tmp_path, 5)
     whole, again = tmp_path / "whole", tmp_path / "again"
@@ -270,34 +264,3 @@ def test_a_validation_is_divided_and_its_scores_are_those_of_one_process(tmp_pat
     assert sentences >= 2
     assert [sum(each[place] for each in several) for place in (3, 4)] == [batches, sentences]
     assert max(each[3] for each in several) == (batches + 1) // 2
-
-
-def test_a_signal_during_a_share_stops_all(tmp_path: Path) -> None:
-    processes = []
-    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    for rank in range(2):
-        variables = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-        processes.append(PROCESSES.Process(target=_stopped_share, args=(variables,)))
-        processes[-1].start()
-    assert ends(processes) == [STOPPED, STOPPED]
-
-
-def _stopped_share(variables: dict[str, str]) -> None:
-    """The second process is stopped in its share: the first one hears of it, and then both end."""
-    os.environ.update(variables)
-    with joined_group() as group:
-
-        def work(items: object) -> list[int]:
-            if not group.is_first:
-                raise Stopped(signal.SIGTERM)
-            return [1]
-
-        def lead() -> str:
-            group.call_for_help()
-            return str(Sharing(group).over([1, 2], work))
-
-        try:
-            group.from_first(lead, lambda: Sharing(group).over([1, 2], work) and None)
-        except Stopped as stopped:
-            os._exit(stopped.exit_code)
-    os._exit(ENDED)

@@ -7,7 +7,6 @@ from statistics import median
 
 import pytest
 import torch
-from torch import Tensor
 
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.models.interface import Seq2Seq
@@ -90,28 +89,6 @@ def test_what_a_broken_off_backward_pass_left_is_gone(seed: int) -> None:
     weight = next(half.refreshed().parameters())
     weight.grad = torch.ones_like(weight)
     assert all(parameter.grad is None for parameter in half.refreshed().parameters())
-
-
-@pytest.mark.parametrize("name", ["post-norm", "bahdanau"])
-def test_fp16_has_more_digits_and_needs_a_scale(name: str, seed: int) -> None:
-    """Its gradients are nearer to those of fp32 than bf16's, if they are scaled; of a loss that is a millionth, as of
-    a mean over many tokens, most would be rounded to nothing otherwise."""
-    model = make_model(CONFIGS[name]).train()
-    batch = random_batch(model, (7, 11, 5) * 5, (13, 3, 8) * 5)
-
-    def gradient(computing: Seq2Seq, factor: float) -> Tensor:
-        model.zero_grad(set_to_none=True)
-        (batch_loss(computing, batch, label_smoothing=0.1) * factor).backward()
-        return torch.cat([parameter.grad.flatten() for parameter in model.parameters()]) / factor
-
-    whole = gradient(model, 1.0)
-
-    def distance(dtype: torch.dtype, factor: float) -> float:
-        found = gradient(HalfCopy(model, dtype).refreshed(), factor)
-        return ((found - whole).norm() / whole.norm()).item()
-
-    assert distance(torch.float16, 2.0**-4) < 0.8 * distance(torch.bfloat16, 2.0**-4)  # an eighth at best
-    assert distance(torch.float16, 2.0**-20) > 0.2
 
 
 def test_a_run_in_fp16_is_resumed_with_its_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from limelight.storage.weights import read_weights
 from limelight.training import loop
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loop import MAX_SKIPPED, why_over
-from limelight.training.optimization import optimizer
+from limelight.training.optimization import schedule
 from limelight.training.run import train
 from limelight.training.tasks.task import Task, Validation
 from tests.training.helpers import checkpoints_of, go, last_weights, log_of, tiny_run, trace_of, with_training
@@ -92,7 +92,7 @@ class Simulated:
             self.now += validation
             return Validation(2.0)
 
-        monkeypatch.setattr(optimizer, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(loop, "update", updated)
         monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", validated)
 

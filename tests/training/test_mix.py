@@ -83,20 +83,6 @@ def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, 
     assert stored.hold_out == 10
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "count", "message"),
-    [("en", "fr", 90, "text for en-fr, which is not a direction of"), ("en", "de", 7, "give at least 40")],
-)
-def test_unusable_general_text_is_refused(
-    parent: Path, tmp_path: Path, source: str, target: str, count: int, message: str
-) -> None:
-    general = write_pairs(tmp_path / "general.tsv", count, first=3000)
-    config = tuned(parent, tmp_path, general=(Corpus(files=(general,), source=source, target=target),))
-    with pytest.raises(UserError, match=message):
-        train(config, tmp_path / "run", quiet=True)
-    assert not (tmp_path / "run").exists()
-
-
 def test_without_general_text_it_is_said_and_the_share_is_bounded(
     parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,30 +19,6 @@ CONFIGS: dict[str, ModelConfig] = {
 }
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_the_optimizer_is_adam_of_the_textbook(weight_decay: float, seed: int) -> None:
-    """Kingma & Ba 2015, algorithm 1; decay as in Loshchilov & Hutter 2019, algorithm 2, for matrices alone."""
-    layer = nn.Linear(3, 5).double()
-    optimizer = make_optimizer(layer, TrainingConfig(weight_decay=weight_decay))
-    weights = [parameter.flatten().tolist() for parameter in layer.parameters()]
-    first, second = ([[0.0] * len(row) for row in weights] for _ in range(2))
-    for step in range(1, 6):
-        rate = 0.1 / step
-        set_rate(optimizer, rate)
-        for parameter in layer.parameters():
-            parameter.grad = torch.randn_like(parameter)
-        optimizer.step()
-        for row, parameter in enumerate(layer.parameters()):
-            decay = weight_decay if parameter.ndim == 2 else 0.0
-            for place, gradient in enumerate(parameter.grad.flatten().tolist()):
-                first[row][place] = 0.9 * first[row][place] + 0.1 * gradient
-                second[row][place] = 0.98 * second[row][place] + 0.02 * gradient**2
-                mean, spread = first[row][place] / (1 - 0.9**step), second[row][place] / (1 - 0.98**step)
-                weights[row][place] *= 1 - rate * decay
-                weights[row][place] -= rate * mean / (math.sqrt(spread) + 1e-9)
-            assert parameter.flatten().tolist() == pytest.approx(weights[row], rel=1e-10, abs=1e-12)
-
-
 @pytest.fixture
 def in_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products without rounding, whatever this machine multiplies."""

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from limelight.config import Corpus, DataConfig, EncoderOnlyConfig, ModelConfig, RunConfig, TokensConfig, dump_config
+from limelight.config import Corpus, DataConfig, ModelConfig, RunConfig, TokensConfig, dump_config
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
@@ -29,7 +29,6 @@ from tests.models.helpers import (
     transformer,
 )
 
-READER = EncoderOnlyConfig(layers=2, d_model=11, heads=3, head_size=2, d_ff=13)
 BASES: dict[str, ModelConfig] = {
     "post": transformer(),
     "pre": transformer(norm="pre", activation="gelu", tie="two-way"),
@@ -122,17 +121,6 @@ def copied(section: ModelConfig, model: torch.nn.Module) -> Seq2Seq | None:
 def logits(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> torch.Tensor:
     with torch.no_grad():
         return model.project(model(batch_of(model, sources, targets)))
-
-
-def test_another_family_is_refused_but_for_its_encoder(tmp_path: Path) -> None:
-    run = stored(tmp_path / "parent", RunConfig(model=transformer()))
-    assert refused(run.model_copy(update={"model": READER})) == ""
-    odd = READER.model_copy(update={"activation": "gelu"})
-    assert "model.activation is 'relu' there, 'gelu' here" in refused(run.model_copy(update={"model": odd}))
-    for section in (recurrent(), decoder_only()):
-        assert f"model.family is 'transformer' there, '{section.family}' here" in refused(
-            run.model_copy(update={"model": section})
-        )
 
 
 def data(*directions: str) -> DataConfig:

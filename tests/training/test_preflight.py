@@ -21,7 +21,6 @@ from limelight.tokens import Tokenizer
 from limelight.training import preflight
 from limelight.training.preflight import check_run, require_one_kind
 from tests.training.helpers import go, tiny_run
-from tests.training.readers import label_run
 from tests.training.texts import text_run
 
 PAIRS, TEXT = {"train": (Corpus(files=("pairs.tsv",)),)}, {"text": ("text.txt",)}
@@ -128,20 +127,6 @@ def test_a_file_that_cannot_be_read_is_told_at_once(role: str, tmp_path: Path, m
     refused(on_files(config, role, first), r"first\.tsv:1: there is no TAB", tmp_path, monkeypatch)
     skipping = config.model_copy(update={"data": config.data.model_copy(update={"on_bad_line": "skip"})})
     check_run(on_files(skipping, role, first), tmp_path / "run")
-
-
-def test_two_directions_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tiny_run(tmp_path / "text")
-    reversed_pairs = Path(config.data.valid[0].files[0])
-    other_way = on_files(config, "valid", reversed_pairs, source="de", target="en")
-    fault = "valid.tsv translates from de to en, and train.tsv translates from en to de"
-    refused(other_way, fault, tmp_path, monkeypatch)
-    check_run(on_files(config, "valid", reversed_pairs), tmp_path / "run")  # of unnamed languages nothing is known
-    labels = label_run(tmp_path / "labels")
-    named = labels.data.valid[0].model_copy(update={"source": "en"})
-    other = labels.data.train[0].model_copy(update={"source": "de"})
-    data = labels.data.model_copy(update={"train": (other,), "valid": (named,)})
-    check_run(labels.model_copy(update={"data": data}), tmp_path / "run")  # a classifier may read several languages
 
 
 @pytest.mark.parametrize("link", [False, True])

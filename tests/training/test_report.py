@@ -14,7 +14,7 @@ from limelight.errors import RunError
 from limelight.training import report as module
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.optimization.update import UpdateResult
-from limelight.training.report import Report, time_left
+from limelight.training.report import Report
 from limelight.training.tasks.task import Validation
 from tests.training.helpers import log_of
 
@@ -129,29 +129,3 @@ def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path)
         report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     os.close(report._log)
     report._log = written
-
-
-def test_on_a_terminal_there_is_a_bar(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
-    report = Report(tmp_path, TrainingConfig(log_every=1, max_steps=4))
-    report.begin(Progress())
-    do(report, Progress(seconds=10.0))
-    task = report._bar.tasks[0]
-    assert (task.completed, task.description, task.fields["left"]) == (0.25, "update 1", "0:00:30 left")
-    report.close()
-
-
-@pytest.mark.parametrize(
-    ("bounds", "step", "seconds", "left"),
-    [
-        ({}, 5, 60.0, ""),
-        ({"max_steps": 100}, 0, 0.0, ""),
-        ({"max_steps": 100}, 25, 60.0, "0:03:00 left"),
-        ({"max_minutes": 10}, 25, 60.0, "0:09:00 left"),
-        ({"max_minutes": 10, "max_steps": 50}, 25, 60.0, "0:01:00 left"),
-        ({"max_minutes": 300}, 5, 600.0, "4:50:00 left"),
-        ({"max_steps": 10}, 12, 60.0, "0:00:00 left"),
-    ],
-)
-def test_the_time_left(bounds: dict[str, float], step: int, seconds: float, left: str) -> None:
-    assert time_left(Progress(step=step, seconds=seconds), TrainingConfig(**bounds)) == left

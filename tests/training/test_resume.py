@@ -14,8 +14,7 @@ import pytest
 
 from limelight.config import AugmentationConfig, RunConfig
 from limelight.signals import Stopped
-from limelight.training.checkpoints import checkpoint, keep
-from limelight.training.checkpoints.checkpoint import find_damage, stored_progress
+from limelight.training.checkpoints.checkpoint import find_damage
 from tests.training.helpers import (
     MODELS,
     checkpoints_of,
@@ -145,16 +144,3 @@ def test_after_a_damaged_checkpoint_it_goes_on_from_the_one_before(transformer: 
     assert newest.name == "step-00000009"
     go(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", run)
-
-
-def test_the_snapshots_of_a_checkpoint_stay_until_it_goes(transformer: Whole, tmp_path: Path) -> None:
-    """Killed after validations that no checkpoint knows of: the snapshots of the last one must still be there."""
-    config = with_training(transformer[0], checkpoint_every=5, validate_every=1, max_steps=9)
-    go(config, tmp_path / "whole")
-    with interruption("update", 9, kill), pytest.raises(Killed):
-        go(config, tmp_path / "run")
-    go(config, tmp_path / "run", max_steps=5)  # at once at its end: averages what the checkpoint names
-    go(config, tmp_path / "run")
-    assert_same_run(tmp_path / "run", tmp_path / "whole")
-    for stored in stored_progress(tmp_path / "run" / checkpoint.CHECKPOINTS):
-        assert all((tmp_path / "run" / keep.SNAPSHOTS / name).exists() for name in stored.snapshots)

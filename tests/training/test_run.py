@@ -3,11 +3,9 @@
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
@@ -40,17 +38,6 @@ def test_a_new_folder_takes_any_configuration(config: RunConfig, tmp_path: Path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".keep").touch()
     assert go(config, tmp_path / "empty", max_steps=1).step == 1
-
-
-def test_a_run_puts_back_how_many_threads_there_were(config: RunConfig, tmp_path: Path) -> None:
-    """It has as many as its settings say; who called it has as many as before, also where the run has failed."""
-    before, interval = torch.get_num_threads(), sys.getswitchinterval()
-    go(with_training(config, threads=2), tmp_path / "run", max_steps=1)
-    assert (torch.get_num_threads(), sys.getswitchinterval()) == (before, interval)
-    impossible = with_training(config, threads=2, device="cuda:99")
-    with pytest.raises(UserError, match=r"training.device=cuda:99, but"):
-        train(impossible, tmp_path / "other", quiet=True)
-    assert (torch.get_num_threads(), sys.getswitchinterval()) == (before, interval)
 
 
 def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, run: Path) -> None:

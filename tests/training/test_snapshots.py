@@ -84,14 +84,3 @@ def test_a_run_that_was_killed_keeps_the_same_ones(tmp_path, moment, count):
     assert sums(tmp_path / "killed") == sums(tmp_path / "whole")
     assert list(sums(tmp_path / "whole")) == [2, 4, 6, 8]
     assert not list((tmp_path / "killed").rglob(f"*{PARTIAL}"))
-
-
-def test_a_run_that_goes_back_drops_what_it_has_not_done_yet(tmp_path):
-    """By the clock another try would keep other updates beside those of the one that was lost."""
-    config = tiny_run(tmp_path / "text", max_steps=9, keep_snapshots=9, checkpoint_every=3, validate_every=100)
-    with interruption("update", 6, kill), pytest.raises(Killed):
-        go(config, tmp_path / "run")
-    assert list(find_snapshots(tmp_path / "run")) == [1, 2, 3, 4, 5]
-    with interruption("update", 1, kill), pytest.raises(Killed):
-        go(config, tmp_path / "run")
-    assert list(find_snapshots(tmp_path / "run")) == [1, 2, 3]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from limelight.batching.ragged import REMEDY, Ragged, open_column, open_ragged
 from limelight.errors import RunError
@@ -328,13 +329,10 @@ def open_alignments(folder: Path) -> AlignmentStore:
     described(folder)
     links = open_ragged(folder, _LINKS, _DTYPE)
     try:
-        content = json.loads((folder / _FORMS).read_text(encoding="utf-8"))
-        sides = [SideForms({str(word): list(map(str, forms)) for word, forms in side["related"].items()},
-                           list(map(str, side["common"]))) for side in content]  # fmt: skip
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        source, target = TypeAdapter(tuple[SideForms, SideForms]).validate_json((folder / _FORMS).read_bytes())
+    except (OSError, ValueError) as error:
         raise RunError(f"{folder / _FORMS}: cannot be read ({error}); {REMEDY}") from None
-    if len(sides) != 2 or (links.lengths() % 2).any():
+    if (links.lengths() % 2).any():
         raise RunError(f"{folder}: not word alignments; {REMEDY}")
-    source, target = sides
     common = frozenset(source.common), frozenset(target.common)
     return AlignmentStore(links, (WordForms(target.related, common), WordForms(source.related, common[::-1])))

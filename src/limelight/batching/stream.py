@@ -207,21 +207,23 @@ class BatchStream(Stream):
         chunk_pairs: int = 100_000,
         processes: int = 0,
     ) -> None:
-        if not any(len(view.store) for view in views):
-            raise UserError("there is nothing to train on: no pair is left after reading and cleaning")
         if not any(round(view.weight * len(view.store)) for view in views):
             raise UserError(
-                f"the weights {[view.weight for view in views]} leave no pair to train on: give one of the corpora a "
-                "larger one"
+                "there is nothing to train on: no pair is left after reading, cleaning and weighting "
+                f"{', '.join(map(str, {view.weight for view in views}))}"
             )
-        if drawing and drawing.aligns:
-            _require_alignments(views)
+        if drawing and drawing.aligns and any(view.alignment is None for view in views):
+            raise UserError(
+                f"augmentation.{', augmentation.'.join(ALIGNED)} need word alignments, and there are none for these "
+                "corpora: set them to 0"
+            )
         for tokenizer in tokenizers if drawing and drawing.marks else ():
             require_marks(tokenizer)
         self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
         self.processes = processes if self.drawing.varies else 0
-        self.chunks = -(-sum(map(sum, map(_copies, views))) // chunk_pairs)
+        pairs = sum(copies * len(view.store) + rest for view in views for copies, rest in [_copies(view)])
+        self.chunks = -(-pairs // chunk_pairs)
         self._shuffled = -1, np.empty((0, 2), np.int64)
 
     def batches_per_epoch(self) -> float:
@@ -265,23 +267,18 @@ class BatchStream(Stream):
 
     def _rows_at(self, place: Position) -> np.ndarray:
         """(pairs, 2) view and row of each pair of a chunk. An epoch is shuffled once for all its chunks, as this takes
-        seconds for millions of pairs."""
+        seconds for millions of pairs: whole copies for the integer part of a weight, a random part for the rest."""
         if self._shuffled[0] != place.epoch:
-            self._shuffled = place.epoch, self._shuffle(place.epoch)
+            generator = np.random.default_rng([self.seed, place.epoch])
+            parts = []
+            for number, view in enumerate(self.views):
+                copies, rest = _copies(view)
+                some = generator.permutation(len(view.store))[:rest]
+                rows = np.concatenate([np.tile(np.arange(len(view.store)), copies), some])
+                parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
+            self._shuffled = place.epoch, generator.permutation(np.concatenate(parts).astype(np.int64))
         first = place.chunk * self.chunk_pairs
         return self._shuffled[1][first : first + self.chunk_pairs]
-
-    def _shuffle(self, epoch: int) -> np.ndarray:
-        """(pairs, 2) view and row of each pair of an epoch: whole copies for the integer part of a weight, a random
-        part for the rest."""
-        generator = np.random.default_rng([self.seed, epoch])
-        parts = []
-        for number, view in enumerate(self.views):
-            whole, rest = _copies(view)
-            some = generator.permutation(len(view.store))[:rest]
-            rows = np.concatenate([np.tile(np.arange(len(view.store)), whole // max(1, len(view.store))), some])
-            parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
-        return generator.permutation(np.concatenate(parts).astype(np.int64))
 
     def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[Part]:
         """The rows of a chunk in parts that are varied together, with their seeds."""
@@ -310,17 +307,9 @@ class BatchStream(Stream):
 
 
 def _copies(view: View) -> tuple[int, int]:
-    """Pairs of an epoch in whole copies of a corpus, and in a part of it."""
+    """How often an epoch has all pairs of a corpus, and the number of further pairs."""
     copies, rest = divmod(view.weight, 1)
-    return int(copies) * len(view.store), round(rest * len(view.store))
-
-
-def _require_alignments(views: Sequence[View]) -> None:
-    if any(view.alignment is None for view in views):
-        raise UserError(
-            f"augmentation.{', augmentation.'.join(ALIGNED)} need word alignments, and there are none for these "
-            "corpora: set them to 0"
-        )
+    return int(copies), round(rest * len(view.store))
 
 
 class LabelStream(BatchStream):

@@ -341,9 +341,6 @@ proportional to the width, as for hidden weights under Adam (Yang et al. 2022, "
 
 MAX_RATE = 1e-3
 
-SAMPLED = ("bpe", "unigram")
-"""Kinds of vocabulary that can segment a text in several ways."""
-
 
 def finetune(parent: RunConfig | None = None) -> RunConfig:
     """The model, vocabulary and search settings of `parent` with a small learning rate; no paper, measured on captions

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 import sentencepiece
 from pydantic import BaseModel, ConfigDict
 
 from limelight.errors import UserError, shown
 from limelight.tokens.metadata import FileTokenizer
-from limelight.tokens.sampling import BpeDropout, Draw, UnigramSampling
 from limelight.tokens.sentencepiece import count_pieces
-from limelight.tokens.sentencepiece_file import pieces_in, type_of
+from limelight.tokens.sentencepiece_file import type_of
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
@@ -75,24 +73,6 @@ class ListedTokenizer(FileTokenizer):
         """The best segmentation of `text`, without an end id."""
         return [self._ids.get(piece, UNKNOWN) for piece in self._split(text)]
 
-    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """A random segmentation of each text, drawn as in `SentencePieceTokenizer.encode_sampled`.
-
-        A word keeps its best segmentation if the drawn one contains a token that is not in the list, or if it has
-        characters that are unknown to the model.
-
-        Raises:
-            UserError: `amount` is not 0, and the model is of type word or char, which has only one segmentation.
-        """
-        if amount == 0:
-            return self.encode_batch(texts)
-        draw = self._sampling.draws(amount, seed)
-        rows = []
-        for text in texts:
-            drawn = (piece for word in _words(self._split(text)) for piece in self._drawn(word, draw))
-            rows.append([self._ids.get(piece, UNKNOWN) for piece in drawn])
-        return rows
-
     def _split(self, text: str) -> list[str]:
         """The tokens of a text, with the language code, if any, first."""
         text = normalize(text)
@@ -101,37 +81,6 @@ class ListedTokenizer(FileTokenizer):
             code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
             found.append(code)
         return found + self._processor.encode(text, out_type=str)
-
-    def _drawn(self, word: list[str], draw: Draw) -> list[str]:
-        """A random segmentation of a word; the given one if that is not possible."""
-        own = self._own
-        if not all(piece in own for piece in word):
-            return word
-        drawn = [self._processor.id_to_piece(number) for number in draw(tuple(own[piece] for piece in word))]
-        return drawn if all(piece in self._ids for piece in drawn) else word
-
-    @cached_property
-    def _own(self) -> dict[str, int]:
-        """The tokens of the sentencepiece model with its own ids."""
-        return {piece: number for number, piece in enumerate(pieces_in(self.sentencepiece))}
-
-    @cached_property
-    def _sampling(self) -> BpeDropout | UnigramSampling:
-        """The sampler for this model; created on first use, as translation does not need it."""
-        kind = type_of(self.sentencepiece)
-        pieces, processor = pieces_in(self.sentencepiece), self._processor
-        fixed = [
-            whole or any(test(number) for test in (processor.is_unknown, processor.is_control, processor.is_byte))
-            for number, whole in enumerate(pieces.values())
-        ]
-        if kind == "bpe":
-            return BpeDropout(list(pieces), fixed)
-        if kind == "unigram":
-            return UnigramSampling(processor, list(pieces), fixed)
-        raise UserError(
-            f"tokens.sampling: the vocabulary of this imported model is of type {kind}, which segments a text in only "
-            "one way; set it to 0"
-        )
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end, padding and tags are skipped, the unknown id is decoded as U+2047, and incomplete
@@ -167,15 +116,3 @@ def _read(model: bytes) -> tuple[bytes, list[str]]:
     if pieces[:2] != [END_PIECE, UNKNOWN_PIECE] or len({*pieces, PADDING_PIECE}) <= len(pieces):
         raise UserError(f"pieces must begin with {END_PIECE} and {UNKNOWN_PIECE}, each once, and without padding")
     return sentencepiece_model, pieces
-
-
-def _words(pieces: Sequence[str]) -> Iterator[list[str]]:
-    """The tokens of one word after another; each word except the first begins with the mark of a space."""
-    word: list[str] = []
-    for piece in pieces:
-        if piece.startswith(SPACE) and word:
-            yield word
-            word = []
-        word.append(piece)
-    if word:
-        yield word

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import sentencepiece
@@ -168,7 +168,7 @@ def train_sentencepiece(
         model = learn(size=size, exact=vocabulary_size is not None, required=required)
     except RuntimeError as error:
         if match := _TOO_LARGE.search(str(error)):
-            raise too_large(size, _largest(learn, sentences, size, int(match[1]))) from None
+            raise too_large(size, int(match[1])) from None
         match = _TOO_SMALL.search(str(error))
         if match is None:
             raise
@@ -178,16 +178,6 @@ def train_sentencepiece(
         # The library requires characters that the suggestion does not count: add the suggested size to them.
         model = learn(size=smallest + size, exact=False, required=required)
     return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
-
-
-def _largest(learn: Callable[..., bytes], sentences: Sequence[str], size: int, bound: int) -> int:
-    """The largest possible size, with the characters required for a vocabulary of size `bound`."""
-    try:
-        learn(size=size, exact=True, required=required_characters(sentences, bound))
-    except RuntimeError as error:
-        if match := _TOO_LARGE.search(str(error)):
-            return int(match[1])
-    return bound
 
 
 def _train(

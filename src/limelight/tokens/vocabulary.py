@@ -114,7 +114,7 @@ def require_size(size: int, reserved: int) -> None:
 def too_large(size: int, largest: int) -> UserError:
     """The error for a vocabulary larger than the corpus can fill."""
     return UserError(
-        f"tokens.vocabulary_size is {size:,}, but this corpus fills no more than {largest:,} pieces; "
+        f"tokens.vocabulary_size is {size:,}, but this corpus fills about {largest:,} pieces at most; "
         "choose a smaller size, or none for the default"
     )
 

@@ -176,9 +176,14 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     now = run.clock.seconds()
     progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
     run.pace.add(spent)
-    if run.device.type == "cpu" or run.precision == "fp16":  # whose loss scale depends on the result
+    if _reads_at_once(run):
         _settle(run)
     return signal
+
+
+def _reads_at_once(run: Run) -> bool:
+    """Whether results are read before the next update begins: in fp16 its loss scale depends on them."""
+    return run.device.type == "cpu" or run.precision == "fp16"
 
 
 def _settle(run: Run) -> None:

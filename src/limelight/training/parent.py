@@ -26,7 +26,7 @@ from limelight.config import (
     load_config,
     trained_directions,
 )
-from limelight.config.recipes import SAMPLED, finetune
+from limelight.config.recipes import finetune
 from limelight.errors import UserError, shown
 from limelight.files import write_whole
 from limelight.formats import names_languages
@@ -205,8 +205,7 @@ def fitting_recipe(name: str, parent: RunConfig) -> RunConfig:
     if name == "finetune":
         return finetune(parent)
     recipe = find_recipe(name)
-    samples = parent.tokens.kind in SAMPLED
-    tokens = parent.tokens.model_copy(update={"sampling": recipe.tokens.sampling if samples else 0.0})
+    tokens = parent.tokens.model_copy(update={"sampling": parent.tokens.sampling and recipe.tokens.sampling})
     return recipe.model_copy(update={"tokens": tokens})
 
 

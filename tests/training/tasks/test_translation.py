@@ -17,7 +17,6 @@ from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
-from limelight.text.marked_pairs import Link, WordForms
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.loss import batch_loss
@@ -216,16 +215,6 @@ def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokeni
     assert [view.languages for view in (there, back)] == [("en", "de"), ("de", "en")]
     assert back.store.sources is given.stores[0].targets
     assert back.store.target_texts is given.stores[0].source_texts
-
-
-def test_alignments_are_turned_with_their_store(tokenizers: Tokenizers) -> None:
-    links = Ragged(np.array([1, 0x8002], dtype="<u2"), np.array([0, 2]))
-    words = AlignmentStore(links, (WordForms(), WordForms()))
-    there, back = views_of(directed(("en", "de"), both_directions=True), prepared(tokenizers, 1, words=[words]))
-    assert there.alignment is not None
-    assert there.alignment.of(0).links == [Link(1, 2)]
-    assert back.alignment is not None
-    assert back.alignment.of(0).links == [Link(2, 1)]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0, 100.0])
