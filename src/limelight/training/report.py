@@ -42,7 +42,7 @@ class Report:
         self._log: int | None = None
         self._loggers: list[Logger] = []
         self._pieces, self._since = 0, time.monotonic()
-        self._shown = self._last_update = self._since
+        self._shown = self._since
         self._patience = FIRST_LINE if self._bar is None else LIVE
 
     def begin(self, progress: Progress) -> None:
@@ -56,7 +56,7 @@ class Report:
             self._log = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         with writing(self._folder, _AFTERWARDS):
             self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
-        self._since = self._shown = self._last_update = time.monotonic()
+        self._since = self._shown = time.monotonic()
 
     def say(self, text: str) -> None:
         """Print a message."""
@@ -67,24 +67,36 @@ class Report:
 
         If updates are slow, progress is also shown in between, but not logged: the log does not depend on time.
         """
-        now = time.monotonic()
-        duration, self._last_update = now - self._last_update, now
         if result.applied:
             self._pieces += result.tokens
         else:
             self._write("skipped", progress, loss=result.loss_sum / result.tokens, gradient_norm=result.gradient_norm,
                         in_a_row=progress.skipped)  # fmt: skip
             self.say(f"update {progress.step:>6}  skipped: its loss or gradient is not finite")
-        if progress.step % self.config.log_every == 0:
-            self._line(progress, result, rate)
+        due = progress.step % self.config.log_every == 0
+        now = time.monotonic()
+        if not due and now - self._shown <= self._patience:
+            return
+        loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
+        speed = self._pieces / (now - self._since) if now > self._since else 0.0
+        left = time_left(progress, self.config)
+        line = f"loss {loss:.4f}  {speed:,.0f} target tokens/s  rate {rate:.2e}"
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=_share_done(progress, self.config),
+                             description=f"update {progress.step}", figures=line, left=left)  # fmt: skip
+        else:
+            self.say(f"update {progress.step:>6}  epoch {progress.position.epoch + 1}  {line}  {left}")
+            self._patience = LATER_LINES
+        self._shown = now
+        if due:
+            self._write("training", progress, loss=loss, learning_rate=rate, target_tokens_per_second=round(speed),
+                        gradient_norm=result.gradient_norm)  # fmt: skip
+            self._since, self._pieces = now, 0
             progress.loss_sum, progress.loss_pieces = 0.0, 0
-        elif now + duration - self._shown > self._patience:
-            self._show(progress, rate)
 
     def validation(self, progress: Progress, seen: Validation | None, *, seconds: float) -> None:
         """Report a validation. It took `seconds`, which do not count for the training speed."""
         self._since += seconds
-        self._last_update += seconds
         if seen is None:
             return
         self._write("validation", progress, **_figures(seen))
@@ -112,29 +124,6 @@ class Report:
             with suppress(OSError):
                 os.close(self._log)
             self._log = None
-
-    def _line(self, progress: Progress, result: UpdateResult, rate: float) -> None:
-        loss, speed = self._show(progress, rate)
-        self._since, self._pieces = time.monotonic(), 0
-        self._write("training", progress, loss=loss, learning_rate=rate, target_tokens_per_second=round(speed),
-                    gradient_norm=result.gradient_norm)  # fmt: skip
-
-    def _show(self, progress: Progress, rate: float) -> tuple[float, float]:
-        """Show the mean loss and the speed since the last logged line; returns both."""
-        now = time.monotonic()
-        seconds = now - self._since
-        loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
-        speed = self._pieces / seconds if seconds > 0 else 0.0
-        left = time_left(progress, self.config)
-        line = f"loss {loss:.4f}  {speed:,.0f} target tokens/s  rate {rate:.2e}"
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=_share_done(progress, self.config),
-                             description=f"update {progress.step}", figures=line, left=left)  # fmt: skip
-        else:
-            self.say(f"update {progress.step:>6}  epoch {progress.position.epoch + 1}  {line}  {left}")
-            self._patience = LATER_LINES
-        self._shown = now
-        return loss, speed
 
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
         """Write a line with a JSON object; numbers that are not finite become null, because JSON has none."""
