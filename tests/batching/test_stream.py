@@ -15,8 +15,9 @@ from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Chunk, Position, Relay
+from limelight.config import AugmentationConfig
 from limelight.errors import UserError
-from limelight.text.augmentation import Languages
+from limelight.text.augmentation import ALIGNED, Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
