@@ -24,8 +24,6 @@ BEGINNING = Position()
 RATES = dict.fromkeys(
     AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
 )  # `Letters` has no reserved tokens
-SIZES = (23, 40, 7)  # pairs in each corpus
-WEIGHTS = (2.0, 0.5, 1.5)
 EN_DE = Languages("en", "de")
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
