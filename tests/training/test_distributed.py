@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import time
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,14 @@ from typing import Any
 import pytest
 import torch
 
-from limelight.config import RunConfig, load_config
+from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
-from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
 from limelight.training import shares
-from limelight.training.distributed import Group, Sharing, joined_group
+from limelight.training.distributed import Group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.run import train
-from limelight.training.tasks import build_task, prepare_data
-from limelight.training.tasks import task as task_module
-from limelight.training.tasks.task import Execution
-from limelight.training.tasks.translation import Translation, ValidSet
 from tests.forked import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
@@ -218,49 +212,3 @@ def test_each_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.Monk
     assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 1)
     assert Group(5, 8, local_rank=1).device(torch.device("cuda", 3)) == torch.device("cuda", 3)
     assert Group(5, 8, local_rank=1).device(torch.device("cpu")) == torch.device("cpu")
-
-
-def _validate(run: Path, variables: dict[str, str], told: Connection) -> None:
-    """In a process of its own: the validation of a stored model, and how many batches and sentences were its share."""
-    os.environ.update(variables)
-    torch.set_num_threads(1)
-    config = load_config(run / "config.yaml")
-    stored = load_model(run)
-    task = build_task(config, prepare_data(config, run, lambda _: None), stored.model)
-    assert isinstance(task, Translation)
-    done: list[int] = []
-    loss, translate = task_module.batch_loss, ValidSet.translate
-    task_module.batch_loss = lambda *given, **more: done.append(1) or loss(*given, **more)  # type: ignore[assignment]
-    ValidSet.translate = lambda self, model, pairs, *given, **more: (  # type: ignore[method-assign]
-        done.extend([0] * len(pairs)) or translate(self, model, pairs, *given, **more)
-    )
-    with joined_group() as group:
-        seen = task.validate(stored.model, Execution("fp32", torch.device("cpu"), Sharing(group)))
-    told.send([seen.loss, dict(seen.figures), seen.example, sum(done), len(done) - sum(done)])
-    told.close()
-    os._exit(ENDED)
-
-
-def test_a_validation_is_divided_and_its_scores_are_those_of_one_process(tmp_path: Path) -> None:
-    """To the last bit: the sums of the batches are added in their order, and sentences are translated alone."""
-    config = tiny_run(tmp_path / "text", max_steps=2, bleu_sentences=9)
-    go(config, tmp_path / "run")
-    found = []
-    for size in (1, 2):
-        shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-        pipes = [PROCESSES.Pipe(duplex=False) for _ in range(size)]
-        processes = []
-        for rank, (_, sender) in enumerate(pipes):
-            variables = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-            processes.append(PROCESSES.Process(target=_validate, args=(tmp_path / "run", variables, sender)))
-            processes[-1].start()
-            sender.close()
-        assert all(receiver.poll(WITHIN) for receiver, _ in pipes)
-        found.append([receiver.recv() for receiver, _ in pipes])
-        assert ends(processes) == [ENDED] * size
-    [[*alone, batches, sentences]], several = found
-    assert [each[:3] for each in several] == [alone, alone]
-    assert batches >= 2
-    assert sentences >= 2
-    assert [sum(each[place] for each in several) for place in (3, 4)] == [batches, sentences]
-    assert max(each[3] for each in several) == (batches + 1) // 2

@@ -5,18 +5,17 @@
 Every process plans the same stream of batches: they take turns in cutting chunks of text into batches. An update has
 G = `training.accumulate` batches, and the processes share them so that each has about as many positions to compute; a
 process makes only its own, ahead of their use. Each loss is a sum, divided by the tokens of all G batches before the
-backward pass, so one sum of gradients over the processes makes the update of one process. Weights and optimizer are the
-same everywhere. The first process alone writes, measures time and decides; a validation is divided among all. Random
-numbers, such as those of dropout, are a function of the seed, the update and the batch: no random state is stored, and
-it does not matter which process computes a batch.
+backward pass, so one sum of gradients over the processes makes the update of one process. Weights and optimizer are
+the same everywhere. The first process alone writes, validates, measures time and decides. Random numbers, such as
+those of dropout, are a function of the seed, the update and the batch: no random state is stored, and it does not
+matter which process computes a batch.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, distributed
@@ -27,7 +26,6 @@ from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 
 T = TypeVar("T")
-HELP = "help"
 WAIT = timedelta(days=1)
 """Timeout of collective operations: the first process may read text or validate for long. If a process ends, the others
 notice within a second, because its connections close."""
@@ -55,10 +53,6 @@ class Group:
         """Whether this process writes, measures and decides."""
         return self.rank == 0
 
-    def share(self, items: Sequence[T]) -> Sequence[T]:
-        """Every so many-th item, from one on, for this process."""
-        return items[self.rank :: self.size]
-
     def device(self, chosen: torch.device) -> torch.device:
         """The device of this process: each process of a machine has its own GPU."""
         if self.size > 1 and chosen.type == "cuda" and chosen.index is None:
@@ -83,38 +77,19 @@ class Group:
             with told():
                 distributed.barrier()
 
-    def from_first(self, work: Callable[[], T], assist: Callable[[], object] = lambda: None) -> T:
-        """Call `work` in the first process only, and return its result in all processes. When `work` calls
-        `call_for_help`, the others run `assist`.
+    def from_first(self, work: Callable[[], T]) -> T:
+        """Call `work` in the first process only, and return its result in all processes.
 
         A signal that stops the first process stops all: each raises `Stopped`.
         """
         if self.size == 1:
             return work()
-        if self.is_first:
-            return _or_raise(self._broadcast(_outcome(work)))
-        while (message := self._broadcast(None)) == HELP:
-            with suppress(Stopped):  # the first process is notified, and stops all
-                assist()
-        return _or_raise(message)
-
-    def call_for_help(self) -> None:
-        """Let the other processes run `assist`; called by the first process within `from_first`."""
-        if self.size > 1:
-            self._broadcast(HELP)
-
-    def gather(self, work: Callable[[], T]) -> list[T]:
-        """Call `work` in each process, and return all results in all processes.
-
-        A signal that stops one process stops all: each raises `Stopped`.
-        """
-        if self.size == 1:
-            return [work()]
-        found: list[Any] = [None] * self.size
-        outcome = _outcome(work)
+        outcome: list[Any] = [_outcome(work) if self.is_first else None]
         with told():
-            distributed.all_gather_object(found, outcome)
-        return [_or_raise(each) for each in found]
+            distributed.broadcast_object_list(outcome, src=0)
+        if isinstance(outcome[0], _Signal):
+            raise Stopped(outcome[0].number)
+        return cast(T, outcome[0])
 
     def equalize(self, tensors: Sequence[Tensor]) -> None:
         """Broadcast the tensors of the first process, in place: machines may round the first weights differently."""
@@ -122,13 +97,6 @@ class Group:
             with told():
                 for tensor in tensors:
                     distributed.broadcast(tensor.data, src=0)
-
-    def _broadcast(self, message: Any) -> Any:
-        """The message of the first process."""
-        messages = [message]
-        with told():
-            distributed.broadcast_object_list(messages, src=0)
-        return messages[0]
 
 
 class _Signal(NamedTuple):
@@ -144,35 +112,7 @@ def _outcome(work: Callable[[], T]) -> T | _Signal:
         return _Signal(stopped.number)
 
 
-def _or_raise(outcome: T | _Signal) -> T:
-    if isinstance(outcome, _Signal):
-        raise Stopped(outcome.number)
-    return outcome
-
-
 ALONE = Group()
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """Divides work without side effects, such as a validation, among processes."""
-
-    group: Group = ALONE
-    interruptible: Callable[[], AbstractContextManager[object]] = nullcontext
-    """A context in which a signal may stop the share of a process; all others are notified."""
-
-    def over(self, items: Iterable[T], work: Callable[[Iterable[T]], list[Any]]) -> list[Any]:
-        """The results of `work` for all items, in order. Each process computes its share; all get the whole."""
-
-        def own() -> list[Any]:
-            with self.interruptible():
-                return work(items if self.group.size == 1 else self.group.share(list(items)))
-
-        found = self.group.gather(own)
-        return [found[place % len(found)][place // len(found)] for place in range(sum(map(len, found)))]
-
-
-ALL_MINE = Sharing()
 
 
 ENDED = (

@@ -3,10 +3,10 @@
 import shutil
 from pathlib import Path
 
-from limelight.config import RunConfig, load_config
+from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import cause, remove, write_folder
-from limelight.preparation.replay import GENERAL, LEAST, REPLAY, plan_replay
+from limelight.preparation.replay import GENERAL, LEAST, plan_replay
 from limelight.storage.layout import BEST, CONFIG
 from limelight.training.mix import BEFORE_AFTER, BeforeAfter, Change, read_before_after
 from limelight.training.parent import resolve_directions
@@ -30,7 +30,6 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     if output.exists():
         left = f"; {work} is left of an interrupted call, and can be removed" if work.exists() else ""
         raise UserError(f"{output}: it exists already; give -o another name, or remove it{left}")
-    config = _resumed(config, work)
     _require_measurable(config, work)
     there = work.exists()
     try:
@@ -78,24 +77,6 @@ def left_of(output: Path) -> str:
     if work.exists():
         return f"the work so far is in {work}: the same command continues it; to give it up, remove this folder"
     return "nothing has been written; the same command begins again"
-
-
-def _resumed(config: RunConfig, work: Path) -> RunConfig:
-    """The configuration of the interrupted run, if there is one for the same memory and model."""
-    if not (work / CONFIG).is_file():
-        return config
-    there = load_config(work / CONFIG)
-    own = tuple(corpus for corpus in there.data.train if corpus.tag != REPLAY)
-    if (there.begin_with, own) != (config.begin_with, config.data.train):
-        files = ", ".join(file for corpus in own for file in corpus.files)
-        raise UserError(
-            f"{work}: an interrupted run with another memory or model ({files}, {there.begin_with}); remove it, or "
-            "give -o another name"
-        )
-    changed = {
-        name: value for name in ("max_minutes", "threads", "device") if (value := getattr(config.training, name))
-    }
-    return there.model_copy(update={"training": there.training.model_copy(update=changed)})
 
 
 def _require_measurable(config: RunConfig, work: Path) -> None:

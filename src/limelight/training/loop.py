@@ -33,7 +33,7 @@ from limelight.training.optimization.schedule import (
     validation_interval,
 )
 from limelight.training.optimization.update import compiled_or_none, update
-from limelight.training.run_state import Run, score_of, validate, validate_share
+from limelight.training.run_state import Run, score_of, validate
 from limelight.training.shares import Share, shares
 from limelight.training.tasks.task import Validation
 
@@ -233,8 +233,8 @@ def _validate_if_due(run: Run) -> None:
 
 
 def _first_does(run: Run, work: Callable[[Run], None]) -> None:
-    """Run `work` in the first process, which writes models, while the others assist its validations; then synchronize
-    the weights and the progress."""
+    """Run `work` in the first process, which validates and writes models; then synchronize the weights and the
+    progress."""
 
     def lead() -> dict[str, Any]:
         work(run)
@@ -244,7 +244,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
     if run.group.size == 1:
         work(run)
     else:
-        run.progress.take(run.group.from_first(lead, lambda: validate_share(run)))
+        run.progress.take(run.group.from_first(lead))
         run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
 
 

@@ -12,7 +12,7 @@ from limelight.models.recurrent.cells import Carried
 from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
-from limelight.training.distributed import ALONE, Group, Sharing
+from limelight.training.distributed import ALONE, Group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.precision import HalfCopy
 from limelight.training.optimization.schedule import Clock, UpdateTimer
@@ -65,15 +65,8 @@ def validate(run: Run) -> Validation | None:
     including the random state."""
     if not run.task.validates:
         return None
-    run.group.call_for_help()
-    return validate_share(run)
-
-
-def validate_share(run: Run) -> Validation:
-    """Compute this process's share of a validation, with the weights of the first process."""
-    run.group.equalize(list(run.model.parameters()))
-    sharing = Sharing(run.group, run.stop.interruptible)
-    return run.task.validate(run.model, Execution(run.precision, run.device, sharing))
+    with run.stop.interruptible():
+        return run.task.validate(run.model, Execution(run.precision, run.device))
 
 
 def score_of(run: Run, seen: Validation | None) -> float:

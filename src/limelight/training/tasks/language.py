@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 from torch.nn import functional
 
 from limelight.batching.batch import Batch, begun, cut_batches, label_batch
@@ -95,18 +94,8 @@ class Masked(Task):
         return bool(self.valid_batches)
 
     def validate(self, model: Model, how: Execution) -> Validation:
-        """The mean loss per masked token, and an example line completed by the model."""
-        assert isinstance(model, MaskedModel)
-        return Validation(mean_loss(model, self.valid_batches, how), example=self._example(model, how.device))
-
-    def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:
-        """The first line of the middle batch: masked, original, and completed with the most probable tokens."""
-        batch = self.valid_batches[len(self.valid_batches) // 2].to(device)
-        with eval_mode(model):
-            guessed = model.project(model(batch)[:1]).argmax(dim=-1)
-        filled = batch.target_out[:1].where(~batch.target_valid[:1], guessed)
-        shown = {"masked": batch.source, "text": batch.target_out, "model": filled}
-        return tuple((name, self.tokenizer.decode(ids[0].tolist())) for name, ids in shown.items())
+        """The mean loss per masked token."""
+        return Validation(mean_loss(model, self.valid_batches, how))
 
 
 class Labels(Task):
@@ -135,7 +124,7 @@ class Labels(Task):
         return bool(self.pairs)
 
     def validate(self, model: Model, how: Execution) -> Validation:
-        """The mean loss per label, accuracy and macro-F1 of the most probable labels, and an example."""
+        """The mean loss per label, accuracy and macro-F1 of the most probable labels."""
         assert isinstance(model, Classifier)
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
         truth = np.zeros_like(given)
@@ -147,13 +136,7 @@ class Labels(Task):
                 loss += functional.cross_entropy(logits, batch.target_out[:, 0], reduction="sum").item()
                 given[places], truth[places] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()
         scores = score_labels(self.labels, truth.tolist(), given.tolist())
-        pair = self.pairs[len(self.pairs) // 2]
-        answer = self.labels[given[len(self.pairs) // 2]]
-        return Validation(
-            loss / len(self.pairs),
-            {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1},
-            (("text", pair.source), ("label", pair.target.strip()), ("model", answer)),
-        )
+        return Validation(loss / len(self.pairs), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
 
 
 def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[tuple[np.ndarray, Batch]]:

@@ -25,7 +25,6 @@ from limelight.preparation.replay import make_replay
 from limelight.registry import Registry
 from limelight.shapes import Float
 from limelight.tokens import Tokenizers
-from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
 from limelight.training.optimization.precision import autocast
 
@@ -68,8 +67,6 @@ class Execution:
 
     precision: str
     device: torch.device
-    sharing: Sharing = ALL_MINE
-    """Divides the work among processes, all of which get the same result."""
 
 
 class Task(ABC):
@@ -117,19 +114,15 @@ def require_positions(config: RunConfig, longest: int | None, setting: str = "ma
 
 def mean_loss(model: Model, batches: Iterable[Batch], how: Execution, *, learner: Learner | None = None) -> float:
     """Negative log-likelihood per predicted token, natural logarithm. A `learner` may replace the model, for example
-    one that carries a state. Sums are added in the order of the batches, whichever process computed them."""
-
-    def losses(some: Iterable[Batch]) -> list[tuple[float, int]]:
-        found = []
-        with eval_mode(model):
-            for batch in some:
-                with autocast(how.precision, how.device):
-                    loss = batch_loss(learner or model, batch.to(how.device), label_smoothing=0.0)
-                found.append((loss.item(), batch.target_tokens))
-        return found
-
-    found = how.sharing.over(batches, losses)
-    return sum(loss for loss, _ in found) / sum(tokens for _, tokens in found)
+    one that carries a state."""
+    total, tokens = 0.0, 0
+    with eval_mode(model):
+        for batch in batches:
+            with autocast(how.precision, how.device):
+                loss = batch_loss(learner or model, batch.to(how.device), label_smoothing=0.0)
+            total += loss.item()
+            tokens += batch.target_tokens
+    return total / tokens
 
 
 @runtime_checkable

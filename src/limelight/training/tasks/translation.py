@@ -81,7 +81,7 @@ class ValidSet:
         loss = mean_loss(model, self.batches, how)
         if not self.chosen:
             return Validation(loss)
-        outputs = how.sharing.over(self.chosen, lambda some: self.translate(model, list(some), how.precision))
+        outputs = self.translate(model, self.chosen, how.precision)
         references = [pair.target for pair in self.chosen]
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
