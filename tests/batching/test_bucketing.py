@@ -40,13 +40,6 @@ def test_every_pair_once_within_the_budget(pairs: list[tuple[int, int]], tokens:
         assert size <= tokens or len(rows) == 1
 
 
-def test_the_order_of_batches_does_not_follow_their_length(seed: int) -> None:
-    sources, targets = sentence_lengths(5000, seed)
-    widths = [int(targets[rows].max()) for rows in cut(sources, targets, 1024, seed)]
-    following = np.corrcoef(widths[:-1], widths[1:])[0, 1]
-    assert abs(following) < 5 / len(widths) ** 0.5
-
-
 @pytest.mark.parametrize(
     ("pairs", "tokens", "spread", "least"),
     [

@@ -49,15 +49,6 @@ def decoded(tokenizer: Tokenizer, rows: list[np.ndarray]) -> list[str]:
     return [tokenizer.decode([int(number) for number in row]) for row in rows]
 
 
-def test_stored_rows_have_the_tag_before_the_source_of_each_direction(store: TokenStore, tokenizer: Tokenizer) -> None:
-    sources, targets = stored_rows(both_ways(store, tokenizer), all_rows())
-    tags = [tokenizer.pieces([int(row[0])])[0] for row in sources]
-    assert tags == ["<2de>"] * 30 + ["<2en>"] * 30
-    english, german = map(list, zip(*TEXTS, strict=True))
-    assert decoded(tokenizer, sources) == english + german
-    assert decoded(tokenizer, targets) == german + english
-
-
 def test_sampled_rows_have_it_too_and_say_the_same(store: TokenStore, tokenizer: Tokenizer) -> None:
     views, rows = both_ways(store, tokenizer), all_rows()
     drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), Drawing(0.5), SEEDS)

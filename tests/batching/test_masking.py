@@ -94,15 +94,6 @@ def test_a_long_line_is_divided_and_loses_nothing(seed: int) -> None:
     assert Counter("".join(texts)) == Counter("abcdef" * 9 + "ab")
 
 
-def test_batches_keep_to_their_budget_and_their_padding() -> None:
-    for _, batch in take(stream(), epochs=1):
-        assert batch.source.shape[0] == 1 or batch.source.numel() <= 60
-        assert torch.equal(batch.source_valid, batch.source != LETTERS.padding)
-        assert batch.target_in.shape == (len(batch.source), 0)
-        assert batch.source_valid.any(dim=0).all()
-        assert batch.target_tokens == int(batch.target_valid.sum()) > 0
-
-
 def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
     """Shares within six standard deviations of a binomial distribution, for any seed."""
     rows, length, share = 400, 53, 0.15
@@ -131,18 +122,6 @@ def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
         eligible = ordinary[ids[:, place]]
         bound = 6 * math.sqrt(where * (1 - where) / eligible.sum())
         assert abs(chosen[eligible, place].mean() - where) < bound + 0.01
-
-
-@given(st.integers(1, 40), st.floats(0.01, 0.99), st.integers(0, 2**31))
-def test_at_least_one_piece_of_a_row_is_chosen_and_no_other_than_ordinary_ones(
-    length: int, share: float, seed: int
-) -> None:
-    generator = np.random.default_rng(seed)
-    ordinary = np.arange(11) > 6
-    ids = generator.integers(0, 11, (7, length))
-    chosen = Masking(share, 2, ordinary).hide(ids, generator).target_valid.numpy()
-    assert not chosen[~ordinary[ids]].any()
-    assert (chosen.any(axis=1) == ordinary[ids].any(axis=1)).all()
 
 
 def test_the_vocabulary_of_a_translator_is_refused() -> None:

@@ -15,15 +15,11 @@ from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Chunk, Position, Relay
-from limelight.config import AugmentationConfig
 from limelight.errors import UserError
-from limelight.text.augmentation import ALIGNED, Languages
+from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
-RATES = dict.fromkeys(
-    AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
-)  # `Letters` has no reserved tokens
 EN_DE = Languages("en", "de")
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
@@ -155,28 +151,6 @@ def test_no_thread_is_left_when_the_stream_is_closed(stores: list[TokenStore], b
         next(batches)
     batches.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
-
-
-def test_closing_does_not_wait_for_a_chunk_nobody_wants(
-    stores: list[TokenStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second chunk waits for the end of the stream, and draws no further part after it."""
-    stopping, drawn = threading.Event(), list[str]()
-
-    class Slow(Letters):
-        def encode_sampled(self, texts, *, amount, seed):
-            if len(drawn) >= 20:
-                stopping.wait()
-            drawn.extend(texts)
-            return self.encode_batch(texts)
-
-    monkeypatch.setattr("limelight.batching.stream.DRAWN_PAIRS", 1)
-    monkeypatch.setattr("limelight.batching.stream.Event", lambda: stopping)
-    tokenizers, how = Tokenizers(Slow(), Slow()), Drawing(0.1)
-    batches = BatchStream(views(stores), tokenizers, tokens=40, seed=1, drawing=how, chunk_pairs=10).batches(Position())
-    next(batches)
-    batches.close()
-    assert len(drawn) <= 22
 
 
 def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> None:

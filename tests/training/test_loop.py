@@ -119,18 +119,6 @@ def test_the_last_validation_fits_into_the_minutes(
     assert "nothing left to do: training.max_minutes=5 minutes are over" in capsys.readouterr().err
 
 
-def test_a_run_of_minutes_is_over_though_no_other_update_fitted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Simulated(monkeypatch, update=10.0, validation=7.0)
-    config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=1.0, validate_every=None, average=1)
-    assert train(config, tmp_path / "run").seconds == 60.0
-    assert [line["seconds"] for line in log_of(tmp_path / "run") if line["event"] == "final"] == [54.0]
-    capsys.readouterr()
-    train(config, tmp_path / "run")
-    assert "nothing left to do" in capsys.readouterr().err
-
-
 def broken(monkeypatch: pytest.MonkeyPatch, bad: Any) -> None:
     """Let the loss of the micro-batches that `bad` names by number (from 0) not be a number."""
     loss, calls = Task.loss, iter(range(10**6))

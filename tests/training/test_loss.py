@@ -7,7 +7,7 @@ import pytest
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimization.loss import batch_loss
-from tests.models.helpers import batch_of, exact_model, random_batch, random_rows
+from tests.models.helpers import exact_model, random_batch
 
 CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
 
@@ -37,14 +37,3 @@ def test_the_loss_is_the_sum_a_loop_gives(smoothing: float, model: Seq2Seq) -> N
     batch = random_batch(model)
     loss = batch_loss(model, batch, label_smoothing=smoothing)
     assert loss.item() == pytest.approx(looped(model, batch, smoothing), rel=1e-5)
-
-
-def test_padding_costs_nothing(model: Seq2Seq) -> None:
-    sources = random_rows((6, 1, 4), model.source_padding + 1)
-    targets = random_rows((2, 9, 3), model.target_padding + 1)
-    together = batch_loss(model, batch_of(model, sources, targets), label_smoothing=0.1).item()
-    alone = [
-        batch_loss(model, batch_of(model, [source], [target]), label_smoothing=0.1).item()
-        for source, target in zip(sources, targets, strict=True)
-    ]
-    assert together == pytest.approx(math.fsum(alone), rel=1e-5)

@@ -18,7 +18,7 @@ from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
 from limelight.training import confidence
 from limelight.training import mix as mixing
-from limelight.training.mix import BEFORE_AFTER, read_before_after
+from limelight.training.mix import BEFORE_AFTER
 from limelight.training.run import train
 from limelight.training.tasks.task import Validation
 from tests.training.helpers import go, log_of, tiny_run, with_training, write_pairs
@@ -81,26 +81,6 @@ def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, 
     stored = load_config(tmp_path / "run/config.yaml").data
     assert [corpus.tag for corpus in stored.train] == ["", "replay", "replay"]
     assert stored.hold_out == 10
-
-
-def test_without_general_text_it_is_said_and_the_share_is_bounded(
-    parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copied = tmp_path / "copied"
-    copied.mkdir()
-    for path in (parent / "best").rglob("*"):
-        if path.is_file():
-            place = copied / path.relative_to(parent / "best")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(path.read_bytes())
-    seen = []
-    monkeypatch.setattr(mixing, "_mean", lambda _there, trained, share: seen.append(share) or dict(trained))
-    train(tuned(copied, tmp_path), tmp_path / "run")
-    assert "keeps nothing of the text that it was trained on" in capsys.readouterr().err
-    assert max(seen) <= mixing.UNMEASURED
-    found = read_before_after(tmp_path / "run")
-    assert found is not None
-    assert found.general is None
 
 
 class Fixed:

@@ -17,8 +17,6 @@ from limelight.config import (
     override,
 )
 from limelight.errors import UserError
-from limelight.tokens import Tokenizer
-from limelight.training import preflight
 from limelight.training.preflight import check_run, require_one_kind
 from tests.training.helpers import go, tiny_run
 from tests.training.texts import text_run
@@ -68,29 +66,6 @@ def refused(config: RunConfig, fault: str, tmp_path: Path, monkeypatch: pytest.M
         go(config, tmp_path / "run")
     assert prepared == []
     assert not (tmp_path / "run").exists()
-
-
-def test_marks_need_reserved_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vocabulary as imported models have it: without them."""
-    sample = preflight._sample
-    monkeypatch.setattr(preflight, "_sample", lambda *given: Unreserved(sample(*given)))
-    config = tiny_run(tmp_path / "text")
-    check_run(config, tmp_path / "run")
-    with pytest.raises(UserError, match=r"terms need the tokens <ph0> to <ph31>, but .* no reserved token <ph0>: set"):
-        check_run(override(config, ["augmentation.terms=0.1"]), tmp_path / "run")
-
-
-class Unreserved:
-    """A tokenizer with all but the reserved tokens."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._tokenizer, name)
-
-    def reserved_id(self, piece: str) -> int:
-        raise UserError(f"this vocabulary has no reserved token {piece}")
 
 
 def back_translated(config: RunConfig, role: str = "train") -> RunConfig:

@@ -33,13 +33,6 @@ def run(config: RunConfig, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_new_folder_takes_any_configuration(config: RunConfig, tmp_path: Path) -> None:
-    check_resumable(config, tmp_path / "new")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / ".keep").touch()
-    assert go(config, tmp_path / "empty", max_steps=1).step == 1
-
-
 def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, run: Path) -> None:
     other = config.model_copy(
         update={

@@ -56,7 +56,6 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
         return
     stored = load_model(find_model(config.begin_with))
     tokenizer = stored.tokenizers.target
-    by = "merges" if tokenizer.kind == "bpe" else "words"
 
     def texts() -> Iterator[str]:
         new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
@@ -72,7 +71,7 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     new_tags = [piece for piece in added if piece in tags]
     merges = sum(len(piece) > 1 and piece not in tags for piece in added)
     say(
-        f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens: {merges:,} {by}, "
+        f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens: {merges:,} merges, "
         f"{len(added) - merges - len(new_tags):,} characters{''.join(f', {tag}' for tag in new_tags)}"
     )
     model, tokenizers = extend_model(stored, extension) if added else (stored.model, stored.tokenizers)

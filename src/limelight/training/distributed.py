@@ -31,17 +31,6 @@ WAIT = timedelta(days=1)
 notice within a second, because its connections close."""
 
 
-class Agreed(NamedTuple):
-    """The values on which all processes agree after an update."""
-
-    seconds: float
-    """Training time so far, by the clock of the first process."""
-    spent: float
-    """Duration of this update, by the same clock."""
-    signal: int
-    """The largest number of a signal that any process received; 0 if none did."""
-
-
 class Group:
     """The processes of a run. For a single process all methods are trivial."""
 
@@ -59,17 +48,18 @@ class Group:
             return torch.device("cuda", local_gpu(self.local_rank))
         return chosen
 
-    def agree(self, seconds: float, spent: float, signal: int) -> Agreed:
-        """The times of the first process, and the signal, if any, of any process."""
+    def agree(self, seconds: float, spent: float, signal: int) -> tuple[float, float, int]:
+        """Training time so far and the duration of an update, by the clock of the first process, and the largest number
+        of a signal that any process received, 0 for none."""
         if self.size == 1:
-            return Agreed(seconds, spent, signal)
-        times = torch.tensor([seconds, spent] if self.is_first else [0.0, 0.0], dtype=torch.float64)
-        heard = torch.zeros(self.size, dtype=torch.float64)
-        heard[self.rank] = signal
-        numbers = torch.cat([times, heard])
+            return seconds, spent, signal
+        numbers = torch.zeros(2 + self.size, dtype=torch.float64)
+        if self.is_first:
+            numbers[:2] = torch.tensor([seconds, spent], dtype=torch.float64)
+        numbers[2 + self.rank] = signal
         with told():
             distributed.all_reduce(numbers)
-        return Agreed(numbers[0].item(), numbers[1].item(), int(numbers[2:].max()))
+        return numbers[0].item(), numbers[1].item(), int(numbers[2:].max())
 
     def wait(self) -> None:
         """Wait until all processes have called this (a barrier)."""

@@ -34,7 +34,6 @@ from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
 from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, chosen_kernels
-from limelight.training.optimization.schedule import last_second
 from limelight.training.parent import (
     PARENT,
     borrow_weights,
@@ -48,7 +47,6 @@ from limelight.training.preflight import check_run, choose_by_budget
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
-from limelight.training.tasks.task import Execution
 from limelight.training.tasks.translation import Translation
 
 MAY_CHANGE = {
@@ -164,8 +162,6 @@ def _prepared(
         for line in group_warnings(config.training.accumulate, group):
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
-        if last_second(config.training) is not None:
-            run.task.warm_up(run.model, Execution(run.precision, run.device))
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
         group.wait()

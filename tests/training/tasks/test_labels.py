@@ -39,9 +39,6 @@ def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) 
     seen = task.validate(model.train(), Execution("fp32", CPU))
     assert seen.loss == pytest.approx(loss / len(answers), rel=1e-4)
     assert seen.figures == {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
-    middle = len(answers) // 2
-    pair = prepared.valid[middle]
-    assert dict(seen.example) == {"text": pair.source, "label": pair.target, "model": answers[middle].label}
     assert seen.score("macro_f1") == scores.macro_f1
 
 

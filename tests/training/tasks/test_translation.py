@@ -154,13 +154,6 @@ def test_how_bleu_is_measured_is_known(
     assert task.validate(model, Execution("fp32", CPU)).figures["bleu"] == pytest.approx(100)
 
 
-@pytest.mark.parametrize("loss", [math.nan, math.inf])
-def test_a_loss_that_is_no_number_is_worse_than_any(loss: float) -> None:
-    score = Validation(loss).score("loss")
-    assert math.isfinite(score)  # what is stored as JSON and compared must be a number
-    assert score < Validation(1e300).score("loss")
-
-
 def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     pieces = max(len(tokenizers.source.encode(pair.source)) for pair in pairs[:1])
     with pytest.raises(UserError, match=r"valid\.tsv:1: this validation pair has \d+ tokens"):
@@ -180,11 +173,6 @@ def prepared(tokenizers: Tokenizers, *sizes: int, words: Sequence[AlignmentStore
 def directed(*directions: tuple[str, str], **changes: object) -> DataConfig:
     corpora = tuple(Corpus(files=("t.tsv",), source=source, target=target) for source, target in directions)
     return DataConfig(train=corpora, **changes)
-
-
-def test_one_direction_has_no_tag(tokenizers: Tokenizers) -> None:
-    [view] = views_of(directed(("en", "de")), prepared(tokenizers, 3))
-    assert (view.prefix, view.weight, view.languages) == ((), 1.0, ("en", "de"))
 
 
 def with_tag(data: DataConfig, number: int) -> DataConfig:

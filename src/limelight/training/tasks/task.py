@@ -93,10 +93,6 @@ class Task(ABC):
     def validates(self) -> bool:
         """Whether there is validation text."""
 
-    def warm_up(self, model: Model, how: Execution) -> None:  # noqa: B027
-        """Do one-time work of the first validation, such as compiling loops: a run with `max_minutes` reserves the
-        duration of an earlier validation for its last one."""
-
     @abstractmethod
     def validate(self, model: Model, how: Execution) -> Validation:
         """Validate the current weights. Changes no state, including the random state."""

@@ -169,12 +169,6 @@ class Translation(Task):
         assert isinstance(model, Seq2Seq)
         return mean_of({direction: each.measure(model, how) for direction, each in self.valid.items()})
 
-    def warm_up(self, model: Model, how: Execution) -> None:
-        """Translate one sentence: all directions use the same compiled loops."""
-        assert isinstance(model, Seq2Seq)
-        for each in list(self.valid.values())[:1]:
-            each.translate(model, each.chosen[:1], how.precision)
-
 
 def _amount(config: RunConfig, prepared: Prepared) -> str:
     """The number of pairs, in words."""
