@@ -1,6 +1,5 @@
 """Plain text on the disk: what goes in comes out, whole or not at all."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -40,12 +39,6 @@ def test_what_goes_in_comes_out(
     assert not store_matches(folder, "another")
 
 
-def damage_description(folder: Path) -> None:
-    description = json.loads((folder / "store.json").read_text())
-    del description["utf8_bytes"]
-    (folder / "store.json").write_text(json.dumps(description))
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -53,7 +46,6 @@ def damage_description(folder: Path) -> None:
         (lambda folder: (folder / "text.ids").write_bytes(b"123"), r"text\.ids cannot be read"),
         (lambda folder: (folder / "text.ids").write_bytes(b"1234"), r"text\.ids is incomplete"),
         (lambda folder: (folder / "store.json").unlink(), r"store\.json: not a description of a store"),
-        (damage_description, r"store\.json: not a description of a store"),
     ],
 )
 def test_a_damaged_store_is_refused_with_the_way_out(damage, message: str, tmp_path: Path) -> None:

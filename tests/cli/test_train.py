@@ -65,7 +65,7 @@ def test_without_a_recipe_the_budget_chooses_one(
     monkeypatch.setattr("limelight.training.run.run_training", lambda _: "not trained")
     text = ["--train", corpus / "train.tsv", "--source", "en", "--target", "lumi"]
     ended = limelight("train", *text, *settings(), "--out", tmp_path / "run", "--max-steps", steps)
-    assert f"epochs of 150 pairs: recipe {recipe} (--recipe chooses another)" in ended.err
+    assert f"beginning: {recipe}, " in ended.err
     assert load_config(tmp_path / "run" / "config.yaml").recipe == recipe
 
 

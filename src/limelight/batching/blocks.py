@@ -1,15 +1,14 @@
 """Plain text as rows of equal length, and masked lines."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Event
 
 import numpy as np
 import torch
 
 from limelight.batching.batch import Batch, count_batches, make_blocks
+from limelight.batching.drawing import Draw
 from limelight.batching.ragged import Ragged
 from limelight.batching.stream import Chunk, Position, Stream, cut_chunk
 from limelight.errors import UserError
@@ -40,10 +39,7 @@ class BlockStream(Stream):
         self.ids, self.block, self.seed = np.asarray(ids), block, seed
         self.rows = max(1, tokens // block)
 
-    def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
-        return nullcontext(self._make)
-
-    def _make(self, place: Position) -> Chunk:
+    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
         starts = self._starts(place.epoch)
         ends = np.minimum(np.arange(0, len(starts) + self.rows, self.rows), len(starts))
         sizes = np.diff(ends) * self._widths(len(ends) - 1)
@@ -205,10 +201,7 @@ class MaskedStream(Stream):
         """Number of rows per epoch."""
         return len(self.begins)
 
-    def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
-        return nullcontext(self._make)
-
-    def _make(self, place: Position) -> Chunk:
+    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
         order = np.random.default_rng([self.seed, place.epoch]).permutation(len(self))
         rows = order[place.chunk * self.chunk_rows :][: self.chunk_rows]
         lengths, generator = self.lengths[rows] + _ENDS, np.random.default_rng(self._seeds(place))

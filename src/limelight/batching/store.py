@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import BinaryIO, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from limelight.batching.ragged import REMEDY, Ragged, open_column, open_ragged
 from limelight.errors import RunError
@@ -19,7 +19,7 @@ from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.tokens.tokenizer import END, UNKNOWN
 
 _LINKS, _FORMS = "links", "forms.json"
-VERSION = 1
+VERSION: Literal[1] = 1
 DESCRIPTION = "store.json"
 MARKED = "marked.rows"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
@@ -67,7 +67,7 @@ class FolderWriter:
 
     def __init__(self, folder: Path, *, vocabulary_size: int = 1) -> None:
         self.folder = folder
-        self.dtype = "<u2" if vocabulary_size <= 65_536 else "<i4"
+        self.dtype: Literal["<u2", "<i4"] = "<u2" if vocabulary_size <= 65_536 else "<i4"
         self._partial = folder.with_name(folder.name + PARTIAL)
         self._files: dict[str, BinaryIO] = {}
         self._ends: dict[str, int] = {}
@@ -114,15 +114,13 @@ class FolderWriter:
     def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
         """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
         paths."""
-        description = {
-            "version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint, "files": list(files), **figures
-        }  # fmt: skip
+        description = Description(dtype=self.dtype, fingerprint=fingerprint, files=list(files), **figures)
         with self.writing():
             for file in self._files.values():
                 file.flush()
                 os.fsync(file.fileno())
                 file.close()
-            write_whole(self._partial / DESCRIPTION, json.dumps(description))
+            write_whole(self._partial / DESCRIPTION, description.model_dump_json())
             remove(self.folder)
             os.rename(self._partial, self.folder)
             sync_folder(self.folder.parent)
@@ -155,48 +153,52 @@ class StoreWriter(FolderWriter):
         return open_store(self.folder)
 
 
-def open_store(folder: Path) -> TokenStore:
-    """Map a finished store. Raises `RunError` if it is damaged."""
-    description = described(folder)
-    dtype = description["dtype"]
-    parts = [open_ragged(folder, name, dtype) for name in ("source", "target")]
-    parts += [open_ragged(folder, name, "u1") for name in ("source_text", "target_text")]
-    if len({len(part) for part in parts}) > 1:
-        raise RunError(f"{folder}: its files have different numbers of rows; {REMEDY}")
-    marked = open_marked(folder)
-    if len(marked) != description.get("marked", 0):  # earlier versions had no marks and wrote no number
-        raise RunError(f"{folder}: {MARKED} is incomplete; {REMEDY}")
-    return TokenStore(*parts, marked=marked)
+class Description(BaseModel):
+    """The content of `store.json`."""
+
+    version: Literal[1] = VERSION
+    dtype: Literal["<u2", "<i4"]
+    fingerprint: str = ""
+    """Identifies what the store was made from."""
+    files: list[str] = []
+    """The paths of the text."""
+    marked: int = 0
+    pieces: int = 0
+    documents: int = 0
+    characters: int = 0
+    utf8_bytes: int = 0
+    unknown: int = 0
 
 
-def open_marked(folder: Path) -> np.ndarray:
-    """The numbers of the marked rows of a store. Raises `RunError` if they cannot be read."""
-    return open_column(folder, MARKED, "<i8") if (folder / MARKED).exists() else np.empty(0, dtype="<i8")
-
-
-def described(folder: Path, *figures: str) -> dict[str, Any]:
-    """The description written by `FolderWriter.finish`. Raises `RunError` if it is invalid or lacks one of
-    `figures`."""
-    description = _describe(folder)
-    known = description.get("version") == VERSION and description.get("dtype") in ("<u2", "<i4")
-    if not known or not all(isinstance(description.get(name), int) for name in figures):
-        raise RunError(f"{folder / DESCRIPTION}: not a description of a store; {REMEDY}")
-    return description
+def described(folder: Path) -> Description:
+    """The description written by `FolderWriter.finish`. Raises `RunError` if it is invalid."""
+    try:
+        return Description.model_validate_json((folder / DESCRIPTION).read_bytes(), strict=True)
+    except (OSError, ValueError):
+        raise RunError(f"{folder / DESCRIPTION}: not a description of a store; {REMEDY}") from None
 
 
 def store_matches(folder: Path, fingerprint: str) -> bool:
     """Whether the folder is a complete store with this fingerprint."""
-    description = _describe(folder)
-    return (description.get("version"), description.get("fingerprint")) == (VERSION, fingerprint)
-
-
-def _describe(folder: Path) -> dict[str, Any]:
-    """The content of the description; empty if it does not exist or is not valid JSON."""
     try:
-        description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return description if isinstance(description, dict) else {}
+        return described(folder).fingerprint == fingerprint
+    except RunError:
+        return False
+
+
+def open_store(folder: Path) -> TokenStore:
+    """Map a finished store. Raises `RunError` if it is damaged."""
+    description = described(folder)
+    parts = [open_ragged(folder, name, description.dtype) for name in ("source", "target")]
+    parts += [open_ragged(folder, name, "u1") for name in ("source_text", "target_text")]
+    if len({len(part) for part in parts}) > 1:
+        raise RunError(f"{folder}: its files have different numbers of rows; {REMEDY}")
+    marked = np.empty(0, dtype="<i8")
+    if (folder / MARKED).exists():
+        marked = open_column(folder, MARKED, "<i8")
+    if len(marked) != description.marked:
+        raise RunError(f"{folder}: {MARKED} is incomplete; {REMEDY}")
+    return TokenStore(*parts, marked=marked)
 
 
 _IDS = "text.ids"
@@ -248,12 +250,11 @@ class TextWriter(FolderWriter):
 
 def open_text_store(folder: Path) -> TextStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
-    description = described(folder, *_FIGURES)
-    pieces, *figures = (description[name] for name in _FIGURES)
-    ids = open_column(folder, _IDS, description["dtype"])
-    if len(ids) != pieces:
+    description = described(folder)
+    ids = open_column(folder, _IDS, description.dtype)
+    if len(ids) != description.pieces:
         raise RunError(f"{folder}: {_IDS} is incomplete; {REMEDY}")
-    return TextStore(ids, *figures)
+    return TextStore(ids, *(getattr(description, name) for name in _FIGURES[1:]))
 
 
 _DTYPE = "<u2"

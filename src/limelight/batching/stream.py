@@ -8,7 +8,7 @@ not by the text.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
@@ -107,8 +107,12 @@ class Stream(ABC):
         """Make a batch of a chunk."""
 
     @abstractmethod
+    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
+        """Make the chunk that begins at a position; `draw` varies its rows."""
+
     def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
         """A context with the function that makes chunks, which may raise `CancelledError` when `stopping`."""
+        return nullcontext(self._make)
 
     def plans(self, position: Position, relay: Relay = ALONE) -> Generator[tuple[PlannedBatch, Position]]:
         """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`."""
@@ -247,16 +251,16 @@ class BatchStream(Stream):
                 yield self._varied(rows, seeds)
 
         if not self.processes:
-            yield partial(self._make, draw)
+            yield partial(self._make, draw=draw)
             return
         with drawing_processes(self.views, self.tokenizers, self.drawing, self.processes) as draw_there:
-            yield partial(self._make, draw_there)
+            yield partial(self._make, draw=draw_there)
 
-    def _make(self, draw: Draw, place: Position) -> Chunk:
+    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
         rows = self._rows_at(place)
         generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
         items: np.ndarray | DrawnRows = rows
-        if self.drawing.varies:
+        if draw and self.drawing.varies:
             sides = zip(*draw(self._parts(rows, generator)), strict=True)
             items = DrawnRows(*(Ragged.joined(side).narrow() for side in sides))
             lengths = [side.lengths() + 1 for side in items]

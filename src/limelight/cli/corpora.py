@@ -156,7 +156,9 @@ def by_direction(
     return grouped
 
 
-BOUNDS = ("training.max_steps", "training.max_minutes")
+SMALL = {"training.max_steps": 5000, "training.max_minutes": 45}
+"""Bounds below which a run without `--recipe` takes `quick`."""
+BOUNDS = tuple(SMALL)
 OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
 
 
@@ -164,13 +166,18 @@ def with_budget(settings: list[str], *, fit: bool) -> list[str]:
     """The settings, and those implied by a bound: it replaces the other bound of the recipe; with `fit` the learning
     rate is fitted to it, unless a setting determines the schedule."""
     names = {setting.partition("=")[0].strip() for setting in settings}
-    brought = [f"{bound}=null" for bound in BOUNDS if bound not in names] if has_bound(settings) else []
-    if has_bound(settings) and fit and not names & OF_THE_RATE:
+    brought = [f"{bound}=null" for bound in BOUNDS if bound not in names] if _bounds(settings) else []
+    if _bounds(settings) and fit and not names & OF_THE_RATE:
         brought.append("training.fit_to_budget=true")
     return [*brought, *settings]
 
 
-def has_bound(settings: list[str]) -> bool:
-    """Whether a setting bounds the run."""
+def is_small_budget(settings: list[str]) -> bool:
+    """Whether a bound is so small that the recipe `quick` is better than `small`."""
+    return any(float(value) < SMALL[bound] for bound, value in _bounds(settings).items())
+
+
+def _bounds(settings: list[str]) -> dict[str, str]:
+    """The settings that bound the run."""
     values = {name.strip(): value.strip() for name, _, value in (setting.partition("=") for setting in settings)}
-    return any(values.get(bound, "null") != "null" for bound in BOUNDS)
+    return {bound: values[bound] for bound in BOUNDS if values.get(bound, "null") != "null"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from limelight.cli import options
 from limelight.cli.arguments import SEVERAL, number, option
-from limelight.cli.corpora import corpora, has_bound, with_budget
+from limelight.cli.corpora import corpora, is_small_budget, with_budget
 from limelight.cli.models import Machine
 from limelight.cli.options import END, MODEL, TEXT
 from limelight.cli.outcome import command
@@ -173,13 +173,13 @@ def train(
     }
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
-    short = None
-    if has_bound(given) and pairs["train"] and not (recipe or config or parent or there):
-        short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
-    _train(override(resolved, given), short, out, quiet=quiet)
+    run_config = override(resolved, given)
+    if pairs["train"] and not (recipe or config or parent or there) and is_small_budget(given):
+        run_config = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
+    _train(run_config, out, quiet=quiet)
 
 
-def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool) -> None:
+def _train(resolved: RunConfig, out: Path | None, *, quiet: bool) -> None:
     """Train in this process, which does nothing else."""
     if out is None:
         raise UserError("missing option '--out'; see `limelight train --help`")
@@ -190,7 +190,7 @@ def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, qu
     from limelight.training.run import train as run
 
     try:
-        run(resolved, out, quiet=quiet, short=short)
+        run(resolved, out, quiet=quiet)
     except PeerEndedError:
         if os.environ.get("RANK", "0") != "0":
             raise SystemExit(1) from None  # the first process reports it

@@ -59,7 +59,7 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
 
 def _aligned(stores: Sequence[TokenStore], folders: Sequence[Path], say: Say) -> list[AlignmentStore]:
     """The word alignments of corpora of one direction."""
-    made_of = [described(folder)["fingerprint"] for folder in folders]
+    made_of = [described(folder).fingerprint for folder in folders]
     places = [folder.with_name(f"{folder.name}-words") for folder in folders]
     fingerprints = [hashlib.sha256(json.dumps([VERSION, name, made_of]).encode()).hexdigest() for name in made_of]
     if all(map(store_matches, places, fingerprints)):
@@ -111,7 +111,7 @@ def find_similar(stores: Sequence[TokenStore], run: Path, say: Say) -> list[np.n
 
 
 def _similar(store: TokenStore, folder: Path, say: Say) -> np.ndarray:
-    fingerprint = str(described(folder)["fingerprint"])
+    fingerprint = described(folder).fingerprint
     place = folder.with_name(f"{folder.name}-similar-{fingerprint[:16]}.npy")
     if not place.exists():
         with tempfile.TemporaryDirectory(prefix="limelight-") as name:

@@ -51,7 +51,7 @@ def keeps_stores(
     that are elsewhere now. Says what has changed."""
     folders = [run / DATA / name for name in names]
     there = all((folder / DESCRIPTION).exists() for folder in folders)
-    elsewhere = _elsewhere(files, described(folders[0]).get("files", [])) if there and is_resumed(run) else ""
+    elsewhere = _elsewhere(files, described(folders[0]).files) if there and is_resumed(run) else ""
     if elsewhere:
         say(elsewhere)
         return True

@@ -1,15 +1,12 @@
-"""Before the first update: checks of the settings and files, and the recipe that fits the budget."""
+"""Before the first update: checks of the settings and files."""
 
 import os
-import time
 from collections.abc import Sequence
-from contextlib import closing, nullcontext
 from itertools import chain
 from pathlib import Path
 
 import torch
 
-from limelight.batching.stream import Position
 from limelight.config import RunConfig, TrainingConfig, check_directions, sides_of
 from limelight.errors import UserError
 from limelight.evaluation.metrics import METRICS
@@ -19,7 +16,7 @@ from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.extend import require_extendable, tags_of
-from limelight.preparation.kept import Say, is_resumed, keeps
+from limelight.preparation.kept import is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
@@ -28,58 +25,9 @@ from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.optimization.loss import LOSSES
-from limelight.training.optimization.optimizer import make_optimizer, set_rate
-from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision
-from limelight.training.optimization.schedule import UpdateTimer, last_second, reasonable_epochs
-from limelight.training.optimization.update import require_compilable, update
-from limelight.training.tasks import Tokenized, build_task, fresh_model
+from limelight.training.optimization.precision import choose_precision
+from limelight.training.optimization.update import require_compilable
 from limelight.training.tasks.task import TASKS, require_positions
-
-PROBED = 5
-"""Updates of a temporary model whose duration is measured."""
-
-
-def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, say: Say) -> RunConfig:
-    """`short` if the budget is less than twice the reasonable number of epochs for this text, else `config`.
-
-    Minutes are converted to updates by measuring the duration of some, which takes a few seconds.
-    """
-    training = short.training
-    task = build_task(short, prepared, fresh_model(short, prepared))
-    epoch = max(1.0, task.stream.batches_per_epoch() / training.accumulate)
-    updates = [float(training.max_steps)] if training.max_steps is not None else []
-    if (end := last_second(training)) is not None:
-        updates.append(end / measured_pace(short, prepared))
-    epochs = min(updates) / epoch
-    chosen = short if epochs < 2 * reasonable_epochs(epoch * training.accumulate * short.batching.tokens) else config
-    say(f"the budget is about {epochs:.2g} epochs of {task.amount}: recipe {chosen.recipe} (--recipe chooses another)")
-    return chosen
-
-
-def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
-    """Seconds per update on this machine: the median of several updates, without the first ones."""
-    training, pace = config.training, UpdateTimer()
-    device = choose_device(training.device)
-    model = fresh_model(config, prepared).to(device)
-    half_type = HALVES.get(choose_precision(training.precision, device))
-    half = None if half_type is None else HalfCopy(model, half_type)
-    optimizer = make_optimizer(model, training)
-    set_rate(optimizer, 1e-5)
-    task = build_task(config, prepared, model)
-    with closing(task.stream.batches(Position())) as batches:
-        for _ in range(PROBED):
-            drawn = [next(batches)[0].to(device) for _ in range(training.accumulate)]
-            began = time.monotonic()
-            update(
-                model if half is None else half.refreshed(),
-                drawn,
-                optimizer,
-                loss=task.loss,
-                clip_norm=training.clip_norm,
-                interruptible=nullcontext(),
-            ).read()
-            pace.add(time.monotonic() - began)
-    return pace.seconds()
 
 
 def check_run(config: RunConfig, folder: Path) -> None:

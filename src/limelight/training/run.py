@@ -43,7 +43,7 @@ from limelight.training.parent import (
     resolve_directions,
     vocabulary_warnings,
 )
-from limelight.training.preflight import check_run, choose_by_budget
+from limelight.training.preflight import check_run
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
@@ -61,17 +61,8 @@ MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, GENERAL, START, Path(PAR
 """Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
 
 
-def train(
-    config: RunConfig,
-    folder: str | Path,
-    *,
-    quiet: bool = False,
-    short: RunConfig | None = None,
-) -> Progress:
+def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Progress:
     """Train in a run folder, or resume the run in it; returns its progress.
-
-    If the budget is too short for `config`, `short` is trained instead, if given (see `choose_by_budget`). Both use the
-    same text with the same vocabulary.
 
     A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (restored at
     the end) and handles signals. Raises `UserError` for invalid settings or input, `RunError` if the work fails,
@@ -83,16 +74,14 @@ def train(
     with joined_group() as group:
         if not group.is_first:
             return _follow(Path(folder), group)
-        return _lead(config, Path(folder), group, quiet=quiet, short=short)
+        return _lead(config, Path(folder), group, quiet=quiet)
 
 
-def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: RunConfig | None) -> Progress:
+def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Progress:
     """Prepare the run and train it: the only process, or the first."""
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     _require_run_or_nothing(folder)
     config = plan_hold_out(plan_replay(resolve_directions(config, folder), folder), folder)
-    if short is not None:
-        short = short.model_copy(update={"data": config.data})
     data, training = config.data, config.training
     unseen = data.valid or data.valid_text or (data.text and data.held_out)
     if not unseen and training.max_steps is None and training.max_minutes is None:
@@ -115,7 +104,7 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: 
                     f"{folder}: this file system cannot lock files; make sure that no other process trains there"
                 )
             with StopRequest() as stop:
-                return _trained(_prepared(config, short, folder, report, stop, group))
+                return _trained(_prepared(config, folder, report, stop, group))
         except OSError as error:
             raise RunError(
                 f"{error.filename or folder}: {cause(error)}; everything saved is intact; after fixing the cause, the "
@@ -138,14 +127,7 @@ def _follow(folder: Path, group: Group) -> Progress:
         return _trained(run)
 
 
-def _prepared(
-    config: RunConfig,
-    short: RunConfig | None,
-    folder: Path,
-    report: Report,
-    stop: StopRequest,
-    group: Group,
-) -> Run:
+def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest, group: Group) -> Run:
     """The run, with all its files in its folder; from then on the other processes may join."""
     with stop.interruptible(nothing_to_save=True):
         clear_leftovers(folder)
@@ -157,8 +139,6 @@ def _prepared(
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
             if (folder / BEST / WEIGHTS).exists():
                 share_detector(folder, folder / BEST)  # an earlier version may have left half of it there
-        if short is not None:
-            config = choose_by_budget(config, short, prepared, report.say)
         for line in group_warnings(config.training.accumulate, group):
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
