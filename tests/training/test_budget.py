@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.config import BatchingConfig, RunConfig, TrainingConfig, TransformerConfig
+from limelight.config import RunConfig, TrainingConfig, TransformerConfig
 from limelight.recipes import find_recipe
 from limelight.training.optimization.schedule import (
     UpdateTimer,
-    expectation,
     patience_of,
     rate_of,
     share_risen,
@@ -81,24 +80,3 @@ def test_the_pace_is_not_moved_by_slow_updates() -> None:
     for seconds in (40.0, 9.0, 1.0, 1.1, 0.9, 30.0, 1.0):
         pace.add(seconds)
     assert pace.seconds() == 1.0
-    assert pace.total == pytest.approx(83)
-
-
-def said(training: TrainingConfig, parent: str = "", **state: float) -> str:
-    config = RunConfig(training=training, batching=BatchingConfig(tokens=4000), begin_with=parent)
-    values = {"step": 60, "seconds": 60.0, "pace": 1.0, "epoch": 175.0, "reserve": 10.0, **state}
-    return expectation(config, amount="29,000 pairs", **values)
-
-
-def test_what_is_to_be_expected() -> None:
-    fit = TrainingConfig(fit_to_budget=True, max_minutes=10)
-    assert said(fit) == (
-        "about 590 updates in 10 minutes: 3.4 epochs of 29,000 pairs; for so much text 23 minutes (8 epochs) are "
-        "reasonable"
-    )
-    assert said(fit, "runs/parent") == "about 590 updates in 10 minutes: 3.4 epochs of 29,000 pairs"
-    assert said(fit, pace=0.1) == "about 5,360 updates in 10 minutes: 31 epochs of 29,000 pairs"
-    assert said(fit.model_copy(update={"max_steps": 1500, "max_minutes": None})) == (
-        "about 1,500 updates in 25 minutes: 8.6 epochs of 29,000 pairs"
-    )
-    assert said(TrainingConfig()) == "an epoch of 29,000 pairs is about 175 updates and takes 3 minutes"

@@ -4,11 +4,9 @@ A logger is a class made from (run folder, updates done) with `log` and `close`;
 """
 
 import importlib
-import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from limelight.errors import UserError
 from limelight.registry import Registry
@@ -25,33 +23,19 @@ class Logger(Protocol):
 
 
 class TensorBoard:
-    """An event file in `RUN/tensorboard`; later events of earlier files are hidden.
-
-    Records are written in this thread: torch's `SummaryWriter` has a thread of its own, which ends with a traceback on
-    a full disk.
-    """
+    """Event files in `RUN/tensorboard`; events of updates that will be repeated are hidden."""
 
     def __init__(self, folder: Path, step: int) -> None:
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer.record_writer import RecordWriter
+        from torch.utils.tensorboard import SummaryWriter
 
-        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
-        (folder / "tensorboard").mkdir(exist_ok=True)
-        name = f"events.out.tfevents.{time.time():017.6f}.{os.getpid()}"
-        self._records = RecordWriter(open(folder / "tensorboard" / name, "wb"))  # noqa: SIM115 - closed by close()
-        self._write(file_version="brain.Event:2")
-        self._write(step=step + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
+        self._writer = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
 
     def log(self, figures: Mapping[str, float], step: int) -> None:
-        values = [self._summary.Value(tag=name, simple_value=value) for name, value in figures.items()]
-        self._write(step=step, summary=self._summary(value=values))
+        for name, value in figures.items():
+            self._writer.add_scalar(name, value, step)
 
     def close(self) -> None:
-        self._records.close()
-
-    def _write(self, **content: Any) -> None:
-        self._records.write(self._event(wall_time=time.time(), **content).SerializeToString())
-        self._records.flush()
+        self._writer.close()
 
 
 class Tracker:

@@ -25,7 +25,6 @@ from limelight.training.optimization.optimizer import set_rate
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.schedule import (
     Clock,
-    expectation,
     is_warming_up,
     last_second,
     patience_of,
@@ -68,7 +67,6 @@ def run_training(run: Run) -> str:
                     keep_model_snapshot(run)
                 if progress.step % run.config.training.checkpoint_every == 0:
                     _save(run)
-                _say_what_to_expect(run)
                 if signal:
                     raise Stopped(signal)
             _validate_if_due(run)
@@ -124,24 +122,6 @@ def _closing_seconds(run: Run) -> float:
     """Duration of the end of a run: a validation of the last weights, and one of the average."""
     averages = run.config.training.average > 1 and len(run.progress.snapshots) > 0
     return run.progress.validation_seconds * (2 if averages else 1)
-
-
-def _say_what_to_expect(run: Run) -> None:
-    """Report the expected duration once per process, after a minute of updates or a tenth of the budget."""
-    end, progress = last_second(run.config.training), run.progress
-    if run.pace.told or run.pace.total < min(60.0, 0.1 * end if end else 60.0):
-        return
-    run.pace.told = True
-    text = expectation(
-        run.config,
-        step=progress.step,
-        seconds=progress.seconds,
-        pace=run.pace.seconds(),
-        epoch=run.epoch,
-        reserve=_closing_seconds(run),
-        amount=run.task.amount,
-    )
-    run.report.say(text)
 
 
 def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:

@@ -20,9 +20,6 @@ FEWEST_UPDATES, FEWEST_VALIDATIONS = 100, 5
 """Minimum updates between validations, and minimum validations of the patience, if these are given in epochs."""
 PACE_OF = 50
 """Number of updates from which the duration of the next one is estimated."""
-_PLACES, _EPOCHS, _EXPONENT = 700_000, 8.0, -0.4
-"""Text of `_PLACES` positions in batches needs `_EPOCHS` epochs; other amounts scale by this exponent. Measured only on
-Multi30k; the exponent is that of the vocabulary's size."""
 
 
 def rate_of(config: RunConfig, step: int, seconds: float = 0.0, *, reserve: float = 0.0) -> float:
@@ -116,11 +113,6 @@ def patience_of(training: TrainingConfig, epoch: float) -> int:
     return training.patience or max(FEWEST_VALIDATIONS, math.ceil(training.patience_epochs * epoch / interval))
 
 
-def reasonable_epochs(places: float) -> float:
-    """The number of epochs until a model is useful, for text with `places` positions in the batches of an epoch."""
-    return min(100.0, _EPOCHS * (max(1.0, places) / _PLACES) ** _EXPONENT)
-
-
 class Clock:
     """Training time in seconds, including the time before this process."""
 
@@ -139,51 +131,11 @@ class UpdateTimer:
     def __init__(self) -> None:
         self._durations: deque[float] = deque(maxlen=PACE_OF)
         self._first: list[float] = []
-        self.total = 0.0
-        """Seconds of all updates."""
-        self.told = False
-        """Whether the expected duration was reported."""
 
     def add(self, seconds: float) -> None:
         """Count an update that took `seconds`."""
         (self._first if len(self._first) < 2 else self._durations).append(seconds)
-        self.total += seconds
 
     def seconds(self) -> float:
         """Median seconds per update; 0 before the first one."""
         return statistics.median(self._durations or self._first or [0.0])
-
-
-def expectation(
-    config: RunConfig, *, step: int, seconds: float, pace: float, epoch: float, reserve: float, amount: str
-) -> str:
-    """A description of the expected duration of a run.
-
-    Args:
-        step: updates done so far, in `seconds` of training.
-        pace: seconds per update.
-        epoch: updates per epoch.
-        reserve: seconds reserved for the last validation.
-        amount: the amount of text of an epoch, in words.
-    """
-    training, end = config.training, last_second(config.training)
-    bounds = [training.max_steps] if training.max_steps is not None else []
-    if end is not None:
-        bounds.append(step + max(0, int((end - seconds - reserve) / pace)))
-    if not bounds:
-        return f"an epoch of {amount} is about {epoch:,.0f} updates and takes {_minutes(epoch * pace)}"
-    updates = min(bounds)
-    whole = seconds + (updates - step) * pace + reserve
-    text = f"about {updates:,} updates in {_minutes(whole)}: {updates / epoch:.2g} epochs of {amount}"
-    wanted = reasonable_epochs(epoch * training.accumulate * config.batching.tokens)
-    if updates < 0.8 * wanted * epoch and not config.begin_with:  # a model that has learned needs few
-        text += f"; for so much text {_minutes(wanted * epoch * pace)} ({wanted:.2g} epochs) are reasonable"
-    return text
-
-
-def _minutes(seconds: float) -> str:
-    """A time in words."""
-    minutes = max(1, round(seconds / 60))
-    if minutes >= 100:
-        return f"{seconds / 3600:.2g} hours"
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
