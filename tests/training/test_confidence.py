@@ -26,5 +26,5 @@ def test_a_failed_fit_is_a_line_and_not_a_failed_run(
     monkeypatch.setattr(confidence, "fit_examples", fail)
     config = run_with(tmp_path / "text", write_pairs(tmp_path / "valid.tsv", 130, first=500))
     assert train(config, tmp_path / "run").finished
-    assert "the confidence of the model could not be fitted (ValueError: singular)" in capsys.readouterr().err
+    assert "on other text (ValueError: singular)" in capsys.readouterr().err
     assert not (tmp_path / "run/best/confidence.json").exists()

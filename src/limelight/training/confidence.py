@@ -2,7 +2,8 @@
 for an existing model.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -27,26 +28,37 @@ from limelight.text.words import words_and_signs
 MAX_AT_THE_END = 500
 """Maximum number of pairs that a run translates for this at its end."""
 
+MIN_ALIGNED = 20
+"""With fewer pairs the choice is left to chance."""
+MAX_CONSIDERED = 1000
+
 Corpora = Mapping[Direction, Sequence[Pair]]
 
 
-def keep_confidence(run: Path, corpora: Corpora, say: Callable[[str], None], *, device: torch.device) -> None:
-    """At the end of a run, fit the confidence of its model on the validation text, if there is enough.
+def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, device: torch.device) -> None:
+    """At the end of a run, fit the confidence of its model on the validation text and choose the heads that align
+    words, where there is enough text and the model does not have them yet.
 
-    A failure is reported and is not one of the run: its model is complete without a confidence.
+    A failure is reported and is not one of the run: its model is complete without them.
     """
-    count = sum(len(pairs) for pairs in corpora.values())
-    if count < MIN_PAIRS or not (run / BEST).is_dir():
-        return
-    most = MAX_AT_THE_END // len(corpora)
-    say(f"fitting the confidence of the model on {min(count, most * len(corpora)):,} validation pairs")
+    best, count = run / BEST, sum(map(len, corpora.values()))
+    if best.is_dir() and count >= MIN_PAIRS and not (best / CONFIDENCE).exists():
+        say("fitting the confidence of the model on validation pairs")
+        with _reported(say, "confidence could not be fitted; `limelight calibrate` fits it on other text"):
+            learn_confidence(run, corpora, most=MAX_AT_THE_END // len(corpora), device=device)
+    if best.is_dir() and count >= MIN_ALIGNED and not (best / ALIGNMENT).exists():
+        # a model without cross-attention has no such heads
+        with _reported(say, "heads that align words could not be chosen"), suppress(UserError):
+            _, heads, agreement = learn_alignment(run, corpora, device=device)
+            say(f"heads that align words: {described(heads)}; agreement {agreement:.2f}")
+
+
+@contextmanager
+def _reported(say: Callable[[str], None], failure: str) -> Iterator[None]:
     try:
-        learn_confidence(run, corpora, most=most, device=device)
+        yield
     except Exception as error:  # whatever it is, the run is done
-        say(
-            f"warning: the confidence of the model could not be fitted ({type(error).__name__}: {error}); its "
-            "translations have none. `limelight calibrate` fits it on other text"
-        )
+        say(f"warning: {failure} ({type(error).__name__}: {error})")
 
 
 def learn_confidence(
@@ -75,28 +87,6 @@ def learn_confidence(
 
 def _examples(corpora: Corpora, translated: Callable[[Sequence[Pair], Direction], Examples]) -> dict[str, Examples]:
     return {str(direction): translated(pairs, direction) for direction, pairs in corpora.items() if pairs}
-
-
-MIN_ALIGNED = 20
-"""With fewer pairs the choice is left to chance."""
-MAX_CONSIDERED = 1000
-
-
-def keep_alignment(run: Path, corpora: Corpora, say: Callable[[str], None], *, device: torch.device) -> None:
-    """At the end of a run, choose the heads on the validation text, if there is enough.
-
-    A failure is reported and is not one of the run. A model without cross-attention has no such heads.
-    """
-    if sum(map(len, corpora.values())) < MIN_ALIGNED or not (run / BEST).is_dir():
-        return
-    try:
-        _, heads, agreement = learn_alignment(run, corpora, device=device)
-    except UserError:  # no cross-attention, or no fitting pair
-        return
-    except Exception as error:  # whatever it is, the run is done
-        say(f"warning: the heads that align words could not be chosen ({type(error).__name__}: {error})")
-        return
-    say(f"heads that align words: {described(heads)}; agreement {agreement:.2f}")
 
 
 def learn_alignment(

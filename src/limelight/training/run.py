@@ -16,7 +16,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
 from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.signals import StopRequest
-from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, CONFIG, START, WEIGHTS
+from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -26,7 +26,7 @@ from limelight.training.checkpoints.checkpoint import (
     restore_newest,
 )
 from limelight.training.checkpoints.lock import only_trainer
-from limelight.training.confidence import keep_alignment, keep_confidence
+from limelight.training.confidence import complete_model
 from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
@@ -177,13 +177,9 @@ def _complete(run: Run) -> None:
     """What a translation model gets after the last update, except what it has already."""
     if not run.group.is_first or not isinstance(run.task, Translation):
         return
-    folder, pairs, say = run.folder, run.task.valid_pairs, run.report.say
     mix_with_parent(run, run.task)
     with run.interruptible():
-        if not (folder / BEST / CONFIDENCE).exists():
-            keep_confidence(folder, pairs, say, device=run.device)
-        if not (folder / BEST / ALIGNMENT).exists():
-            keep_alignment(folder, pairs, say, device=run.device)
+        complete_model(run.folder, run.task.valid_pairs, run.report.say, device=run.device)
 
 
 def _require_run_or_nothing(folder: Path) -> None:
