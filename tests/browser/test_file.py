@@ -68,7 +68,7 @@ def test_pointing_at_a_word_lights_what_it_attends_to(open_page, address, seen):
     name = words.source_pieces[best]
     caption = page.locator(".spoken").inner_text()
     assert caption.startswith(f"“{words.target_pieces[1]}” attends to")
-    assert f"{'the end' if name == '</s>' else f'“{name}”'} {row[best]:.2f}" in caption
+    assert f"{'the end token' if name == '</s>' else f'“{name}”'} {row[best]:.2f}" in caption
     lit = [float(each.evaluate("node => node.style.getPropertyValue('--lit')")) for each in tokens(page, 0).all()]
     np.testing.assert_allclose(lit, row, atol=1e-3)
     page.mouse.move(5, 5)
@@ -86,7 +86,6 @@ def test_numbers_are_those_of_the_map(open_page, address, seen):
             page.locator(".menu summary").click()
             with page.expect_download() as download:
                 page.get_by_role("button", name="Weights as CSV").click()
-            page.locator(".menu summary").click()
             rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
             values = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
             np.testing.assert_allclose(values, side.average(kind, layer=1, heads=2), atol=1e-4)

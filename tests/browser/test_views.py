@@ -69,7 +69,6 @@ def saved_weights(page: Any) -> np.ndarray:
     page.locator(".menu summary").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Weights as CSV").click()
-    page.locator(".menu summary").click()
     rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
     return np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
 

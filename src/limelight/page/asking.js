@@ -139,9 +139,10 @@ function partOf({ store }, { sentences }, text) {
 
 /** How sure the model is of the sentence on the stage. */
 function saidOf({ store }, { sentences, confidence }) {
-  if (sentences.length < 2) return { confidence, words: sentences.flatMap(({ words }) => words ?? []) };
+  const text = sentences.map((each) => each.text).join(" ");
+  if (sentences.length < 2) return { text, confidence, words: sentences.flatMap(({ words }) => words ?? []) };
   const one = sentences[Math.min(store.get("sentence"), sentences.length - 1)];
-  return { confidence: one.confidence, words: one.words ?? [] };
+  return { text: one.text, confidence: one.confidence, words: one.words ?? [] };
 }
 
 /** How probable the old translation is after the change, where there is another one in its place. */

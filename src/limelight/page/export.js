@@ -37,12 +37,19 @@ export function exportMenu(context, stage) {
   const buttons = Object.entries(entries).map(([name, action]) =>
     element("button", { type: "button", click: (event) => void action(event.currentTarget) }, name),
   );
-  return element(
+  const menu = element(
     "details",
-    { class: "menu" },
+    { class: "menu", click: (event) => event.target.closest(".entries") && (menu.open = false) },
     element("summary", {}, "Save"),
     element("div", { class: "entries" }, buttons),
   );
+  addEventListener("pointerdown", ({ target }) => menu.contains(target) || (menu.open = false));
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    menu.open = false;
+    menu.firstChild.focus();
+  });
+  return menu;
 }
 
 const openPanel = () => document.querySelector("[role=tabpanel]:not([hidden])");

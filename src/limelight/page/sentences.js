@@ -20,8 +20,8 @@ export function directionOf(labels) {
 
 /** How a token is spoken of. */
 export function spoken(label) {
-  if (label.role === "end") return "the end";
-  if (label.role === "start") return "the start";
+  if (label.role === "end") return "the end token";
+  if (label.role === "start") return "the start token";
   return `“${label.text}”`;
 }
 

@@ -11,6 +11,7 @@ import { cone, curve, ends, strongLinks } from "./beams.js";
 const LETTER = 5; // pixels that a letter of a dense line takes at least
 const AROUND = 10; // and those around a token
 const NAMED = 3; // weights that are written beside their tokens
+const UNREAD = 0.1; // a source word to which no target word gives more weight is marked
 const TALL = 24; // tokens of a column; longer texts are broken into lines
 
 /** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
@@ -87,6 +88,7 @@ async function refresh(stage) {
   fill(stage.title, `${titleOf(stage.context, kind)} · ${whatOf(stage.context, kind, { layer, head })}`);
   fill(stage.signs, signsOf(stage));
   if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
+    showUnread(stage);
     drawLines(stage); // the same tokens, attended to by another head
     return;
   }
@@ -94,6 +96,7 @@ async function refresh(stage) {
   if (before?.columns !== picture.columns) fillTokens(stage, stage.top, picture.columns, kind.columns, "column");
   if (before?.rows !== picture.rows) fillTokens(stage, stage.bottom, picture.rows, kind.rows, "row");
   showSureness(stage);
+  showUnread(stage);
   arrange(stage);
 }
 
@@ -104,6 +107,8 @@ function signsOf({ context, picture, aligned }) {
   const signs = [
     [saysSureness(context, kind), "sure", "word", "the stronger, the more probable"],
     [aligned, "aligned", "word", "aligned: one translates the other"],
+    [unreadOf(picture).some(Boolean), "unread", "word", "not read: no weight on it is above 0.1"],
+    [has("tag"), "tag", columns[0]?.text, "tag of the target language"],
     [has("start"), "start", "", "start token"],
     [has("end"), "end", "", "end token"],
   ];
@@ -112,6 +117,18 @@ function signsOf({ context, picture, aligned }) {
     .map(([, name, text, meaning]) =>
       element("span", {}, element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text), ` ${meaning}`),
     );
+}
+
+/** Which source words no target word reads, in the mean of all heads. */
+const unreadOf = ({ kind, layer, rows, columns, weights }) =>
+  columns.map(
+    (label, column) =>
+      kind.name === "cross" && layer < 0 && !label.role && rows.every((_, row) => weights.at(row, column) < UNREAD),
+  );
+
+function showUnread({ top, picture }) {
+  const unread = unreadOf(picture);
+  buttons(top).forEach((button, place) => button.classList.toggle("unread", unread[place]));
 }
 
 const saysSureness = ({ document: { steps } }, { rows }) => Boolean(steps) && rows !== "source";

@@ -103,13 +103,12 @@ export function createTranslate(context) {
   const root = element(
     "section",
     { class: "translate", "aria-label": "Translate" },
-    ways,
+    element("div", { class: "begin" }, ways, examples),
     input,
     output,
     sure,
     others,
     steps,
-    examples,
     more,
     loading,
     status,
@@ -119,6 +118,7 @@ export function createTranslate(context) {
   return { root, tell };
 }
 
+const plain = (text) => text.trim().split(/\s+/).join(" ");
 const quiet = (name, click) => element("button", { type: "button", class: "quiet", click }, name);
 const written = ({ document: { written: found } }) => (found ? found.prompt + found.text : "");
 
@@ -134,23 +134,21 @@ function drawOutput(context, { input, output, sure, others, more }) {
     return drawParagraph(context, output, sure);
   }
   drawOthers(context, others);
-  const said = document.said;
-  const confident =
-    said?.words.length &&
-    said.words.map(({ text }) => text).join(" ") === (document.translation ?? said).text.split(/\s+/).join(" ");
-  sure.hidden = !confident;
-  if (confident) {
-    fill(
-      output,
-      said.words.flatMap((word) => [confidentWord(word), " "]),
-    );
-    fill(
-      sure,
+  const { said, translation } = document;
+  const searched = said && translation && plain(said.text) !== plain(translation.text);
+  const notes = [];
+  if (said?.words.length)
+    notes.push(
       `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it, and dotted below 0.5`,
     );
+  if (searched) notes.push(`The stage shows the search of the model alone, which gives “${translation.text}”`);
+  sure.hidden = !notes.length;
+  fill(sure, notes.join(". "));
+  if (said?.text) {
+    fill(output, said.words.length ? said.words.flatMap((word) => [confidentWord(word), " "]) : said.text);
   } else if (document.written) {
     fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
-  } else return fill(output, document.filled?.text ?? document.translation?.text ?? said?.text ?? "");
+  } else return fill(output, document.filled?.text ?? translation?.text ?? "");
 }
 
 /** A text of several sentences: each is a button that puts it on the stage. */
@@ -192,7 +190,7 @@ function drawExamples(context, examples, input) {
   const { store } = context;
   const there =
     useOf(context) === "translate"
-      ? (EXAMPLES[store.get("from")] ?? []).filter((text) => text !== store.get("text")).slice(0, 3)
+      ? (EXAMPLES[store.get("from")] ?? []).filter((text) => text !== store.get("text")).slice(0, 2)
       : [];
   const typed = store.get("text") && !Object.values(EXAMPLES).flat().includes(store.get("text"));
   examples.hidden = !there.length || Boolean(typed);

@@ -89,7 +89,7 @@ function edge(from, to, node, best) {
 }
 
 function button(context, nodes, node, y, { best, reason }) {
-  const text = node.role === "start" ? "start" : node.role === "end" ? "end" : `${node.begins ? "" : "‑"}${node.text}`;
+  const text = node.role ? `${node.role} token` : `${node.begins ? "" : "‑"}${node.text}`;
   const sure =
     node.role === "start"
       ? ""
