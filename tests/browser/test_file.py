@@ -189,8 +189,8 @@ def test_paper_is_light(open_page, address):
 @pytest.mark.smoke
 def test_pictures_and_the_document_are_saved(open_page, address, seen):
     page = open_page(address)
-    page.locator(".menu summary").click()
     for name, start in (("Stage as SVG", b"<svg"), ("Stage as PNG", b"\x89PNG"), ("Everything as JSON", b"{")):
+        page.locator(".menu summary").click()
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()
         content = Path(download.value.path()).read_bytes()

@@ -32,14 +32,21 @@ export function exportMenu(context, stage) {
   };
   if (context.source.live) {
     entries["Everything as a page"] = () => context.document.translation && savePage(context);
-    entries["Copy embed code"] = (button) => void copy(button, embedding(context), "The clipboard cannot be reached");
+    entries["Copy embed code"] = async (button) => {
+      await copy(button, embedding(context), "The clipboard cannot be reached");
+      return false;
+    };
   }
+  /** An entry closes the menu, unless the button itself has something to say. */
+  const finish = async (action) => {
+    if ((await action) !== false) menu.open = false;
+  };
   const buttons = Object.entries(entries).map(([name, action]) =>
-    element("button", { type: "button", click: (event) => void action(event.currentTarget) }, name),
+    element("button", { type: "button", click: (event) => void finish(action(event.currentTarget)) }, name),
   );
   const menu = element(
     "details",
-    { class: "menu", click: (event) => event.target.closest(".entries") && (menu.open = false) },
+    { class: "menu" },
     element("summary", {}, "Save"),
     element("div", { class: "entries" }, buttons),
   );
