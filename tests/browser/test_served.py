@@ -14,7 +14,6 @@ from tests.browser.conftest import SIZES
 from tests.browser.helpers import TEXT, is_examined, rest, tokens, until, untrained
 from tests.models.helpers import heads_kept
 
-
 ON_STAGE = """() => [...(document.querySelectorAll('.tokens')[1]?.querySelectorAll('.word') ?? [])]
     .map((word) => word.textContent.trim()).join(' ').trim()"""
 
