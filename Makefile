@@ -38,7 +38,7 @@ test-browser: .venv/.ready-browser ## try the page in a real browser (apt-get in
 	@command -v $(BROWSER) > /dev/null || { echo 'there is no $(BROWSER): apt-get install chromium, or BROWSER=path'; exit 1; }
 	@OMP_NUM_THREADS=1 LIMELIGHT_BROWSER=$(BROWSER) LIMELIGHT_AXE=$(AXE) $(BIN)/python -m pytest -q -n 2 tests/browser $(if $(SMOKE),-m smoke)
 
-# What a laptop's CPU has. The processor still says what it really is: limelight.capabilities reads these variables, too.
+# What a laptop's CPU has. The processor still says what it really is.
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 FBGEMM_ENABLE_INSTRUCTIONS=AVX2 \
 	CT2_FORCE_CPU_ISA=AVX2 LIMELIGHT_CAPABILITIES=avx2 \
 	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt

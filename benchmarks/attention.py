@@ -11,10 +11,10 @@ higher. The text is what IBM Model 1 learns from; without it there is no such ro
 translation, which were not in their training. Existing runs are used again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -22,7 +22,6 @@ from benchmarks.common import report, run, table
 from examples.phrase_grammar import write_corpus
 from limelight.config import Corpus, Direction, RunConfig, override
 from limelight.errors import UserError
-from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, read_gold
 from limelight.formats import read_pairs
 from limelight.inspection import save, save_grid
 from limelight.inspection.word_alignment import AlignmentHead
@@ -36,6 +35,46 @@ from limelight.training.run import train
 
 GOLD = Path(__file__).parent / "alignments"
 MAX_LEARNED = 100_000
+
+Link = tuple[int, int]
+
+
+class GoldAlignment(NamedTuple):
+    """Manual links: `sure` ones, and `possible` ones, which include the sure ones."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+def read_gold(line: str) -> GoldAlignment:
+    """Parse links such as `0-0 1-2 3p4`: `-` is sure and `p` possible; words count from 0.
+
+    Raises `UserError` for anything else.
+    """
+    sure, possible = set[Link](), set[Link]()
+    for word in line.split():
+        for mark, links in (("-", sure), ("p", possible)):
+            source, separator, target = word.partition(mark)
+            if separator and source.isdecimal() and target.isdecimal():
+                links.add((int(source), int(target)))
+                break
+        else:
+            raise UserError(f"{word!r} is not a link; links are like 0-1 (sure) or 0p1 (possible)")
+    return GoldAlignment(frozenset(sure), frozenset(sure | possible))
+
+
+def alignment_error_rate(links: Iterable[Iterable[Link]], gold: Iterable[GoldAlignment]) -> float:
+    """1 - (|A & S| + |A & P|) / (|A| + |S|) over a corpus (Och and Ney 2003, equation 24); 0 is perfect.
+
+    Raises `ValueError` for unequal numbers of sentences, and if there is no link at all.
+    """
+    right = count = 0
+    for predicted, (sure, possible) in zip(map(set, links), gold, strict=True):
+        right += len(predicted & sure) + len(predicted & possible)
+        count += len(predicted) + len(sure)
+    if not count:
+        raise ValueError("there are no links")
+    return 1 - right / count
 
 
 def main(

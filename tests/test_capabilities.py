@@ -26,8 +26,7 @@ NAMES = ("avx2", "avx512", "vnni", "bf16", "amx")
 
 @pytest.fixture(autouse=True)
 def no_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("LIMELIGHT_CAPABILITIES", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"):
-        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv("LIMELIGHT_CAPABILITIES", raising=False)
 
 
 @pytest.fixture
@@ -47,27 +46,6 @@ def available() -> list[str]:
 def test_a_level_permits_itself_and_those_before_it(level: str, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIMELIGHT_CAPABILITIES", level.upper())
     assert available() == list(NAMES[: LEVELS.index(level)])
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "left"),
-    [
-        ("ATEN_CPU_CAPABILITY", "default", 0),
-        ("ATEN_CPU_CAPABILITY", "avx2", 1),
-        ("ONEDNN_MAX_CPU_ISA", "SSE41", 0),
-        ("ONEDNN_MAX_CPU_ISA", "avx2_vnni", 1),
-        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE", 2),
-        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_AMX", 5),
-        ("ONEDNN_MAX_CPU_ISA", "", 5),
-    ],
-)
-def test_limits_of_torch_are_limits_here(
-    variable: str, value: str, left: int, large: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(variable, value)
-    assert available() == list(NAMES[:left])
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx512")
-    assert available() == list(NAMES[: min(left, 2)]), "the lowest limit counts"
 
 
 def test_no_level_adds_what_the_processor_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,11 +118,11 @@ def test_a_gpu_answers_for_itself(large: None, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_table_has_a_line_for_everything(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
     head, *lines = describe().splitlines()
     assert head == "CPU (unknown)"
     assert "  avx2    yes  the processor has avx2" in lines
-    assert "  bf16    no   the processor has avx512_bf16, but ONEDNN_MAX_CPU_ISA=AVX2 forbids it" in lines
+    assert "  bf16    no   the processor has avx512_bf16, but LIMELIGHT_CAPABILITIES=avx2 forbids it" in lines
 
 
 def test_this_processor_is_asked() -> None:
@@ -152,18 +130,6 @@ def test_this_processor_is_asked() -> None:
     found = capabilities.processor()
     assert has("avx2") == bool(found.get("avx2"))
     assert has("vnni") == torch.cpu._is_vnni_supported()
-
-
-def test_an_older_torch_is_asked_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    newer = dict(capabilities.processor())
-    monkeypatch.delattr(torch.cpu, "get_capabilities")
-    for name, flag in (("_is_avx2_supported", "avx2"), ("_is_avx512_supported", "avx512_f")):
-        monkeypatch.setattr(torch.cpu, name, lambda flag=flag: newer[flag])
-    for name in ("_is_vnni_supported", "_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, name, lambda: False)
-    older = capabilities.processor.__wrapped__()
-    assert older["avx2"] == newer["avx2"]
-    assert not older["avx512_vnni"]
 
 
 def test_nobody_else_asks_the_processor() -> None:

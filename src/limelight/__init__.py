@@ -49,31 +49,24 @@ __all__ = [
 ]
 
 
+_MODULES = {
+    "attention": ("register_score",),
+    "evaluation.metrics": ("register_metric",),
+    "layers": ("register_feed_forward", "register_norm", "register_positions"),
+    "pipelines.classifier": ("Classification", "Classifier"),
+    "pipelines.generator": ("Generated", "TextGenerator"),
+    "pipelines.load": ("load", "load_classifier", "load_generator", "load_mask_filler", "load_translator"),
+    "pipelines.mask_filler": ("Filled", "MaskFiller"),
+    "pipelines.translator": ("Translation", "Translator"),
+    "training.loggers": ("register_logger",),
+    "training.optimization.loss": ("register_loss",),
+    "training.tasks.task": ("register_task",),
+}
+
+
 def __getattr__(name: str) -> Any:
     """Import names that need torch lazily, so that `limelight --help` is fast."""
-    places = {
-        "Classification": "pipelines.classifier",
-        "Classifier": "pipelines.classifier",
-        "Filled": "pipelines.mask_filler",
-        "Generated": "pipelines.generator",
-        "MaskFiller": "pipelines.mask_filler",
-        "TextGenerator": "pipelines.generator",
-        "Translation": "pipelines.translator",
-        "Translator": "pipelines.translator",
-        "load": "pipelines.load",
-        "load_classifier": "pipelines.load",
-        "load_generator": "pipelines.load",
-        "load_mask_filler": "pipelines.load",
-        "load_translator": "pipelines.load",
-        "register_feed_forward": "layers",
-        "register_logger": "training.loggers",
-        "register_loss": "training.optimization.loss",
-        "register_metric": "evaluation.metrics",
-        "register_norm": "layers",
-        "register_positions": "layers",
-        "register_score": "attention",
-        "register_task": "training.tasks.task",
-    }
-    if name not in places:
-        raise AttributeError(f"module 'limelight' has no attribute {name!r}")
-    return getattr(import_module(f"limelight.{places[name]}"), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"limelight.{module}"), name)
+    raise AttributeError(f"module 'limelight' has no attribute {name!r}")

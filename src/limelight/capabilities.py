@@ -1,7 +1,6 @@
 """Hardware capabilities, each with a reason. Precision, kernels and test skips follow from them.
 
-Environment variables can only restrict what the processor reports: those of torch's own libraries
-(`ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA`), and `LIMELIGHT_CAPABILITIES`, which affects only this module:
+The environment variable `LIMELIGHT_CAPABILITIES` can only restrict what the processor reports:
 
 | LIMELIGHT_CAPABILITIES | what may be used on a CPU                           | such as                        |
 |------------------------|-----------------------------------------------------|--------------------------------|
@@ -12,8 +11,8 @@ Environment variables can only restrict what the processor reports: those of tor
 | `bf16`                 | bf16 products, where they are faster than fp32      | Cooper Lake, Zen 4, Neoverse V |
 | `all`                  | everything, AMX included                            | Sapphire Rapids                |
 
-Libraries that do not ask this module are not affected: numba and fbgemm have variables of their own (`NUMBA_CPU_NAME`
-and `NUMBA_CPU_FEATURES`, `FBGEMM_ENABLE_INSTRUCTIONS`).
+Libraries that do not ask this module are not affected: torch, numba and fbgemm have variables of their own
+(`ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA`, `NUMBA_CPU_NAME`, `FBGEMM_ENABLE_INSTRUCTIONS`).
 """
 
 import os
@@ -29,19 +28,6 @@ LEVELS = ("baseline", "avx2", "avx512", "vnni", "bf16", "all")
 """Values of `LIMELIGHT_CAPABILITIES`; each includes those before it."""
 
 VARIABLE = "LIMELIGHT_CAPABILITIES"
-
-_ATEN = {"default": "baseline", "avx2": "avx2"}
-_ONEDNN = {
-    "SSE41": "baseline",
-    "AVX": "baseline",
-    "AVX2": "avx2",
-    "AVX2_VNNI": "avx2",
-    "AVX2_VNNI_2": "avx2",
-    "AVX512_CORE": "avx512",
-    "AVX512_CORE_VNNI": "vnni",
-    "AVX512_CORE_BF16": "bf16",
-    "AVX512_CORE_FP16": "bf16",
-}
 
 _NEEDS = {
     "neon": ("baseline", ("neon",)),
@@ -74,9 +60,11 @@ def cpu_capability(name: str) -> Capability:
     present = [flag for flag in flags if processor().get(flag)]
     if not present:
         return Capability(name, False, f"the processor has no {' or '.join(flags)}")
-    for variable, ceiling in _ceilings():
-        if LEVELS.index(level) > LEVELS.index(ceiling):
-            return Capability(name, False, f"the processor has {present[0]}, but {variable} forbids it")
+    ceiling = os.environ.get(VARIABLE, "").lower() or LEVELS[-1]
+    if ceiling not in LEVELS:
+        raise UserError(f"{VARIABLE}={ceiling}: choose from {', '.join(LEVELS)}")
+    if LEVELS.index(level) > LEVELS.index(ceiling):
+        return Capability(name, False, f"the processor has {present[0]}, but {VARIABLE}={ceiling} forbids it")
     if name == "bf16" and not torch.backends.mkldnn.is_available():
         return Capability(name, False, f"the processor has {present[0]}, but torch was built without oneDNN")
     return Capability(name, True, f"the processor has {present[0]}")
@@ -154,30 +142,7 @@ def describe() -> str:
 @cache
 def processor() -> Mapping[str, Any]:
     """The processor's own report, without the restrictions of the environment."""
-    query = getattr(torch.cpu, "get_capabilities", None)
-    if query is not None:
-        return dict(query())
-    return {
-        "avx2": torch.cpu._is_avx2_supported(),
-        "avx512_f": torch.cpu._is_avx512_supported(),
-        "avx512_vnni": torch.cpu._is_vnni_supported(),
-        "avx512_bf16": torch.cpu._is_avx512_bf16_supported(),
-        "amx_bf16": torch.cpu._is_amx_tile_supported(),
-        "amx_tile": torch.cpu._is_amx_tile_supported(),
-    }
-
-
-def _ceilings() -> list[tuple[str, str]]:
-    """The variables that are set, as `NAME=value`, and the highest level that each allows."""
-    ours = os.environ.get(VARIABLE, "").lower()
-    if ours and ours not in LEVELS:
-        raise UserError(f"{VARIABLE}={ours}: choose from {', '.join(LEVELS)}")
-    ceilings = [(f"{VARIABLE}={ours}", ours)] if ours else []
-    for variable, levels in (("ATEN_CPU_CAPABILITY", _ATEN), ("ONEDNN_MAX_CPU_ISA", _ONEDNN)):
-        value = os.environ.get(variable, "")
-        ceiling = levels.get(value.lower() if levels is _ATEN else value.upper())
-        ceilings += [(f"{variable}={value}", ceiling)] if ceiling else []
-    return ceilings
+    return dict(torch.cpu.get_capabilities())
 
 
 @cache

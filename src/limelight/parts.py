@@ -7,19 +7,15 @@ The writer makes OUTPUT from all parts, and then removes the folder.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from filelock import FileLock, Timeout
+
 from limelight.errors import RunError, UserError
 from limelight.files import as_json, cause, remove, write_whole, writing
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 Difference = tuple[str, Any, Any]
 """Full name of a value (`section.key`), its old value and its new value."""
@@ -42,8 +38,6 @@ def describe_differences(changes: Sequence[Difference]) -> str:
 SUFFIX = ".parts"
 MANIFEST = "manifest.json"
 FORMAT = 2
-NO_LOCK, CLOSED = -1, -2
-"""In place of a handle: files cannot be locked, and the folder is not open."""
 AGAIN = "finished parts are kept: the same command continues"
 
 
@@ -63,16 +57,19 @@ class Parts:
         Raises `UserError` if the folder cannot be written or another process has opened it, and `RunError` if its
         manifest is damaged.
         """
-        self.folder, self._count, self._lock = folder, 0, CLOSED
+        self.folder, self._count = folder, 0
+        self._lock = FileLock(folder / "lock")
         try:
             folder.mkdir(exist_ok=True)
-            self._lock = _locked(folder)
+            self._lock.acquire(blocking=False)
             self._check(json.loads(as_json(made_of)), replace)
-        except OSError as error:
-            self._release()
-            raise UserError(f"{str(folder).removesuffix(SUFFIX)}: cannot be written: {cause(error).lower()}") from None
-        except BaseException:
-            self._release()
+        except Timeout:
+            raise UserError(f"{folder}: another process writes it; wait for its end, or give -o another name") from None
+        except BaseException as error:
+            self._lock.release()
+            if isinstance(error, OSError):
+                output = str(folder).removesuffix(SUFFIX)
+                raise UserError(f"{output}: cannot be written: {cause(error).lower()}") from None
             raise
         while self._path(self._count).exists():
             self._count += 1
@@ -104,21 +101,22 @@ class Parts:
     def remove(self) -> None:
         """Remove the folder, after the output is complete."""
         remove(self.folder / MANIFEST)  # first: parts without one are of an interrupted removal, and are not used
+        self._lock.release()
         remove(self.folder)
-        self._release()
 
     def close(self) -> None:
         """Keep the parts for a later start; without any, remove the folder."""
-        if not self._count and self._lock != CLOSED:
-            with suppress(OSError):
-                remove(self.folder)
-        self._release()
+        if self._lock.is_locked:
+            self._lock.release()
+            if not self._count:
+                with suppress(OSError):
+                    remove(self.folder)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None and self._count and self._lock != CLOSED:
+        if error is not None and self._count and self._lock.is_locked:
             error.add_note(f"the work so far is in {self.folder}; the same command continues it")
         self.close()
 
@@ -137,8 +135,7 @@ class Parts:
                 "the command that made them, or remove the folder to start again"
             )
         if changed or not there:
-            remove(manifest)
-            for path in self.folder.glob("*.json"):  # the folder stays: the lock is on it
+            for path in (manifest, *self.folder.glob("*.json")):  # the folder stays: the lock is in it
                 remove(path)
             write_whole(manifest, as_json({"format": FORMAT, "made_of": made_of}, indent=1))
 
@@ -147,11 +144,6 @@ class Parts:
 
     def _damaged(self, path: Path, error: Exception) -> RunError:
         return RunError(f"{path}: damaged ({error}); remove {self.folder} to start again")
-
-    def _release(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-        self._lock = CLOSED
 
 
 def parts_of(output: Path) -> Path:
@@ -167,18 +159,3 @@ def require_new(path: Path) -> None:
         raise UserError(f"{path}: is a pipe or a device, and a resumable output needs a file")
     if path.exists():
         raise UserError(f"{path}: already exists; give -o another name, or remove it")
-
-
-def _locked(folder: Path) -> int:
-    """A handle that holds the lock of a folder; `NO_LOCK` on Windows. The system releases it when the process ends."""
-    if fcntl is None:
-        return NO_LOCK
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise UserError(f"{folder}: another process writes it; wait for its end, or give -o another name") from None
-    except OSError:
-        pass  # this file system cannot lock
-    return handle

@@ -3,16 +3,12 @@
 import base64
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 
-from limelight.cli.attention import Kind
 from limelight.inspection import AttentionMap
-from limelight.inspection.attention_map import KINDS
 from tests.cli.conftest import Limelight
 
 SENTENCE = "The old dog sees a small cat."
@@ -58,18 +54,6 @@ def test_pictures(limelight: Limelight, trained: Path, tmp_path: Path, name: str
     assert path.read_bytes() != mean
 
 
-def test_the_light_theme_is_another_picture_of_the_same(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    pictures = set()
-    for theme in ("dark", "light"):
-        path = tmp_path / f"{theme}.svg"
-        assert limelight("attention", "--model", trained, SENTENCE, "--theme", theme, "-o", path).code == 0
-        pictures.add(path.read_bytes())
-        assert f"model: {trained}" in path.read_text(encoding="utf-8")
-    assert len(pictures) == 2
-    ended = limelight("attention", "--model", trained, SENTENCE, "--theme", "light")
-    assert (ended.code, "--theme light: themes are for pictures and pages" in ended.err) == (2, True)
-
-
 def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     for name in ("map.html", "map.json"):
         options = ["--pieces"] if name == "map.json" else []
@@ -109,16 +93,16 @@ def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path
         ),
         (
             ["--model", "{trained}", "--grid", "-o", "a.json"],
-            "--grid: a.json: .json contains all weights of all kinds",
+            "--grid: a file .json contains all weights of all kinds",
         ),
         (
             ["--model", "{trained}", "--layer", "0", "-o", "a.html"],
-            "--layer 0: a.html: .html contains all weights of all kinds",
+            "--layer 0: a file .html contains all weights of all kinds",
         ),
         (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
         (
             ["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"],
-            "--kind encoder_self: a.json: .json contains",
+            "--kind encoder_self: a file .json contains",
         ),
         (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),
     ],
@@ -128,12 +112,6 @@ def test_mistakes_are_told(limelight: Limelight, trained: Path, options: list[st
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("sentence", ["", "  "])
-def test_a_blank_sentence_is_told(limelight: Limelight, trained: Path, sentence: str) -> None:
-    ended = limelight("attention", "--model", trained, sentence)
-    assert (ended.code, "the text is blank" in ended.err) == (2, True)
 
 
 def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
@@ -152,9 +130,9 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
     [
         (
             ["dog", "--target", "x", "--beam", "2"],
-            "--target x and --beam 2: a language model has one text and does not",
+            "--target x and --beam 2: this model has one text and does not",
         ),
-        (["dog", "--no-end"], "--no-end: a language model has one text and does not translate; leave it out"),
+        (["dog", "--no-end"], "--no-end: this model has one text and does not translate; leave it out"),
         (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),
         ([" "], "the text is blank: there is nothing to attend to"),
         (["A dog runs on the grass."], "is longer than the 16 learned positions of this model"),
@@ -167,10 +145,6 @@ def test_mistakes_with_a_language_model_are_told(
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
-
-
-def test_a_kind_has_one_name_everywhere() -> None:
-    assert set(get_args(Kind)) == set(KINDS) <= {field.name for field in fields(AttentionMap)}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import limelight as face
 from limelight.storage import layout as box
 from limelight.storage.layout import find_model
 from tests.cli.conftest import Limelight
@@ -43,12 +42,6 @@ def test_the_bundled_model_is_taken_where_none_is_named(
     assert limelight("card").out.startswith("# en -> lumi")
     assert limelight("evaluate", "--test", corpus / "test.tsv").code == 0
     assert "missing model" in limelight("generate", "x").err
-
-
-def test_a_bundled_model_has_a_name(limelight: Limelight, bundled: Path, trained: Path, corpus: Path) -> None:
-    ended = limelight("translate", "--model", box.DEFAULT, "--no-guards", corpus / "test.tsv")
-    assert (ended.code, ended.err) == (0, "")
-    assert type(face.load(box.DEFAULT)).__name__ == "Translator"
 
 
 def test_a_path_comes_before_a_name(

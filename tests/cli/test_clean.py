@@ -57,16 +57,6 @@ def test_each_fault_is_removed_for_its_reason(limelight: Limelight, tmp_path: Pa
     assert "clean-left-out.tsv" in ended.err
 
 
-def test_a_reason_can_be_kept(limelight: Limelight, tmp_path: Path) -> None:
-    text = write(tmp_path / "text.tsv", [*GOOD, *FAULTY.values()])
-    keep = [word for reason in ("near_duplicate", "identical") for word in ("--keep", reason)]
-    ended = limelight("clean", text, "--source", "en", "--target", "de", *keep, "-o", tmp_path / "clean.tsv")
-    assert "32 of 38 pairs kept" in ended.err
-    ended = limelight("clean", text, "--keep", "bad", "-o", tmp_path / "clean.tsv")
-    assert ended.code == 2
-    assert "the reasons are too_long, length_ratio" in ended.err
-
-
 def test_two_files_become_two_files(limelight: Limelight, tmp_path: Path) -> None:
     for side, name in enumerate(("text.en", "text.de")):
         lines = [pair[side] for pair in (*GOOD, *FAULTY.values())]
@@ -87,18 +77,6 @@ def test_a_misaligned_stretch_is_removed_and_nothing_else(limelight: Limelight, 
     removed = {int(row[1]) - 1 for row in rows_of(tmp_path / "clean-left-out.tsv") if "belong together" in row[2]}
     assert len(removed & set(range(400, 600))) >= 180
     assert len(removed - set(range(400, 600))) <= 15
-
-
-def test_codes_in_a_memory_are_reported(limelight: Limelight, tmp_path: Path) -> None:
-    sides = "".join(
-        f'<tuv xml:lang="{language}"><seg>{word} <ph x="1">{{1}}</ph></seg></tuv>'
-        for language, word in (("en", "Press"), ("de", "Drücken"))
-    )
-    memory = f'<tmx version="1.4"><header srclang="en"/><body><tu>{sides}</tu></body></tmx>'
-    (tmp_path / "m.tmx").write_text(memory, encoding="utf-8")
-    ended = limelight("clean", tmp_path / "m.tmx", "--source", "en", "--target", "de", "-o", tmp_path / "c.tsv")
-    assert ended.code == 0, ended.err
-    assert "1 pair had tags or other codes inside" in ended.err
 
 
 @pytest.mark.parametrize("outputs", [("c.tmx",), ("c.en", "c.de")])

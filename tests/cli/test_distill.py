@@ -1,7 +1,6 @@
 """`limelight distill`: a new corpus in the model's words, whole after any interruption, with a report."""
 
 import json
-import shutil
 import signal
 from collections.abc import Iterable
 from pathlib import Path
@@ -104,20 +103,6 @@ def test_mistakes_are_told_and_leave_nothing(
     assert (ended.code, ended.out) == (2, "")
     assert said in " ".join(ended.err.split())
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_the_bounds_are_those_of_the_models_own_text(limelight: Limelight, one: Path, tmp_path: Path) -> None:
-    shutil.copytree(one, tmp_path / "run")
-    config = tmp_path / "run" / "best" / "config.yaml"
-    changed = (
-        config.read_text().replace("max_characters: 2000", "max_characters: 3").replace("ratio: 6.0", "ratio: 2.5")
-    )
-    config.write_text(changed)
-    write_lines(tmp_path / "a.en", ["abc", "abcd"])
-    ended = limelight("distill", "--model", tmp_path / "run", "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv")
-    assert "left out 1: the input is too long" in ended.out
-    limits = json.loads((tmp_path / "new.tsv.json").read_text())["made_of"]["limits"]
-    assert limits == {"max_characters": 3, "max_length_ratio": 2.5, "skip_bad_lines": False}
 
 
 @pytest.fixture(scope="module")

@@ -50,24 +50,6 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
 
 
-def test_a_document_in_the_target_language_stays_but_for_what_is_clearly_in_another(
-    limelight: Limelight, tmp_path: Path
-) -> None:
-    """A word alone has no clear language: that of its document counts. The model is the bundled one."""
-    german, short = "Der Hund schläft heute den ganzen Tag im Garten.", "Telefon privat"
-    english = "The train leaves at noon and we will be late for the meeting."
-    (tmp_path / "a.md").write_text("\n\n".join([german, short, english, german]), encoding="utf-8")
-    ended = limelight("translate", "--model", BUNDLED, "--to", "de", tmp_path / "a.md", "-o", tmp_path / "b.md",
-                      "--report", tmp_path / "r.tsv")  # fmt: skip
-    assert ended.code == 0
-    assert "1 file, 4 segments, 0 suspect, 3 unchanged" in ended.err
-    new = (tmp_path / "b.md").read_text(encoding="utf-8").split("\n\n")
-    assert (new[0], new[1], new[3]) == (german, short, german)
-    assert new[2] != english
-    reasons = [row.split("\t")[3] for row in (tmp_path / "r.tsv").read_text(encoding="utf-8").splitlines()]
-    assert reasons[1:] == ["already in target language"] * 3
-
-
 def job(**given: Any) -> Job:
     return Job(**given, search=Search(), drawing=Drawing(), machine=Machine())
 
@@ -88,27 +70,6 @@ def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, train
     assert ended.code == 2
     assert "not a valid regular expression" in ended.err
     assert not (tmp_path / "b.md").exists()
-
-
-def test_terms_and_spans_of_lines(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "terms.tsv").write_text("dog\tananas\n")
-    ended = limelight("translate", "--model", trained, "The old dog sees X-123.", "--glossary", tmp_path / "terms.tsv",
-                      "--protect", "X-[0-9]+")  # fmt: skip
-    assert ended.code == 0, ended.err
-    assert "ananas" in ended.out.lower()
-    assert ended.out.count("X-123") == 1
-    ended = limelight("translate", "--model", trained, "A dog.", "--glossary", tmp_path / "none.tsv")
-    assert ended.code == 2
-    assert "none.tsv: cannot be read" in ended.err
-
-
-def test_terms_of_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "terms.csv").write_text("dog,ananas\n")
-    (tmp_path / "a.md").write_text("# The **dog** runs.\n")
-    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--glossary",
-                      tmp_path / "terms.csv")  # fmt: skip
-    assert ended.code == 0, ended.err
-    assert "ananas" in (tmp_path / "b.md").read_text().lower()
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(
@@ -158,36 +119,6 @@ def test_a_document_is_not_finished_by_another_model(
     assert run(2) == (130, 2)
     given += ["--precision", "bf16"]
     assert run(9) == (0, 3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_memory_is_reused_by_processes(limelight: Limelight, trained: Path, tmp_path: Path, *, alone: bool) -> None:
-    """Of one file and of many; also if the index cannot be beside the file, whose folder nothing can be written to."""
-    (tmp_path / "old").mkdir()
-    memory = tmp_path / "old" / "memory.tsv"
-    memory.write_text("The old dog sees X-123.\tDas steht so im Speicher.\n", encoding="utf-8")
-    if not alone:
-        (tmp_path / "old" / "memory.tsv.en-lumi.index.partial").mkdir()  # where the index is written first
-    texts = []
-    for name in ("a.txt", "b.txt"):
-        texts.append(tmp_path / name)
-        texts[-1].write_text("A dog.\nThe old dog sees X-123.\n", encoding="utf-8")
-    given = ["translate", "--model", trained, "--memory", memory, "--workers", 2]
-    ended = limelight(*given, texts[0], "--json")
-    assert ended.code == 0, ended.err
-    found = json.loads(ended.out.splitlines()[1])
-    assert (found["text"], found["matches"][0]["origin"]) == ("Das steht so im Speicher.", f"{memory}:1")
-    assert ("the index is temporary" in ended.err) != alone
-    ended = limelight(*given, *texts, "-o", f"{tmp_path}/out/")
-    assert ended.code == 0, ended.err
-    for text in texts:
-        lines = (tmp_path / "out" / text.name).read_text(encoding="utf-8").splitlines()
-        assert (len(lines), lines[1]) == (2, "Das steht so im Speicher.")
-    memory.write_text("The old dog sees X-123.\tAnders.\n", encoding="utf-8")
-    ended = limelight(*given, *texts, "-o", f"{tmp_path}/out/")
-    assert ended.code == 2
-    assert "its results were made with other settings: memory" in ended.err
 
 
 def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:

@@ -31,38 +31,10 @@ def test_json_says_how_good_and_where_it_comes_from(
     )
 
 
-def test_the_tokenization_can_be_chosen(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
-    command = ["evaluate", "--model", trained, "--beam", 1, "--json", "--test"]
-    for options, tokenize in (([], "13a"), (["--tokenize", "char"], "char")):
-        found = json.loads(limelight(*command, corpus / "test.tsv", *options).out)
-        assert f"|tok:{tokenize}|" in found["bleu_signature"]
-        assert found["provenance"]["tokenize"].startswith(f"{tokenize} (")
-    ended = limelight(*command, corpus / "test.tsv", "--tokenize", "14a")
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "tokenize='14a' is not a tokenization for BLEU; choose from 13a, " in ended.err
-    # The model has learned Lumi, which is no language without spaces; these references are in one.
-    (tmp_path / "test.tsv").write_text("a dog sees a cat\t一隻狗看見一隻貓\n", encoding="utf-8")
-    found = json.loads(limelight(*command, tmp_path / "test.tsv").out)
-    assert "|tok:zh|" in found["bleu_signature"]
-
-
-def test_people_get_a_table(limelight: Limelight, trained: Path, corpus: Path) -> None:
-    sides = [line.split("\t") for line in (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()]
-    for place, language in enumerate(("en", "lumi")):
-        (corpus / f"test.{language}").write_text("".join(f"{side[place]}\n" for side in sides), encoding="utf-8")
-    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.en", corpus / "test.lumi",
-                      "--length-penalty", 1)  # fmt: skip
-    assert ended.code == 0
-    assert ended.out.splitlines()[1].startswith("BLEU ")
-    assert f"model: {trained}\nseed: 1\n" in ended.out
-    assert "length_penalty: 1.0" in ended.out
-
-
 def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
     options = {"beam_size": 2, "length_penalty": 0.5, "patience": 3.0, "prune": 2.5, "max_length_factor": 0.01,
                "max_length_extra": 2}  # fmt: skip
-    words = [word for name, value in options.items()
-             for word in (f"--{name.removesuffix('_size').replace('_', '-')}", value)]  # fmt: skip
+    words = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
     ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "--json", *words)
     assert (ended.code, ended.err) == (0, "")
     found = json.loads(ended.out)
@@ -124,17 +96,6 @@ def test_a_language_model_reads_the_text(limelight: Limelight, writing: Path, tm
     assert f"bits per byte   {found['bits_per_byte']:.4f}" in shown.out
     twice = limelight("evaluate", "--model", writing, "--test", test, test, "--json")
     assert json.loads(twice.out)["documents"] == 2
-
-
-def test_the_figure_is_that_of_the_runs_validation(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
-    """What the run held out is read as the run read it."""
-    text = (writing.parent / "train.txt").read_text(encoding="utf-8")
-    cut = int(len(text) * 0.9)
-    (tmp_path / "held-out.txt").write_text(text[cut:], encoding="utf-8")
-    found = json.loads(limelight("evaluate", "--model", writing, "--test", tmp_path / "held-out.txt", "--json").out)
-    log = [json.loads(line) for line in (writing / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    seen = [entry["loss"] for entry in log if entry["event"] == "validation"]
-    assert found["loss"] == pytest.approx(min(seen), abs=0.02)  # the run may validate in bf16
 
 
 @pytest.mark.parametrize(

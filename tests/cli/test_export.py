@@ -52,33 +52,6 @@ def test_a_run_becomes_a_small_folder_of_our_own(limelight: Limelight, trained: 
     assert json.loads(small.out)["score"] == pytest.approx(json.loads(whole.out)["score"], abs=0.2)
 
 
-def test_heads_are_removed(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
-    """By the figures of `limelight heads`, and by name."""
-    study = tmp_path / "heads"
-    assert limelight("heads", "--model", trained, "--test", corpus / "test.tsv", "-o", study).code == 0
-    words = ("export", "--model", trained, "--to", "limelight")
-    ended = limelight(*words, "--heads", "1", "--scores", study / "heads.json", "-o", tmp_path / "one")
-    assert ended == (0, "", f"wrote {tmp_path / 'one'}; its README.md shows how to use it\n")
-    assert "  heads: 1\n  head_size: 8\n" in (tmp_path / "one" / "config.yaml").read_text()
-    ended = limelight(*words, "--without", "encoder.0.self=0", "--without", "decoder.0.self=0,1", "-o", tmp_path / "b")
-    assert ended.code == 0
-    assert "  heads: 2\n" in (tmp_path / "b" / "config.yaml").read_text()  # cross-attention has both
-    (tmp_path / "text.txt").write_text("A dog runs.\n", encoding="utf-8")
-    for folder in ("one", "b"):
-        assert limelight("translate", "--model", tmp_path / folder, tmp_path / "text.txt").code == 0
-        assert limelight("attention", "--model", tmp_path / folder, "A dog runs.").code == 0
-    for options, fault in (
-        (["--heads", "1"], "--heads N and --scores FILE belong together"),
-        (["--heads", "5", "--scores", study / "heads.json"], "each attention of this model has 2 heads"),
-        (["--without", "encoder.0.self"], "give an attention and its heads, as in encoder.0.self=1,3"),
-        (["--without", "encoder.1.self=0"], "there is no head encoder.1.self 0"),
-    ):
-        ended = limelight(*words, *options, "-o", tmp_path / "out")
-        assert (ended.code, fault in ended.err) == (2, True), ended.err
-    ended = limelight("export", "--model", trained, "--to", "ctranslate2", "--without", "a=0", "-o", tmp_path / "out")
-    assert (ended.code, "heads are removed from Limelight's own models" in ended.err) == (2, True)
-
-
 def test_what_the_command_line_refuses(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for words, fault in (

@@ -67,14 +67,3 @@ def test_mistakes_are_told(limelight: Limelight, filling: Path, words: list[str]
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
-
-
-def test_what_it_looks_at(limelight: Limelight, filling: Path) -> None:
-    ended = limelight("attention", "--model", filling, "The dog sings.")
-    assert (ended.code, ended.err) == (0, "")
-    assert [line.split()[0] for line in ended.out.splitlines() if "%" in line][:2] == ["<s>", "The"]
-    assert limelight("attention", "--model", filling, "The dog sings.", "--kind", "encoder_self") == ended
-    assert limelight("attention", "--model", filling, "The dog sings.", "--no-end").code == 0
-    refused = limelight("attention", "--model", filling, "The dog sings.", "--target", "x")
-    assert "--target x: an encoder alone has one text and does not translate; leave it out" in refused.err
-    assert "no attention of the kind cross" in limelight("attention", "--model", filling, "Dog.", "--kind", "cross").err

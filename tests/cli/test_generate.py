@@ -8,12 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import torch
 
 from limelight import Generated, load
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
-from limelight.storage.model import load_model, save_model
 from tests.cli.conftest import Limelight
 
 Typed = Callable[[bytes], None]
@@ -58,19 +56,6 @@ def test_samples_stand_apart(limelight: Limelight, writing: Path) -> None:
     assert [each["prompt"] for each in shown] == ["A dog"] * 3
 
 
-def test_drawing_is_done_as_asked(limelight: Limelight, writing: Path) -> None:
-    def drawn(*options: object) -> str:
-        ended = limelight("generate", "--model", writing, "The", *FEW, *options)
-        assert (ended.code, ended.err) == (0, "")
-        return ended.out
-
-    assert drawn("--seed", 5, "--temperature", 5) != drawn("--seed", 6, "--temperature", 5)
-    assert drawn("--top-k", 1) == drawn("--greedy") == drawn("--top-p", 0.0001)
-    whole = drawn("--greedy")
-    stop = whole[8:10]
-    assert drawn("--greedy", "--stop", stop, "--stop", "never") == whole[: whole.index(stop, 3)] + "\n"
-
-
 def test_a_file_is_written(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
     there = tmp_path / "there.txt"
     assert limelight("generate", "--model", writing, "The", "--greedy", "-o", there, *FEW) == (0, "", "")
@@ -112,21 +97,6 @@ def test_a_line_that_is_cut_short_still_ends(
     assert (ended.code, len(ended.out), ended.out[-1]) == (130, len("The") + 4 + 1, "\n")
     assert ended.err.startswith("limelight: ")
     assert ended.err.count("\n") == 1
-
-
-def test_a_model_that_predicts_no_numbers_is_told(
-    limelight: Limelight, writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder with NaN in it is refused; weights may still be too large."""
-    stored = load_model(writing)
-    with torch.no_grad():
-        for weight in stored.model.parameters():
-            weight.fill_(3e38)
-    save_model(tmp_path, stored.model, stored.tokenizers, stored.config, notes={}, card="")
-    for how in ([], ["--greedy"]):
-        ended = limelight("generate", "--model", tmp_path, "The", *how)
-        assert (ended.code, ended.out) == (1, "")
-        assert "the model's predictions are not a number (NaN)" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from limelight.cli.app import run
 from limelight.evaluation import confidence
 from limelight.pipelines import guards
-from limelight.storage.tables import Confidence, Logistic, save_detector, save_table
+from limelight.storage.tables import save_detector
 from limelight.text.detection import learn_detector
 from tests.cli.conftest import Limelight, settings
 from tests.cli.test_translate import Typed
@@ -71,11 +71,6 @@ def two_ways(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_learns_confidence_when_it_ends(two_ways: Path) -> None:
-    values = json.loads((two_ways / "best" / "confidence.json").read_text(encoding="utf-8"))
-    assert (values["format"], values["notes"]["pairs"]) == (1, {"en-xx": 120, "xx-en": 120})
-
-
 def test_the_source_language_is_detected_line_by_line(
     limelight: Limelight, two_ways: Path, corpus: Path, typed: Typed
 ) -> None:
@@ -100,50 +95,3 @@ def test_without_a_detector_the_direction_has_to_be_said(
     ended = limelight("translate", "--model", own)
     assert (ended.code, ended.out) == (2, "")
     assert "this model translates in several directions" in ended.err
-
-
-@pytest.mark.slow
-def test_confidence_is_learned_for_a_model_that_is_there(
-    limelight: Limelight, two_ways: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(confidence, "MIN_OF_KIND", 0)
-    own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
-    (own / "confidence.json").unlink()
-    ended = limelight(
-        "calibrate",
-        "--model",
-        own,
-        "--valid",
-        f"en-xx={corpus / 'train.tsv'}",
-        "--test",
-        f"en-xx={corpus / 'train.tsv'}",
-    )
-    assert ended.code == 0
-    errors = [f"expected calibration error, {name}" for name in ("en-xx", "xx-en", "all")]
-    assert [line.split(":")[0] for line in ended.out.splitlines()] == [*errors, "heads that align words"]
-    values = json.loads((own / "confidence.json").read_text(encoding="utf-8"))
-    assert values["notes"]["pairs"] == {"en-xx": 150, "xx-en": 150}
-    gone = own / "gone.tsv"
-    config = (own / "config.yaml").read_text(encoding="utf-8")
-    (own / "config.yaml").write_text(config.replace(str(two_ways.parent / "valid.tsv"), str(gone)), encoding="utf-8")
-    without = limelight("calibrate", "--model", own)
-    assert without.code == 2
-    assert f"{gone}: the validation text of {own} is not there; give text with references: --valid FILE" in without.err
-    few = limelight("calibrate", "--model", own, "--valid", f"en-xx={corpus / 'valid.tsv'}")
-    assert few.code == 2
-    assert "at least 100 are needed to learn confidence" in few.err
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_damaged_confidence_is_told_and_the_model_translates_without(
-    limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed
-) -> None:
-    own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
-    none = {"": Logistic((), 0.0)}
-    save_table(own / "confidence.json", Confidence(sentence=none, word=none), {})
-    typed(b"The cat.\n")
-    ended = limelight("translate", "--model", own, "--from", "en")
-    assert (ended.code, ended.out.count("\n")) == (0, 1)
-    told = f"warning: {own / 'confidence.json'}: not the confidence.json of this model: '' has 0 weights"
-    assert told in ended.err
-    assert "translations have no confidence" in ended.err

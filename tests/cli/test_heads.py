@@ -98,24 +98,6 @@ def test_an_interrupted_study_continues(
     assert continued == 2 + 6 + 2 * 6 - 4
 
 
-def test_the_error_rate_of_each_head(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
-    lines = len((corpus / "test.tsv").read_text().splitlines())
-    gold = tmp_path / "gold.align"
-    gold.write_text("0-0 1p1\n" * lines)
-    words = ("heads", "--model", trained, "--test", corpus / "test.tsv", "--gold", gold)
-    ended = limelight(*words, "--json")
-    assert ended.code == 0, ended.err
-    rates = [each.get("alignment_error_rate") for each in json.loads(ended.out)["heads"]]
-    assert [bool(each) for each in rates] == [False, False, False, False, True, True]
-    assert set(rates[-1]) == {"predicting", "reading"}
-    gold.write_text("0-0\n" * (lines - 1))
-    ended = limelight(*words)
-    assert (ended.code, f"{lines - 1} hand alignments for {lines} pairs" in ended.err) == (2, True)
-    gold.write_text("0-0\n0=0\n")
-    ended = limelight(*words)
-    assert (ended.code, f"{gold}:2: '0=0' is not a link" in ended.err) == (2, True)
-
-
 def test_what_has_no_such_heads_is_refused(limelight: Limelight, writing: Path, trained: Path, corpus: Path) -> None:
     ended = limelight("heads", "--model", writing, "--test", corpus / "test.tsv")
     assert (ended.code, "the heads of translators are measured" in ended.err) == (2, True)

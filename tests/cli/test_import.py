@@ -43,18 +43,6 @@ def test_an_imported_model_is_a_model(limelight: Limelight, marian: Path, corpus
     assert "Hund." in ended.out
 
 
-def test_an_imported_model_is_not_trained_over(
-    limelight: Limelight, marian: Path, corpus: Path, tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    limelight("import", marian, "-o", run)
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    for words in ([], ["--train", corpus / "train.tsv"]):
-        ended = limelight("train", "--out", run, "--max-steps", "1", *words)
-        assert ended.code == 2
-    assert {path: path.read_bytes() for path in before} == before
-
-
 def test_what_the_command_line_refuses(limelight: Limelight, marian: Path, tmp_path: Path) -> None:
     for words, fault in (
         ([marian], "missing option"),
@@ -68,30 +56,6 @@ def test_what_the_command_line_refuses(limelight: Limelight, marian: Path, tmp_p
         assert (ended.code, ended.out) == (2, "")
         assert fault in ended.err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("joint", [True, False])
-def test_an_imported_model_begins_a_run(limelight: Limelight, corpus: Path, tmp_path: Path, *, joint: bool) -> None:
-    """Its vocabulary can be extended if both sides have the same; else that is refused before any work."""
-    model = transformer() if joint else transformer(tie="none")
-    stored = make_stored(tmp_path / "model", model, make_tokenizers(joint=joint, byte_fallback=joint))
-    export_huggingface(stored, tmp_path / "marian")
-    limelight("import", tmp_path / "marian", "-o", tmp_path / "parent")
-    given = ["train", "--from", tmp_path / "parent", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv"]
-    given += ["--source", "en", "--target", "lumi", "--max-steps", 1, "--set", "data.replay=0"]
-    ended = limelight(*given, "--out", tmp_path / "run")
-    assert ended.code == 0, ended.err
-    ended = limelight(*given, "--extend-vocabulary", "--out", tmp_path / "larger")
-    if joint:
-        assert ended.code == 0, ended.err
-        sizes = [load_model(tmp_path / name).tokenizers.target.size for name in ("run", "larger")]
-        assert sizes[1] > sizes[0]
-    else:
-        assert ended.code == 2
-        assert f"{tmp_path / 'parent'}: each side has a vocabulary of its own, and only a joint one can be" in ended.err
-        assert "leave --extend-vocabulary out" in ended.err
-        assert not (tmp_path / "larger").exists()
 
 
 def opus(corpus: Path, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """`limelight learn`: a memory in, a model or a refusal out."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -98,22 +97,3 @@ def test_an_interrupted_call_names_its_folder_and_the_way_on(
     new.mkdir()
     ended = limelight(*given)
     assert f"{new} is complete; {work} can be removed" in ended.err
-
-
-def test_a_parent_is_untouched_and_a_refusal_leaves_nothing(
-    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
-) -> None:
-    """A model of a few updates gains nothing from a few more; whatever comes out, it is whole."""
-    parent = tmp_path / "parent"
-    shutil.copytree(trained, parent)
-    before = {path: path.read_bytes() for path in parent.rglob("*") if path.is_file()}
-    ended = limelight("learn", "--memory", corpus / "train.tsv", "--model", parent, "-o", tmp_path / "new")
-    assert {path: path.read_bytes() for path in parent.rglob("*") if path.is_file()} == before
-    if ended.code == 0:
-        assert "BLEU" in ended.err
-        assert limelight("translate", "--model", tmp_path / "new", "--text", "A wolf slept.").code == 0
-    else:
-        assert ended.code == 1
-        assert "BLEU" in ended.err
-        assert "nothing was written" in ended.err
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["parent"]

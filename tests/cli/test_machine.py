@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight.config import load_config
-from tests.cli.conftest import Limelight, settings
+from tests.cli.conftest import Limelight
 
 COMMANDS = {
     "translate": "translate --model {trained} --no-guards {corpus}/in.txt",
@@ -57,30 +56,3 @@ def test_a_device_that_is_not_there_is_told_before_the_weights_are_read(
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert ended.err.startswith("limelight: --device cuda:1, but torch finds no CUDA device here")
     assert ended.err.endswith("use --device cpu or --device auto\n")
-
-
-@pytest.mark.parametrize("name", [*COMMANDS, "train"])
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("--device=gpu", "gpu is not the name of a device; there are auto, cpu, cuda, cuda:N and mps"),
-        ("--threads=0", "0 is not a whole number from 1 up"),
-    ],
-)
-def test_words_that_mean_nothing_are_refused(name: str, option: str, message: str, limelight: Limelight) -> None:
-    ended = limelight(name.split()[0], option)
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-
-
-def test_training_takes_them_as_its_settings(
-    limelight: Limelight, corpus: Path, tmp_path: Path, counts: list[int]
-) -> None:
-    run = tmp_path / "run"
-    begin = ["train", "--train", corpus / "valid.tsv", "--recipe", "tiny", *settings(), "--out", run, "--max-steps", 1]
-    assert limelight(*begin, "--set", "tokens.vocabulary_size=80", "--device", "cpu", "--threads", 2).code == 0
-    training = load_config(run / "config.yaml").training
-    assert (training.device, training.threads, counts[0]) == ("cpu", 2, 2)
-    ended = limelight("train", "--out", run, "--max-steps", 2, "--device", "cuda:63")
-    assert ended.code == 2
-    assert "training.device=cuda:63, but " in ended.err

@@ -1,7 +1,6 @@
 """`limelight translate` over many files and by several processes, with a real model: the text of one process."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -78,34 +77,3 @@ def test_a_mistake_is_told_before_a_model_is_loaded(
     ended = limelight("translate", "--model", one, *words)
     assert ended.code == 2
     assert said in ended.err
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "glossary",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("config.yaml", "model.safetensors", "precision")),
-    ],
-)
-def test_a_change_between_two_starts_is_noticed(
-    change: str, limelight: Limelight, one: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What changed while a job stood still would give files of two kinds: each is refused by name."""
-    model, terms, out = tmp_path / "model", tmp_path / "terms.tsv", tmp_path / "out"
-    shutil.copytree(one / "best", model)
-    terms.write_text("ab\tBA\n")
-    given = ["translate", "--model", model, "--workers", 1, "--glossary", terms, folder, "-o", out]
-    assert limelight(*given).code == 0
-    (out / "a.en").unlink()
-    if change == "glossary":
-        terms.write_text("ab\tAB\n")
-    elif change == "precision":  # the other machine of a --shard has no int8
-        monkeypatch.setattr("limelight.cli.corpus.resolved_precision", lambda *_: ("bf16", "bf16"))
-    else:
-        text = (model / change).read_bytes()
-        (model / change).write_bytes(text.replace(b"beam_size: 4", b"beam_size: 2") if "y" in change else text[::-1])
-    ended = limelight(*given)
-    assert ended.code == 2
-    assert "made with other settings: " in ended.err
-    assert change in ended.err
-    assert not (out / "a.en").exists()

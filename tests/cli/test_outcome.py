@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.outcome import exit_code, guarded, say
+from limelight.cli.outcome import WITH_LESS_MEMORY, exit_code, guarded
 from limelight.errors import RunError, TextWarning, UserError
 
 SOURCE = Path(__file__).parents[2] / "src"
 
 
 def end_of(work: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    code = exit_code(lambda: (work(), None)[1], with_less_memory="Ask for less")
+    code = exit_code(lambda: (work(), None)[1])
     ended = capsys.readouterr()
     assert ended.out == ""
     return code, ended.err
@@ -41,13 +41,13 @@ def raising(error: BaseException) -> Callable[[], None]:
         (OSError(errno.EIO, "Input/output error", "x/log"), 1, "limelight: x/log: Input/output error\n"),
         (OSError(errno.ENOSPC, "No space left"), 1, "limelight: reading or writing failed: No space left\n"),
         (OSError("odd"), 1, "limelight: reading or writing failed: odd\n"),
-        (MemoryError(), 1, "limelight: out of memory (MemoryError). Ask for less\n"),
+        (MemoryError(), 1, f"limelight: out of memory (MemoryError). {WITH_LESS_MEMORY}\n"),
         (RuntimeError("can't start new thread"), 1,
-         "limelight: out of memory (can't start new thread). Ask for less\n"),
+         f"limelight: out of memory (can't start new thread). {WITH_LESS_MEMORY}\n"),
         (ImportError("libgomp.so: failed to map segment from shared object"), 1,
-         "limelight: out of memory (libgomp.so: failed to map segment from shared object). Ask for less\n"),
+         f"limelight: out of memory (libgomp.so: failed to map segment from shared object). {WITH_LESS_MEMORY}\n"),
         (RuntimeError("CUDA out of memory. Tried\nmore"), 1,
-         "limelight: out of memory (CUDA out of memory. Tried). Ask for less\n"),
+         f"limelight: out of memory (CUDA out of memory. Tried). {WITH_LESS_MEMORY}\n"),
     ],
 )  # fmt: skip
 def test_what_is_raised_becomes_a_code_and_a_line(
@@ -68,16 +68,12 @@ def test_a_warning_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert warnings.showwarning is before
 
 
-def test_all_well_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert end_of(lambda: None, capsys) == (0, "")
-
-
 @pytest.mark.parametrize(
     "error", [RuntimeError("shapes differ"), ImportError("no such name"), ValueError("ours"), KeyError("x")]
 )
 def test_a_fault_of_ours_keeps_its_traceback(error: Exception) -> None:
     with pytest.raises(type(error)):
-        exit_code(raising(error), with_less_memory="")
+        exit_code(raising(error))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -112,21 +108,13 @@ def test_notes_are_told_with_the_message(capsys: pytest.CaptureFixture[str]) -> 
     assert end_of(raising(error), capsys) == (2, "limelight: line 7 is bad; 6 lines are in x.partial\n")
 
 
-def test_nobody_on_standard_error_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr("typer.echo", gone)
-    assert say("something", 2) == 2
-
-
 def test_a_guarded_verb_keeps_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     def command(word: str, *, times: int = 1) -> None:
         raise UserError(word * times)
 
-    guard = guarded(command, with_less_memory="")
+    guard = guarded(command)
     assert guard.__wrapped__ is command  # the parser reads the options there
-    assert guard("no", times=2) == 2
+    assert guard(word="no", times=2) == 2
     assert capsys.readouterr().err == "limelight: nono\n"
 
 
@@ -135,7 +123,7 @@ def test_what_a_reader_who_has_left_did_not_take_vanishes() -> None:
     code = (
         "import sys\nfrom limelight.cli.outcome import exit_code\n"
         "def work():\n    print('still in the buffer')\n    raise BrokenPipeError\n"
-        "sys.exit(exit_code(work, with_less_memory=''))"
+        "sys.exit(exit_code(work))"
     )
     read, write = os.pipe()
     os.close(read)

@@ -65,20 +65,6 @@ def test_folders_are_matched_by_name(limelight: Limelight, tmp_path: Path) -> No
     assert "alone.txt: no document has this name on the other side" in ended.err
 
 
-def test_a_model_of_the_other_direction_is_used(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    ours, theirs = documents(12)
-    (tmp_path / "a.txt").write_text("\n\n".join(ours), encoding="utf-8")
-    (tmp_path / "b.txt").write_text("\n\n".join(theirs), encoding="utf-8")
-    languages = ("--from", "lumi", "--to", "en")
-    ended = limelight(
-        "pair", tmp_path / "b.txt", tmp_path / "a.txt", *languages, "--model", trained, "-o", tmp_path / "p.tsv"
-    )
-    assert ended.code == 0, ended.err
-    assert "translations en to lumi" in ended.err
-    pairs = {(pair.source, pair.target) for pair in read_pairs([tmp_path / "p.tsv"])}
-    assert pairs <= set(zip(theirs, ours, strict=True))
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

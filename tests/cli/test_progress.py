@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.cli import output as module
-from limelight.cli.output import text_progress
+from limelight.cli.output import TextProgress
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_log_gets_the_first_line_after_half_a_minute_and_few_later(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with text_progress() as progress:
+    with TextProgress() as progress:
         for second in range(0, 700, 10):
             clock[0] = 1000.0 + second
             progress.show("line", second, 1000, "50 tokens/s", seconds=float(second))
@@ -30,7 +30,7 @@ def test_a_log_gets_the_first_line_after_half_a_minute_and_few_later(
 
 
 def test_quiet_is_quiet(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    with text_progress(quiet=True) as progress:
+    with TextProgress(quiet=True) as progress:
         progress.say("something")
         clock[0] += 1000
         progress.show("line", 1, 2, seconds=4.0)
@@ -40,7 +40,7 @@ def test_quiet_is_quiet(clock: list[float], capsys: pytest.CaptureFixture[str]) 
 def test_a_terminal_gets_a_live_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with text_progress() as progress:
+    with TextProgress() as progress:
         progress.show("line", 0, 0)
         progress.show("line", 250, 1000, seconds=10.0)
     assert "line 250 of 1,000" in capsys.readouterr().err

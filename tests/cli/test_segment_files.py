@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from limelight.batching.store import open_store
 from tests.cli.conftest import Limelight, settings
 from tests.formats.files import qt, tmx, unit, xliff
 
@@ -76,22 +75,6 @@ def test_a_format_from_training_to_evaluation(suffix: str, limelight: Limelight,
     ended = limelight("evaluate", "--model", tmp_path / "run", "--test", files["test"], "--beam", 1, "--json")
     assert (ended.code, ended.err) == (0, "")
     assert json.loads(ended.out)["sentences"] == 5
-
-
-def test_codes_are_placeholders_for_the_model_and_what_is_unused_is_told(
-    limelight: Limelight, corpus: Path, tmp_path: Path
-) -> None:
-    pairs = pairs_in(corpus / "train.tsv", 30)
-    marked = [(f'<ph x="1"/> {source}', f'{target} <ph x="1"/>') for source, target in pairs]
-    (tmp_path / "a.tmx").write_text(as_tmx(marked) + "\n", encoding="utf-8")
-    (tmp_path / "b.po").write_text(as_po([*pairs, ("not yet", "")]), encoding="utf-8")
-    text = ["--train", tmp_path / "a.tmx", tmp_path / "b.po", "--source", "en", "--target", "mi"]
-    ended = limelight("train", *text, "--recipe", "tiny", *settings(), "--max-steps", 1, "--out", tmp_path / "run")
-    assert ended.code == 0, ended.err
-    store = open_store(tmp_path / "run/data/train-0")
-    assert len(store.marked) == 30
-    assert "1 segment is not used; " in ended.err
-    assert "not used 1: not translated (first: " in ended.err
 
 
 def test_a_file_of_other_languages_is_a_mistake_that_lists_them(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from limelight.cli.serve import is_loopback, named_model
+from limelight.cli.serve import is_loopback, named_models
 from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
 from tests.forked import Forked
@@ -54,13 +54,13 @@ def test_two_models_need_two_names(limelight: Limelight, trained: Path) -> None:
     assert "NAME=" in ended.err
 
 
-def test_names_of_models(tmp_path: Path) -> None:
+def test_names_of_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.cli.serve.find_models", lambda folders: folders)
     odd = tmp_path / "a=b"
     odd.mkdir()
-    assert named_model(str(odd)) == ("a=b", str(odd))
-    assert named_model(f"news={odd}") == ("news", str(odd))
-    assert named_model(f"{tmp_path}/") == (tmp_path.name, f"{tmp_path}/")
-    assert named_model("bundled") == ("bundled", "bundled")
+    words = [str(odd), f"news={odd}", f"{tmp_path}/", "bundled"]
+    named = {"a=b": str(odd), "news": str(odd), tmp_path.name: f"{tmp_path}/", "bundled": "bundled"}
+    assert named_models(words) == named
 
 
 def test_loopback() -> None:
@@ -132,51 +132,6 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert len(found[0]["translations"]) == 100
         assert process.wait(600) == 0
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
-
-
-def test_each_line_of_standard_error_is_json() -> None:
-    """Without --model, from the first line to the last one, and with a warning of a library. The process ends while its
-    engine loads, as where that takes longer than engines have to end."""
-    code = (
-        "import asyncio, sys, warnings; from limelight.serving import run; begin, end = run.listen, run.end_engines\n"
-        "run.end_engines = lambda service: end(service, 0.0)\n"
-        "run.listen = lambda *place: (warnings.warn('a sentence of a user'), begin(*place))[1]\n"
-        "from limelight.cli.app import main; sys.argv = ['limelight', 'serve', '--port', '0']; main()"
-    )
-    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
-    ) as process:
-        assert process.stderr is not None
-        lines = []
-        for line in process.stderr:
-            lines.append(json.loads(line))
-            if lines[-1]["event"] == "listening":  # before the model is loaded, which takes longer
-                process.send_signal(signal.SIGINT)
-        assert process.stdout is not None
-        assert process.stdout.read() == ""
-        assert process.wait(600) == 0
-    events = [line["event"] for line in lines]
-    assert events[:3] == ["warning", "loading", "listening"]
-    assert "drained" in events  # the engine may become ready after that
-    assert lines[2]["models"] == ["tatoeba-en-de-fr"]
-    assert "sentence" not in json.dumps(lines)
-
-
-def test_glossaries_outlive_the_service(trained: Path, tmp_path: Path) -> None:
-    """Killed without a word, and started again: what was answered for is there, and its terms are used."""
-    words = ["--model", f"tiny={trained}", "--glossaries", str(tmp_path / "kept")]
-    languages = {"source_lang": "en", "target_lang": "lumi"}
-    with served(*words) as (url, _):
-        made = post(f"{url}/v2/glossaries", {"name": "pets", "entries": "cat\tKater", **languages})
-    with served(*words) as (url, _):
-        with urllib.request.urlopen(f"{url}/v2/glossaries/{made['glossary_id']}", timeout=600) as answer:
-            assert json.load(answer) == made
-        body = {"text": ["the cat"], "glossary_id": made["glossary_id"], **languages}
-        assert "Kater" in post(f"{url}/v2/translate", body)["translations"][0]["text"]
-    with served(*words[:-2]) as (url, _):
-        assert post_status(f"{url}/v2/translate", body) == 404, "in memory, they end with the service"
 
 
 def post_status(url: str, body: dict) -> int:

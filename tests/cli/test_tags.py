@@ -77,47 +77,6 @@ def test_a_file_has_one_tag(limelight: Limelight, corpus: Path, tmp_path: Path) 
     assert (twice.code, "has a tag already; give one --tag for a file" in twice.err) == (2, True), twice.err
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "column", "told"),
-    [
-        ("a.tsv", "a\tb\tformal\nc\td\tpolite\n", "3", "a.tsv:2: column 3: 'polite' is not a side constraint"),
-        ("a.tsv", "a\tb\tformal\nc\td\t\n", "3", "a.tsv:2: column 3 is empty; a pair without a side constraint has -"),
-        ("a.tsv", "a\tb\nc\td\n", "3", "a.tsv:1: there is no column 3 in this line; it has 2"),
-        ("a.tsv", "a\tb\tformal\n", "2", "column '2': a .tsv file has no names of columns: give the number"),
-        ("a.tsv", "a\tb\tformal\n", "register", "column 'register': a .tsv file has no names of columns"),
-        ("a.tsv", "a\tb\tformal\n", "99999999999999999999", "from 3 to 1000"),
-        ("a.tsv", "", "3", "a.tsv: there are no pairs"),
-        ("a.csv", "source,target,x\na,b,formal\n", "y", "a.csv:1: this table has no column y; its columns: source, ta"),
-        ("a.csv", "source,target,x,x\na,b,formal,-\n", "x", "a.csv:1: this table has several columns x"),
-        ("a.csv", "source,target,x\na,b,\n", "x", "a.csv:2: column x is empty"),
-        ("a.jsonl", '{"source": "a", "target": "b"}\n', "x", "a.jsonl:1: the object has no 'x'"),
-        ("a.jsonl", '{"source": "a", "target": "b", "x": 1}\n', "x", "a.jsonl:1: 'x' is not text but a number"),
-        (
-            "a.po",
-            'msgid "a"\nmsgstr "b"\n',
-            "x",
-            "column 'x': only one file of .tsv, .jsonl, .csv, .json, .parquet, .arrow has further columns",
-        ),
-        (
-            "a.tsv",
-            "".join(f"a\tb\tdomain:{number}\n" for number in range(21)),
-            "3",
-            "a.tsv:21: column 3 has more than 20 different side constraints",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_column_is_said(
-    limelight: Limelight, tmp_path: Path, name: str, content: str, column: str, told: str
-) -> None:
-    path = tmp_path / name
-    path.write_text(content, encoding="utf-8")
-    given = ["--train", path, *LANGUAGES, "--tag", f"{path}=column:{column}", "--out", tmp_path / "run"]
-    ended = limelight("train", *given)
-    assert ended.code == 2
-    assert told in ended.err.replace("\n", " "), ended.err
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize("name", ["polite", "column:", "Column:x", "domain:", ""])
 def test_another_name_is_refused_with_what_is_possible(limelight: Limelight, corpus: Path, name: str) -> None:
     path = corpus / "train.tsv"

@@ -73,17 +73,6 @@ def test_quiet_is_quiet(limelight: Limelight, trained: Path) -> None:
     assert limelight("train", "--out", trained, "--quiet") == (0, "", "")
 
 
-def test_nobody_watching_does_not_end_a_run(
-    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in `limelight train ... 2>&1 | head -n 1`."""
-    read, write = os.pipe()
-    os.close(read)
-    with os.fdopen(write, "w") as left:
-        monkeypatch.setattr("sys.stderr", left)
-        assert limelight("train", "--out", trained) == (0, "", "")
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_and_says_how_to_go_on(
     limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
@@ -139,7 +128,7 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
         ),
         ("--train {bad}/semicolons.tsv", "semicolons.tsv:1: there is no TAB in this line"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),
-        ("--train {corpus}", "--train {corpus}: is a folder (it holds "),
+        ("--train {corpus}", "--train {corpus}: is a folder; name the files"),
         ("--train {corpus}/no.en", "{corpus}/no.en: a file with one language needs a file with the other"),
         ("--train {bad}/unequal.en {bad}/unequal.de", "unequal"),
         ("--train {bad}/tab.tsv", "tab.tsv:2: "),
@@ -166,9 +155,12 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
             "model.cell is not a setting of the model family transformer",
         ),
         ("--train {corpus}/train.tsv --set tokens.vocabulary_size=64", "tokens.vocabulary_size is 64"),
-        ("--from de --train {corpus}/train.tsv", "the language of the text is --source de"),
-        ("--from= --train {corpus}/train.tsv", "--from: it is empty"),
-        ("--train {corpus}/train.tsv --general {corpus}/valid.tsv", "--general is for a run that begins with another"),
+        ("--from de --train {corpus}/train.tsv", "de: there is no such model"),
+        ("--from= --train {corpus}/train.tsv", "the model to begin with is missing"),
+        (
+            "--train {corpus}/train.tsv --general {corpus}/valid.tsv",
+            "--general, --extend-vocabulary: the model to begin with is missing",
+        ),
     ],
 )
 def test_mistakes_are_told_and_leave_no_run(
@@ -257,20 +249,6 @@ def test_back_translated_text_gets_a_tag(limelight: Limelight, corpus: Path, tmp
     alone = limelight("train", "--back-translated", corpus / "test.tsv", *languages, "--out", tmp_path / "alone")
     assert alone.code == 0, alone.err
     assert [each.tag for each in load_config(tmp_path / "alone" / "config.yaml").data.train] == ["bt"]
-
-
-def test_two_directions_are_refused_before_anything_is_made(limelight: Limelight, tmp_path: Path) -> None:
-    for name in ("train.en", "train.de", "valid.en", "valid.de"):
-        (tmp_path / name).write_text("one\ntwo\n", encoding="utf-8")
-    files = {name: tmp_path / name for name in ("train.en", "train.de", "valid.en", "valid.de")}
-    text = ["--train", files["train.de"], files["train.en"], "--valid", files["valid.en"], files["valid.de"]]
-    ended = limelight("train", *text, "--out", tmp_path / "run")
-    assert (ended.code, ended.err.count("\n")) == (2, 1)
-    assert "valid.en + valid.de translates from en to de, and train.de + train.en translates from de to en" in ended.err
-    ended = limelight("train", *text[:3], "--source", "en", "--target", "de", "--out", tmp_path / "run")
-    assert ended.code == 2
-    assert f"Give --train {files['train.en']} {files['train.de']}, or swap the languages" in ended.err
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_is_resumed_by_its_folder_alone(

@@ -4,16 +4,12 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
 
 from limelight import Translation
-from limelight.capabilities import bf16_products
 from limelight.config import RunConfig, TransformerConfig
-from limelight.decoding.engine import Engine
-from limelight.inference import prepare
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
@@ -68,34 +64,6 @@ def test_a_file_comes_before_the_same_words(
     assert "if it is a word to translate, write --text 'bird'" in ended.err
 
 
-def test_no_lines_in_are_no_lines_out(limelight: Limelight, trained: Path, typed: Typed) -> None:
-    typed(b"")
-    assert limelight("translate", "--model", trained) == (0, "", "")
-    typed(b"\n\r\n\n")
-    assert limelight("translate", "--model", trained) == (0, "\n\n\n", "")
-
-
-def test_characters_nobody_knows_are_no_trouble(limelight: Limelight, trained: Path, typed: Typed) -> None:
-    typed("語彙に無い字\n😀\u2028x\n\u00a0\n".encode())
-    ended = limelight("translate", "--model", trained, "--no-guards")
-    assert (ended.code, ended.out.count("\n"), ended.err) == (0, 3, "")
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_precision_is_that_of_the_search(
-    limelight: Limelight, trained: Path, text: Path, precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-    own = prepare.linear_of
-    monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
-    ended = limelight("translate", "--model", trained, text, "--no-guards", "--precision", precision)
-    slow = precision == "bf16" and not bf16_products().available  # and then a line says so, see below
-    assert (ended.code, bool(ended.err), asked) == (0, slow, [precision])
-    assert [bool(line) for line in ended.out.split("\n")] == [True, False, True, False, True, False]
-    if precision == "fp32":
-        assert limelight("translate", "--model", trained, text, "--no-guards") == ended
-
-
 def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Path) -> None:
     ended = limelight("translate", "--model", trained, text, "--json", "--n-best", 2)
     found = [json.loads(line) for line in ended.out.splitlines()]
@@ -137,23 +105,6 @@ def test_what_was_translated_before_a_bad_line_is_kept(
     assert partial.read_text(encoding="utf-8").count("\n") == 1000
 
 
-def test_length_limits_patience_and_pruning_are_options(
-    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-    submit = Engine.submit
-    recorded = lambda self, request, **how: asked.append(request) or submit(self, request, **how)  # noqa: E731
-    monkeypatch.setattr(Engine, "submit", recorded)
-    short = ["--max-length-factor", 0.01, "--max-length-extra", 2]
-    how = ["--patience", 3, "--prune", 2.5, "--no-repeat-ngram", 2]
-    ended = limelight("translate", "--model", trained, text, "--json", "--no-guards", *how, *short)
-    assert (ended.code, ended.err) == (0, "")
-    found = [json.loads(line) for line in ended.out.splitlines()]
-    assert max(len(each["tokens"]) for each in found) == 2
-    assert {(request.settings.patience, request.settings.prune) for request in asked} == {(3.0, 2.5)}
-    assert {request.settings.rules for request in asked} == {(("no_repeat_ngram", 2),)}
-
-
 def test_the_first_use_tells_of_compiling(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,48 +113,6 @@ def test_the_first_use_tells_of_compiling(
     assert ended.code == 0
     assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops: about 20 seconds")
     assert ended.err.count("\n") == 1
-
-
-def test_a_first_use_does_not_wait_for_compiling(
-    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """It says so, also where standard error is no terminal; the output is the same."""
-    from limelight.decoding import ahead
-    from limelight.inference import linear
-
-    numba = pytest.importorskip("numba")
-    expected = limelight("translate", "--no-guards", "--model", trained, text)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "empty"))
-    monkeypatch.delenv(ahead.VARIABLE)
-    monkeypatch.setattr(linear, "PENDING", [])
-    released = Event()
-    monkeypatch.setattr(ahead, "_await", lambda child, pending, say: released.wait(1800) and child.close())
-    ended = limelight("translate", "--no-guards", "--model", trained, text)
-    assert linear.is_pending()
-    released.set()
-    assert ended[:2] == expected[:2]
-    assert ended.err.startswith("limelight: compiling kernels for this machine in the background")
-    assert ended.err.count("\n") == 1
-
-
-def test_samples_are_drawn_as_asked(limelight: Limelight, trained: Path, text: Path) -> None:
-    def drawn(*options: object) -> str:
-        ended = limelight("translate", "--no-guards", "--model", trained, text, "--sample", *options)
-        assert (ended.code, ended.err) == (0, "")
-        return ended.out
-
-    assert drawn("--seed", 5) == drawn("--seed", 5) != drawn("--seed", 6)
-    assert drawn("--temperature", 2, "--top-p", 0.9, "--seed", 5, "--n-best", 2).count("\n") == 3 * 2 + 2
-    assert (
-        drawn("--top-k", 1, "--seed", 5)
-        == limelight("translate", "--no-guards", "--model", trained, text, "--beam", 1).out
-    )
-
-
-def test_two_models_are_an_ensemble(limelight: Limelight, trained: Path, text: Path) -> None:
-    """Without guards: one of them looks at attention, of which an ensemble has none."""
-    alone = limelight("translate", "--no-guards", "--model", trained, text)
-    assert limelight("translate", "--no-guards", "--model", trained, "--model", trained / "best", text) == alone
 
 
 def test_the_target_language_is_checked(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_what_cannot_be_scored_is_named(score):
         score([], [])
     with pytest.raises(UserError, match="3 translations cannot be scored against references for 2 sentences"):
         score(HYPOTHESES, REFERENCES[:2])
-    with pytest.raises(UserError, match="sentence 2 of 3 has no reference"):
+    with pytest.raises(UserError, match="3 translations cannot be scored against references for 2 sentences"):
         score(HYPOTHESES, [["a"], [], ["b"]])
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.evaluation.summary import summarize_labels, summarize_text, summarize_translation
+from limelight.evaluation.summary import summarize_translation
 
 
 def summary(bleu: float, *, tokenize: str = "13a", sentences: int = 1_000, unfinished: int = 0) -> str:
@@ -40,11 +40,3 @@ def test_few_sentences_and_unfinished_ones_are_said() -> None:
     assert "99 sentences are few: the score may be off by several points" in summary(30.0, sentences=99)
     assert "cut off" not in summary(30.0, unfinished=50)
     assert "51 translations were cut off at the length limit" in summary(30.0, unfinished=51)
-
-
-def test_other_figures() -> None:
-    assert summarize_labels(87.4, 54.6) == (
-        "In short: 87 of 100 texts get the right label. Giving all of them the most frequent label would be right for "
-        "55 of 100."
-    )
-    assert summarize_text(2.345).startswith("In short: the model needs 2.35 bits for each byte of this text.")

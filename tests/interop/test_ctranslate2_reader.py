@@ -129,15 +129,15 @@ def test_a_package_of_our_own_comes_back(tmp_path: Path, seed: int) -> None:
     assert found[0].hypotheses[0] == list(ours.tokens[:5])
     separate = make_tokenizers(joint=False, byte_fallback=False)
     other = make_stored(tmp_path / "other", transformer(tie="none"), separate)
-    with pytest.raises(UserError, match=r"one named direction.*; a package has one sentencepiece model"):
+    with pytest.raises(UserError, match=r"a package has one sentencepiece model.*; .*one named direction"):
         export_argos(other, tmp_path / "no.argosmodel")
 
 
 @pytest.mark.parametrize(
     ("metadata", "fault"),
     [
-        ({"type": "sbd"}, "a package of type 'sbd'"),
-        ({"target_prefix": "__de__", "type": "x"}, "of type 'x'.*; its translations begin with '__de__'"),
+        ({"type": "sbd"}, "type=sbd"),
+        ({"target_prefix": "__de__", "type": "x"}, "type=x.*; target_prefix=__de__"),
     ],
 )
 def test_packages_of_other_kinds(there: Path, tmp_path: Path, metadata: dict, fault: str) -> None:
@@ -245,7 +245,7 @@ def test_what_our_models_lack_is_named_together(tmp_path: Path) -> None:
                 file.write(struct.pack("<BIBIf", 1, 1, 0, 4, 0.0))
         file.write(struct.pack("<I", 0))
     (tmp_path / "config.json").write_text(json.dumps({"eos_token": "</s>", "add_source_eos": True}))
-    with pytest.raises(UserError, match=r"relative .Shaw.*; .*gated.*; .*ALiBi"):
+    with pytest.raises(UserError, match=r"decoder/alibi=1"):
         import_model(tmp_path, tmp_path / "out")
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from limelight.config import RecurrentConfig
 from limelight.errors import RunError, UserError
 from limelight.interop import export_huggingface, huggingface, import_model, imported
-from limelight.interop.names import width_axis
+from limelight.interop.huggingface import width_axis
 from limelight.pipelines.load import load_translator
 from limelight.storage.model import StoredModel, load_model
 from limelight.storage.weights import named_weights, read_weights, save_weights
@@ -225,18 +225,15 @@ def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"elsewhere: there is no such file or folder$"):
         import_model(tmp_path / "elsewhere", tmp_path / "back")
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
-    with pytest.raises(UserError, match=r"holds no model.safetensors, but model-00001-of-00002.safetensors$"):
+    with pytest.raises(UserError, match=r"model.safetensors: is missing"):
         import_model(folder, tmp_path / "back")
-    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
-    with pytest.raises(UserError, match=r"a pickle, which can run code .* let transformers write model.safetensors"):
+    with pytest.raises(UserError, match=r"a pickle .*, which can run code .* let transformers write the file"):
         import_model(folder, tmp_path / "back")
 
 
 def test_a_model_that_cannot_be_one_is_refused_with_every_reason(joint: Tokenizers, tmp_path: Path) -> None:
     stored = make_stored(tmp_path / "pre", transformer(norm="pre", positions="learned", max_positions=9), joint)
-    with pytest.raises(
-        UserError, match=r"pre: this model cannot be exported as a Marian model: .*norm=pre.*; .*positions=learned"
-    ):
+    with pytest.raises(UserError, match=r"pre: no Marian model of transformers .*norm=pre.*; .*positions=learned"):
         export_huggingface(stored, tmp_path / "marian")
     recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
     with pytest.raises(UserError, match=r"model.family=recurrent"):

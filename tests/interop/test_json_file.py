@@ -7,14 +7,14 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.interop import files
-from limelight.interop.files import read_json
+from limelight.interop.files import Files
 from limelight.interop.folders import write_json
 
 
 def test_an_object_comes_back(tmp_path: Path) -> None:
     values = {"piece ▁ü": 1, "nothing": None, "list": [1.5, True]}
     write_json(tmp_path / "a.json", values)
-    assert read_json(tmp_path / "a.json") == values
+    assert Files(tmp_path).json("a.json") == values
     assert "▁ü" in (tmp_path / "a.json").read_text(encoding="utf-8")
 
 
@@ -33,16 +33,16 @@ def test_anything_else_is_told_with_its_name(tmp_path: Path, content: bytes, fau
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"a.json: .*{fault}"):
-        read_json(path)
+        Files(tmp_path).json(path.name)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"none.json: cannot be read: No such file"):
-        read_json(tmp_path / "none.json")
+        Files(tmp_path).json("none.json")
     os.mkfifo(tmp_path / "pipe.json")
     with pytest.raises(UserError, match=r"pipe.json: cannot be read: not a regular file"):
-        read_json(tmp_path / "pipe.json")
+        Files(tmp_path).json("pipe.json")
     write_json(tmp_path / "a.json", {"a": 1})
     monkeypatch.setattr(files, "MAX_JSON_BYTES", 3)
     with pytest.raises(UserError, match="at most 3"):
-        read_json(tmp_path / "a.json")
+        Files(tmp_path).json("a.json")

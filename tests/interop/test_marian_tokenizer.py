@@ -105,7 +105,7 @@ def test_what_no_sentencepiece_model_holds_stays_here(kind: str, joint: Tokenize
     assert list(refused_tokenizers(joint)) == []
     stored = make_stored(tmp_path / "run", transformer(), Tokenizers(both, both))
     for export in (export_huggingface, export_ctranslate2):
-        with pytest.raises(UserError, match=rf"run: this model cannot .*{re.escape(reason)}"):
+        with pytest.raises(UserError, match=rf"run: .*{re.escape(reason)}"):
             export(stored, tmp_path / "out")
         assert not (tmp_path / "out").exists()
 

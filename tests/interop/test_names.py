@@ -5,15 +5,14 @@ import torch
 
 from limelight.config import TransformerConfig
 from limelight.errors import UserError
+from limelight.interop.huggingface import width_axis
 from limelight.interop.names import (
     CTRANSLATE2,
     HUGGINGFACE,
     Format,
     names_in,
-    odd_heads,
     refuse,
     require_complete,
-    width_axis,
 )
 from limelight.storage.weights import named_weights
 from tests.interop.helpers import transformer
@@ -64,18 +63,10 @@ def test_the_axes_of_the_width_permute_a_model_exactly(tie: str, seed: int) -> N
 
 def test_all_that_is_missing_and_left_over_is_listed() -> None:
     require_complete(["a", "b"], ["b", "a"], "file")
-    with pytest.raises(UserError, match=r"^file: .*; missing: c, d; left over: a$"):
+    with pytest.raises(UserError, match=r"^file: .*: missing: c, d; left over: a$"):
         require_complete(["a", "b"], ["b", "d", "c"], "file")
     with pytest.raises(UserError, match=r"left over: .* and 8 more$"):
         require_complete([f"name.{number}" for number in range(20)], [], "file")
-
-
-def test_heads_share_the_width_or_are_odd() -> None:
-    assert list(odd_heads(TransformerConfig(d_model=12, heads=3))) == []
-    assert list(odd_heads(TransformerConfig(d_model=12, heads=3, head_size=4, value_size=4))) == []
-    assert list(odd_heads(TransformerConfig(d_model=13, heads=3, head_size=4))) == ["model.head_size=4"]
-    odd = TransformerConfig(d_model=12, heads=3, head_size=2, value_size=5)
-    assert list(odd_heads(odd)) == ["model.head_size=2", "model.value_size=5"]
 
 
 def test_reasons_are_given_together() -> None:

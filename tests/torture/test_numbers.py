@@ -104,7 +104,7 @@ def test_weights_that_overflow(
     """A rate with which the weights themselves leave the range of their numbers, in one update or in a few."""
     config = tiny_run(tmp_path / "text", max_steps=60, learning_rate=rate, warmup=0, clip_norm=0.0, checkpoint_every=1)
     monkeypatch.setattr(loop, "MAX_SKIPPED", 4)
-    code = exit_code(lambda: train(config, tmp_path / "run", quiet=True) and None, with_less_memory="")
+    code = exit_code(lambda: train(config, tmp_path / "run", quiet=True) and None)
     good = code == 1 and "training.learning_rate" in capsys.readouterr().err
     good = good and not list(not_finite_on_disk(tmp_path / "run"))
     measured("T6", f"a learning rate of {rate:g}: exit code 1, everything stored is finite", held=int(good), of=1)

@@ -16,7 +16,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from limelight import __version__
-from limelight.cli.arguments import SEVERAL, repeat_options, with_records
+from limelight.cli.arguments import SEVERAL, option, repeat_options, with_records
 from limelight.cli.outcome import LOADED, guarded, say, silence
 from limelight.errors import UserError
 from limelight.files import cause
@@ -117,7 +117,7 @@ def parser_of(name: str) -> Any:
     """The parser of a command."""
     import_module(f"limelight.cli.{COMMANDS[name][0]}")
     about = LOADED[name]
-    run = guarded(with_records(about.run), with_less_memory=about.with_less_memory)
+    run = guarded(with_records(about.run))
     info = CommandInfo(
         name, cls=Command, callback=run, epilog=about.examples, context_settings={"help_option_names": HELP}
     )
@@ -133,14 +133,11 @@ def _print_version(wanted: bool) -> bool:
 
 @app.callback()
 def limelight(
-    version: bool = typer.Option(
-        False, "--version", help="Print the version and exit.", metavar="", callback=_print_version, is_eager=True
+    version: bool = option(
+        "Print the version and exit.", "", False, "--version", callback=_print_version, is_eager=True
     ),
-    plugin: list[str] = typer.Option(
-        [],
-        "--plugin",
-        help="Python file with a score, loss, task, metric or logger of your own. Can be repeated.",
-        metavar="FILE",
+    plugin: list[str] = option(
+        "Python file with a score, loss, task, metric or logger of your own. Can be repeated.", "FILE", [], "--plugin"
     ),
 ) -> None:
     """Train, run and explain attention-based translation models."""
@@ -179,22 +176,10 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-SOURCE = ("--source", "--from", "--source-lang", "--src")
-TARGET = ("--target", "--to", "--target-lang", "--tgt", "--trg")
-"""Names of the languages of text in commands and in other tools. The first is an option of commands that learn, the
-second of commands that translate."""
-
-
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
-    fault = " ".join(getattr(error, "format_message", error.__str__)().split())
-    fault = fault.rstrip(".").replace("Value error, ", "").replace("from: ,", "from:")
-    if arguments and arguments[0].startswith("--plugin"):
-        arguments = arguments[next((place for place, word in enumerate(arguments) if word in COMMANDS), 0) :]
-    named, wrong = [word for word in arguments[:1] if word in COMMANDS], getattr(error, "option_name", "")
-    if named and wrong in SOURCE + TARGET:
-        taken = {option for each in parser_of(named[0]).params for option in each.opts}
-        side = SOURCE if wrong in SOURCE else TARGET
-        instead = next((option for option in side[:2] if option in taken), "")
-        fault += f"; here it is {instead} LANG" if instead else "; this command takes no language"
+    fault = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
+    if isinstance(error.__cause__, ValueError) and hasattr(error.__cause__, "errors"):  # of pydantic
+        fault = fault.replace("Input", str(error.__cause__.errors()[0]["input"]), 1)
+    named = [word for word in arguments if word in COMMANDS][:1]
     return f"{fault[:1].lower()}{fault[1:]}; see `{' '.join(['limelight', *named])} --help`"

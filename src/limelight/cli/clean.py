@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, option
@@ -23,25 +23,20 @@ EXAMPLES = """
   limelight clean pairs.tsv --source en --target fr --keep near_duplicate \\
       -o clean.tsv
 """
-WITH_LESS_MEMORY = "Clean parts of the files one after the other"
-
-Files = Annotated[
-    list[str],
-    argument("Sentence pairs: files with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.", "FILE..."),
-]
 
 
-@command("clean", EXAMPLES, WITH_LESS_MEMORY)
+@command("clean", EXAMPLES)
 def clean(
-    files: Files,
-    output: Annotated[
-        list[Path], option("--output -o", "The clean pairs: a .tsv, .jsonl or .tmx file, or two text files.", "FILE")
-    ],
-    source: options.Source = "",
-    target: options.Target = "",
-    keep: Annotated[
-        list[str] | None, option("--keep", "A reason for which nothing is removed; can be repeated.", "REASON")
-    ] = None,
+    *,
+    files: list[str] = argument(
+        "Sentence pairs: files with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.", "FILE...", ...
+    ),
+    output: list[Path] = option(
+        "The clean pairs: a .tsv, .jsonl or .tmx file, or two text files.", "FILE", ..., "--output -o"
+    ),
+    source: str = options.SOURCE,
+    target: str = options.TARGET,
+    keep: options.Words = option("A reason for which nothing is removed; can be repeated.", "REASON"),
 ) -> None:
     """Write sentence pairs without those that would harm training, and list what was removed and why.
 
@@ -66,24 +61,16 @@ def clean(
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report, keep or ())
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
-            kept = _write(pairs, writes, lines)
+            count, coded = _write(pairs, writes, lines)
         for line in report.summary().splitlines():
             note(line)
         for each in (left_out, skipped):
             if each.total:
                 note(each.summary())
-        if kept.coded:
-            note(f"{counted(kept.coded, 'pair')} had tags or other codes inside, which the output does not have")
-        if not kept.pairs:
+        if coded:
+            note(f"{counted(coded, 'pair')} had tags or other codes inside, which the output does not have")
+        if not count:
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
-
-
-class Kept(NamedTuple):
-    """The counts of a cleaned corpus."""
-
-    pairs: int
-    coded: int
-    """Pairs that had inline codes."""
 
 
 def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
@@ -104,14 +91,15 @@ def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
         for file in files:
             if path.exists() and Path(file).exists() and path.samefile(file):
                 raise UserError(f"-o {path}: would replace the text that is cleaned; give another name")
+    reasons = [name for name in REASONS if name not in ("empty", "held_out")]
     for each in keep:
-        if each not in REASONS or each in ("empty", "held_out"):
-            known = ", ".join(name for name in REASONS if name not in ("empty", "held_out"))
-            raise UserError(f"--keep {each}: the reasons are {known}")
+        if each not in reasons:
+            raise UserError(f"--keep {each}: the reasons are {', '.join(reasons)}")
 
 
-def _write(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> Kept:
-    """Write the pairs to one file, or, without `lines`, each side to its own; nothing if there are none."""
+def _write(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> tuple[int, int]:
+    """Write the pairs to one file, or, without `lines`, each side to its own; nothing if there are none. Returns their
+    number, and that of pairs with inline codes."""
     from limelight.text.marking import without_marks
     from limelight.text.pair import one_line
 
@@ -128,4 +116,4 @@ def _write(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) 
             write(row)
     for line in lines.tail() if lines and count else ():
         writes[0](line)
-    return Kept(count, coded)
+    return count, coded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,70 +29,54 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     from limelight.formats.opening import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
 
     found: list[Corpus] = []
-    waiting, guessed = "", False
-    for word in _without_folders(files, option):
-        if waiting:
-            file = word
-        else:
-            named, file = _direction(word)
-            guessed |= not named[0]
-            languages = named[0] or source, named[1] or target
+    guessed = False
+    words = iter([word for given in files for word in _in_folder(given, option)])
+    for word in words:
+        (source_lang, target_lang), file = _direction(word)
+        guessed |= not source_lang
+        source_lang, target_lang = source_lang or source, target_lang or target
         file, columns = _columns(file)
         if holds_both_sides(Path(file)):
-            if waiting:
-                break
-            sides = {"source": languages[0] or "source", "target": languages[1] or "target"}
+            sides = {"source": source_lang or "source", "target": target_lang or "target"}
             found.append(Corpus(files=(file,), **sides, columns=columns))
             continue
-        refuse_name(Path(file), text_suffix(file))
-        if waiting:
-            spoken = languages[0] or _language(waiting, "source"), languages[1] or _language(file, "target")
-            _require_order(option, (waiting, file), spoken)
-            found.append(Corpus(files=(waiting, file), source=spoken[0], target=spoken[1]))
-            waiting = ""
-        else:
-            waiting = file
-    if waiting:
-        if Path(waiting).is_file():
-            open_text(waiting).close()  # it may be unreadable
-        raise UserError(
-            f"{option} {waiting}: a file with one language needs a file with the other, for example "
-            f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"
-        )
+        other = next(words, None)
+        for each in (file, other or file):
+            refuse_name(Path(each), text_suffix(each))
+        if other is None or holds_both_sides(Path(other)):
+            if Path(file).is_file():
+                open_text(file).close()  # it may be unreadable as text
+            raise UserError(
+                f"{option} {file}: a file with one language needs a file with the other, for example "
+                f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"
+            )
+        spoken = source_lang or _language(file, "source"), target_lang or _language(other, "target")
+        _require_order(option, (file, other), spoken)
+        found.append(Corpus(files=(file, other), source=spoken[0], target=spoken[1]))
     if guessed:
         require_one_direction(found)
     return tuple(found)
 
 
-def _without_folders(files: list[str], option: str) -> Iterator[str]:
-    """The files, and those of dataset folders of Hugging Face in their place."""
-    for word in files:
-        languages, file = _direction(word)
-        folder = Path(file)
-        if not folder.is_dir():
-            yield word
-            continue
-        if (folder / "dataset_dict.json").is_file():
-            parts = ", ".join(sorted(str(path) for path in folder.iterdir() if path.is_dir()))
-            raise UserError(f"{option} {file}: is a dataset of several parts; name one of them: {parts}")
-        inside = [path for path in folder.rglob("*") if path.suffix in (".parquet", ".arrow")]
-        if not inside:
-            _refuse_folder(option, file)
-        from limelight.formats.columns import files_of
-
-        prefix = f"{'-'.join(languages)}=" if all(languages) else ""
-        yield from (f"{prefix}{path}" for path in files_of(folder) or sorted(inside))
-
-
-def _refuse_folder(option: str, file: str) -> None:
-    """Raise `UserError` for a folder, with what to give instead."""
-    if Path(file).is_dir():
-        inside = sorted(path.name for path in Path(file).iterdir() if path.is_file() and not path.name.startswith("."))
-        holds = f" (it holds {', '.join(inside[:4])}{' ...' if len(inside) > 4 else ''})" if inside else ""
+def _in_folder(word: str, option: str) -> list[str]:
+    """The files of a dataset folder of Hugging Face; a file itself. Raises `UserError` for another folder."""
+    languages, file = _direction(word)
+    folder = Path(file)
+    if not folder.is_dir():
+        return [word]
+    if (folder / "dataset_dict.json").is_file():
+        parts = ", ".join(sorted(str(path) for path in folder.iterdir() if path.is_dir()))
+        raise UserError(f"{option} {file}: is a dataset of several parts; name one of them: {parts}")
+    inside = sorted(path for path in folder.rglob("*") if path.suffix in (".parquet", ".arrow"))
+    if not inside:
         raise UserError(
-            f"{option} {file}: is a folder{holds}; name the files in it: two files with equally many lines, for "
-            f"example {option} {Path(file) / 'train.en'} {Path(file) / 'train.de'}, or one file that holds both sides"
+            f"{option} {file}: is a folder; name the files in it: two files with equally many lines, for example "
+            f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file that holds both sides"
         )
+    from limelight.formats.columns import files_of
+
+    prefix = f"{'-'.join(languages)}=" if all(languages) else ""
+    return [f"{prefix}{path}" for path in files_of(folder) or inside]
 
 
 def _direction(word: str) -> tuple[tuple[str, str], str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli.models import resolved_precision
 from limelight.cli.outcome import note
+from limelight.cli.output import TextProgress
 from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
@@ -26,25 +27,30 @@ ENOUGH = 4000
 
 def translate_corpus(job: Job) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
-    from limelight.cli.output import text_progress
     from limelight.corpus.translate import TIMEOUT, CorpusJob
     from limelight.corpus.translate import translate_corpus as translate_files
 
-    output = _folder_of(job)
+    output = job.output or ""
+    if not job.inputs or not output or "://" in output or Path(output).is_file():
+        raise UserError(
+            f"{counted(len(job.inputs or ()), 'input')} and -o {output or '(none)'}: many files need inputs (files, "
+            "folders or URLs) and a local folder for their translations, -o OUT/; a text of several words is written "
+            "in quotes"
+        )
     if job.form != "text":
         raise UserError(
             "--json and --n-best are for one file: of many the translations are written, in their own format"
         )
-    if job.sampling is not None and job.sampling.seed is None:
+    if job.sample and job.drawing.seed is None:
         raise UserError("--sample over many files needs --seed N")
     workers, settings = _settings(job)
     machine = replace(job.machine, device=settings.device, threads=None)
     precision, _ = resolved_precision(job.found[0][0], machine, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
-    inputs, part = tuple(job.inputs or ()), _part(job.shard)
-    files = CorpusJob(inputs, output, made_of, job.field or "", workers, part, job.timeout or TIMEOUT)
-    with text_progress() as progress:
+    inputs, part = tuple(job.inputs), _part(job.shard)
+    files = CorpusJob(inputs, Path(output), made_of, job.field or "", workers, part, job.timeout or TIMEOUT)
+    with TextProgress() as progress:
 
         def show(report: Report, count: int) -> None:
             progress.show("file", report.files, count, f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s")
@@ -56,29 +62,13 @@ def translate_corpus(job: Job) -> None:
         raise RunError(f"{counted(len(report.faults), 'file')} could not be read to the end; all others are finished")
 
 
-def _folder_of(job: Job) -> Path:
-    """The folder of the results. Raises `UserError` for an output that is none, and without any input."""
-    if not job.inputs:
-        raise UserError("which files? Name files, folders or URLs, and -o OUT/ for their translations")
-    if job.output is None:
-        raise UserError(
-            f"{counted(len(job.inputs), 'input')}: name the folder for their translations, -o OUT/; a text of "
-            "several words is written in quotes"
-        )
-    if "://" in job.output:
-        raise UserError(f"-o {job.output}: results are written to a local folder; name one, and copy it afterwards")
-    if Path(job.output).is_file():
-        raise UserError(f"-o {job.output}: is a file; name the folder for the translations of all inputs")
-    return Path(job.output)
-
-
 def by_processes(
     lines: Iterator[str | None], job: Job, file: Path | None
 ) -> tuple[Iterator[str | None], Iterator[Done] | None]:
     """What each line became, translated by several processes; None if one process should do it: for
     short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
     if job.workers is None:
-        alone = job.protect or job.glossary or job.memory or job.sampling
+        alone = job.protect or job.glossary or job.memory or job.sample
         if alone or file is None or not file.is_file() or not _forks(job.machine.device) or _cores() < 2:
             return lines, None
         some = list(islice(lines, ENOUGH))
@@ -95,10 +85,10 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     """The number of workers, and how each opens the model."""
     from limelight.corpus.worker import WorkerSettings
 
-    gpus = _gpus(job.machine.device)
-    workers = job.workers or gpus or max(1, _cores() // (job.machine.threads or 1))
-    device = "cpu" if _forks(job.machine.device) else job.machine.device
-    threads = job.machine.threads or max(1, _cores() // workers)
+    machine = job.machine
+    workers = job.workers or _gpus(machine.device) or max(1, _cores() // (machine.threads or 1))
+    device = "cpu" if _forks(machine.device) else machine.device
+    threads = machine.threads or max(1, _cores() // workers)
     memory = (str(job.segments.index), job.segments.name) if job.segments else ()
     return workers, WorkerSettings(
         job.found[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
@@ -125,10 +115,9 @@ def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
 def _part(text: str | None) -> tuple[int, int]:
     """Parse `2/8`. Raises `UserError` for anything else."""
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
-    part = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not 1 <= part[0] <= part[1]:
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UserError(f"--shard {text}: give I/N, the I-th of every N files, with I from 1 to N, as 2/8")
-    return part
+    return int(match[1]), int(match[2])
 
 
 def _cores() -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, option
+from limelight.cli.arguments import SEVERAL, argument, flag, option
 from limelight.cli.corpora import corpora
 from limelight.cli.models import Machine
 from limelight.cli.outcome import command
@@ -25,24 +25,18 @@ EXAMPLES = """
   limelight doctor
   limelight doctor --compile
 """
-WITH_LESS_MEMORY = "Examine parts of the files one after the other"
 
 
-@command("doctor", EXAMPLES, WITH_LESS_MEMORY)
+@command("doctor", EXAMPLES)
 def doctor(
     *,
-    files: Annotated[
-        list[str] | None,
-        argument("Sentence pairs as for `limelight train`, or a run folder. Default: this machine.", "FILE...|RUN"),
-    ] = None,
-    source: options.Source = "",
-    target: options.Target = "",
-    test: Annotated[
-        list[str] | None, option("--test", "Test text that must not be in the training text.", "FILE...")
-    ] = None,
-    compile_loops: Annotated[
-        bool, option("--compile", "Compile the inner loops for this machine now, if they are not yet.")
-    ] = False,
+    files: options.Words = argument(
+        "Sentence pairs as for `limelight train`, or a run folder. Default: this machine.", "FILE...|RUN"
+    ),
+    source: str = options.SOURCE,
+    target: str = options.TARGET,
+    test: options.Words = option("Test text that must not be in the training text.", SEVERAL),
+    compile_loops: bool = flag("Compile the inner loops for this machine now, if they are not yet.", "--compile"),
     machine: Machine,
 ) -> None:
     """Say what is wrong with training text, with a trained run, or what this machine can do."""
@@ -67,7 +61,12 @@ def doctor(
         raise UserError("--test, --source and --target need FILE...: name the training text")
     else:
         machine.begin()
-        _machine()
+        import torch
+
+        from limelight.capabilities import describe
+
+        show(describe())
+        show(f"threads: {torch.get_num_threads()}")
 
 
 def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corpus]) -> None:
@@ -81,12 +80,3 @@ def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corp
         languages = known_languages(given[0])
         named = f" --source {languages[0]} --target {languages[1]}" if all(languages) else ""
         show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")
-
-
-def _machine() -> None:
-    import torch
-
-    from limelight.capabilities import describe
-
-    show(describe())
-    show(f"threads: {torch.get_num_threads()}")

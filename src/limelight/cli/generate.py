@@ -8,20 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, number, option
+from limelight.cli.arguments import argument, flag, option
 from limelight.cli.models import Machine, find_models, open_model
 from limelight.cli.outcome import command
-from limelight.cli.output import Write, greet, lines_of, lines_to, live_lines_of, text_to
+from limelight.cli.output import SENTENCES, Write, greet, lines_of, lines_to, live_lines_of, text_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.pipelines.generator import Growth
-    from limelight.pipelines.mask_filler import Filled
 
 EXAMPLES = """
   limelight generate --model runs/plays "ROMEO:"
@@ -34,35 +31,26 @@ TEMPERATURE = 0.8
 """The default temperature: below 1, so that improbable tokens are rare, and texts still differ."""
 
 
-@command("generate", EXAMPLES, "Give fewer --samples, or smaller --max-tokens")
+@command("generate", EXAMPLES)
 def generate(
     *,
-    prompt: Annotated[str | None, argument("Text to continue. Default, or for -: standard input.", "PROMPT")] = None,
-    model: options.OneModel = None,
-    samples: Annotated[
-        int, option("--samples", "Number of texts to generate for the prompt.", "N", number(int, 1))
-    ] = 1,
-    max_tokens: Annotated[
-        int,
-        option("--max-tokens", "Maximum number of tokens per text.", "N", number(int, 1)),
-    ] = 500,
-    stop: Annotated[list[str] | None, option("--stop", "Stop before this text. Can be repeated.", "TEXT")] = None,
-    output: options.Output = None,
-    as_json: Annotated[bool, option("--json", "Print one JSON object per line: text, prompt, tokens, ...")] = False,
-    precision: options.Precision = None,
-    greedy: Annotated[
-        bool,
-        option("--greedy", "Take the most probable token at every step instead of sampling.", panel=options.SAMPLING),
-    ] = False,
+    prompt: str | None = argument("Text to continue. Default, or for -: standard input.", "PROMPT"),
+    model: options.Words = options.ONE_MODEL,
+    samples: int = option("Number of texts to generate for the prompt.", "N", 1, min=1),
+    max_tokens: int = option("Maximum number of tokens per text.", "N", 500, min=1),
+    stop: options.Words = option("Stop before this text. Can be repeated.", "TEXT"),
+    output: options.Files = options.OUTPUT,
+    as_json: bool = flag("Print one JSON object per line: text, prompt, tokens, ...", "--json"),
+    precision: options.Precision = options.PRECISION,
+    greedy: bool = flag("Take the most probable token at every step instead of sampling.", panel=options.SAMPLING),
     drawing: options.Drawing,
     machine: Machine,
 ) -> None:
     """Continue a prompt with a language model, by sampling (temperature 0.8 by default)."""
     if greedy and samples > 1:
         raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
-    sampling = drawing.sampling(
-        sample=not greedy, why="--greedy does not sample; leave one of them out", temperature=TEMPERATURE
-    )
+    why = "--greedy does not sample; leave one of them out"
+    sampling = drawing.sampling(sample=not greedy, why=why, temperature=TEMPERATURE)
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:
@@ -71,9 +59,13 @@ def generate(
         if as_json:
             found = {each.sample: each.done for each in grown if each.done is not None}
             for _, text in sorted(found.items()):
-                write(json.dumps(asdict(text), ensure_ascii=False) + "\n")
+                write(_json(text) + "\n")
         else:
             _write(_shown(grown, begin, samples), write)
+
+
+def _json(result: Any) -> str:
+    return json.dumps(asdict(result), ensure_ascii=False)
 
 
 def _prompt(given: str | None) -> str:
@@ -81,8 +73,7 @@ def _prompt(given: str | None) -> str:
     if given is None or given == "-":
         if sys.stdin is None:
             raise UserError("standard input is closed: give the prompt as an argument")
-        if sys.stdin.isatty():
-            typer.echo("The text to continue; Ctrl-D ends it.", err=True)
+        greet("The text to continue")
         return "\n".join(lines_of(None))
     try:
         given.encode("utf-8")
@@ -96,18 +87,18 @@ def _shown(grown: Iterable[Growth], prompt: str, samples: int) -> Iterator[str]:
     headings = [f"--- {number + 1} of {samples} ---\n" if samples > 1 else "" for number in range(samples)]
     waiting = [heading + prompt for heading in headings]
     done = [False] * samples
-    shown = 0
+    current = 0
     for sample, text, whole in grown:
         waiting[sample] += text
         done[sample] = whole is not None
-        while shown < samples:
-            if waiting[shown]:
-                yield waiting[shown]
-                waiting[shown] = ""
-            if not done[shown]:
+        while current < samples:
+            if waiting[current]:
+                yield waiting[current]
+                waiting[current] = ""
+            if not done[current]:
                 break
             yield "\n"
-            shown += 1
+            current += 1
 
 
 def _write(parts: Iterable[str], write: Write) -> None:
@@ -131,16 +122,14 @@ FILL_EXAMPLES = """
 """
 
 
-@command("fill", FILL_EXAMPLES, "Give a shorter text")
+@command("fill", FILL_EXAMPLES)
 def fill(
     *,
-    text: Annotated[
-        str | None, argument("A text with [MASK] tokens. Default: lines of standard input.", "TEXT")
-    ] = None,
-    model: options.OneModel = None,
-    top: Annotated[int, option("--top", "Number of predictions per mask.", "N", number(int, 1))] = 5,
-    as_json: options.AsJsonLines = False,
-    output: options.Output = None,
+    text: str | None = argument("A text with [MASK] tokens. Default: lines of standard input.", "TEXT"),
+    model: options.Words = options.ONE_MODEL,
+    top: int = option("Number of predictions per mask.", "N", 5, min=1),
+    as_json: bool = options.AS_JSON_LINES,
+    output: options.Files = options.OUTPUT,
     machine: Machine,
 ) -> None:
     """Predict the token at each [MASK] of a text."""
@@ -149,21 +138,19 @@ def fill(
     with lines_to(output) as write:
         filler = open_model("mask_filler", folders, machine)
         if text is None:
-            greet(None)
+            greet(SENTENCES)
         for count, each in enumerate(texts, start=1):
             try:
                 filled = filler.fill(each, top=top)
             except UserError as error:
-                raise UserError(f"line {count}: {error}" if text is None else str(error)) from None
-            for line in [json.dumps(asdict(filled), ensure_ascii=False)] if as_json else _filled_lines(filled):
-                write(line)
-
-
-def _filled_lines(filled: Filled) -> Iterator[str]:
-    """A line for each mask, then the text with the best predictions."""
-    for count, guesses in enumerate(filled.masks, start=1):
-        yield f"[MASK] {count}: " + "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
-    yield filled.text
+                raise UserError(f"line {count}: {error}") from None
+            if as_json:
+                write(_json(filled))
+                continue
+            for number, guesses in enumerate(filled.masks, start=1):
+                listed = "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
+                write(f"[MASK] {number}: {listed}")
+            write(filled.text)
 
 
 CLASSIFY_EXAMPLES = """
@@ -173,16 +160,14 @@ CLASSIFY_EXAMPLES = """
 """
 
 
-@command("classify", CLASSIFY_EXAMPLES, "Give a smaller --batch-tokens, or split very long lines")
+@command("classify", CLASSIFY_EXAMPLES)
 def classify(
     *,
-    file: Annotated[
-        Path | None, argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE")
-    ] = None,
-    model: options.OneModel = None,
-    output: options.Output = None,
-    as_json: options.AsJsonLines = False,
-    batch_tokens: options.BatchTokens = 16384,
+    file: Path | None = argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE"),
+    model: options.Words = options.ONE_MODEL,
+    output: options.Files = options.OUTPUT,
+    as_json: bool = options.AS_JSON_LINES,
+    batch_tokens: int = options.BATCH_TOKENS,
     machine: Machine,
 ) -> None:
     """Classify each line: prints the label, a tab, and its probability."""
@@ -190,9 +175,7 @@ def classify(
     lines = live_lines_of(file)
     with lines_to(output) as write:
         classifier = open_model("classifier", folders, machine)
-        greet(file)
+        if file is None:
+            greet(SENTENCES)
         for each in classifier.classify_stream(lines, batch_tokens=batch_tokens):
-            if as_json:
-                write(json.dumps(asdict(each), ensure_ascii=False))
-            else:
-                write(f"{each.label}\t{each.probability:.4f}")
+            write(_json(each) if as_json else f"{each.label}\t{each.probability:.4f}")

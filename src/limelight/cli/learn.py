@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import option
 from limelight.cli.corpora import corpora, with_budget
 from limelight.cli.models import Machine, find_models
-from limelight.cli.outcome import command
-from limelight.errors import UserError
+from limelight.cli.outcome import command, note
 from limelight.signals import Stopped
 
 if TYPE_CHECKING:
@@ -24,28 +21,22 @@ EXAMPLES = """
   limelight learn --memory own.tmx --from en --to de \\
       --general everyday.en everyday.de -o models/own
 """
-WITH_LESS_MEMORY = "Leave out very long segments"
 
 
-@command("learn", EXAMPLES, WITH_LESS_MEMORY)
+@command("learn", EXAMPLES)
 def learn(
     *,
-    memory: Annotated[
-        list[str],
-        option(
-            "--memory",
-            "A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ... Can be repeated.",
-            "FILE",
-        ),
-    ],
-    output: Annotated[Path, option("--output -o", "Folder for the new model; it must not exist.", "NEW")],
-    model: Annotated[str, option("--model", "Run or model folder. Default: the bundled model.", "RUN")] = "",
-    source_lang: options.FromLanguage = "",
-    target_lang: options.ToLanguage = "",
-    general: options.General = None,
-    max_minutes: options.MaxMinutes = None,
+    memory: list[str] = option(
+        "A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ... Can be repeated.", "FILE", ...
+    ),
+    output: Path = option("Folder for the new model; it must not exist.", "NEW", ..., "--output -o"),
+    model: str = option("Run or model folder. Default: the bundled model.", "RUN", ""),
+    source_lang: str = options.FROM,
+    target_lang: str = options.TO,
+    general: options.Words = options.GENERAL,
+    max_minutes: float | None = options.MAX_MINUTES,
     machine: Machine,
-    quiet: options.Quiet = False,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Make a better model of a translation memory, in minutes.
 
@@ -56,9 +47,7 @@ def learn(
     from limelight.memory import hold_memory_for_work
     from limelight.training.parent import fitting_recipe, named_as_in
 
-    [begin_with], [parent] = find_models([model] if model else None, bundled=True)
-    if parent.learns != "pairs":
-        raise UserError(f"{begin_with}: this model does not translate; name one that does")
+    [begin_with], [parent] = find_models([model] if model else None, bundled=True, pairs=True)
     data = {
         "train": named_as_in(parent, _pairs(memory, parent, (source_lang, target_lang), "--memory")),
         "general": named_as_in(parent, _pairs(general or [], parent, (source_lang, target_lang), "--general")),
@@ -75,14 +64,14 @@ def learn(
     from limelight.training.learn import left_of, work_of
 
     if work_of(output).exists() and not output.exists() and not quiet:
-        typer.echo(f"limelight: an earlier call was interrupted; {left_of(output)}", err=True)
+        note(f"an earlier call was interrupted; {left_of(output)}")
     try:
         found = run(config, output, quiet=quiet)
     except Stopped as stopped:
         stopped.add_note(left_of(output))
         raise
     if not quiet:
-        typer.echo(f"limelight: {output}: the new model; {'; '.join(found.lines())}", err=True)
+        note(f"{output}: the new model; {'; '.join(found.lines())}")
 
 
 def _pairs(files: list[str], parent: RunConfig, asked: tuple[str, str], option: str) -> tuple[Corpus, ...]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from limelight.cli import options
+from limelight.cli.arguments import option
+from limelight.cli.outcome import note
 from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT, bundled_models
 from limelight.text.languages import language_name
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Machine:
     """The device and the threads of a command."""
 
-    device: options.Device = None
-    threads: options.Threads = None
+    device: str | None = options.DEVICE
+    threads: int | None = option("Number of CPU threads. Default: one per core.", "N", panel=options.COMPUTING, min=1)
 
     def begin(self, *, aside: bool = False) -> torch.device:
         """Apply process-wide settings, before anything is loaded. Loops are compiled when they are first called, or
@@ -76,10 +76,9 @@ def _tell_compiling() -> None:
     except ImportError:  # numba is an extra; without it nothing is compiled
         return
     tell_compiling(
-        lambda: typer.echo(
-            "limelight: the first use on this machine compiles the inner loops: about 20 seconds, more if the machine "
-            "is busy, and once only; NUMBA_CACHE_DIR says where they are kept",
-            err=True,
+        lambda: note(
+            "the first use on this machine compiles the inner loops: about 20 seconds, more if the machine is busy, "
+            "and once only; NUMBA_CACHE_DIR says where they are kept"
         )
     )
 
@@ -108,33 +107,40 @@ def find_models(
     pivot: bool = False,
     bundled: bool = False,
     one: str = "",
+    pairs: bool = False,
 ) -> tuple[list[str], list[RunConfig]]:
     """The folders of `--model` and their configurations, before weights are read.
 
-    If none is named and `bundled` is set, the bundled model is used and reported. `one` says why there may be only one.
+    If none is named and `bundled` is set, the bundled model is used and reported. `one` says why there may be only one;
+    with `pairs` it must be a model that translates.
 
     Raises `UserError` if no model is named or bundled, if a folder has no model, or, with `translates`, if the model
     does not translate from `source` to `target`, with `pivot` also through another language, or its direction is
     ambiguous.
     """
     if not folders and bundled and DEFAULT in bundled_models():
-        typer.echo(f"limelight: no --model is given: {DEFAULT}, which comes with limelight", err=True)
+        note(f"no --model is given: {DEFAULT}, which comes with limelight")
         folders = [DEFAULT]
     if not folders or "" in folders:
         raise UserError("missing model: give --model RUN, the folder that `limelight train --out RUN` wrote")
-    from limelight.config import directions_of, load_config
+    from limelight.config import directions_of, find_pivots, legs_of, load_config
     from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
     if one and len(folders) > 1:
         raise UserError(f"{len(folders)} models: {one}; give --model once")
+    if pairs and "pairs" not in configs[0].model.learns_from:
+        raise UserError(f"{folders[0]}: this model does not translate; name one that does")
     for folder, config in zip(folders, configs, strict=True) if translates else ():
         try:
             direction = _require_direction(folder, config, (source, target), pivot=pivot, detects=len(folders) == 1)
         except UserError as error:
             raise UserError(f"{folder}: {error}") from None
-        if direction is not None and folder == folders[0]:
-            _say_if_through(direction, directions_of(config.data))
+        if direction and folder == folders[0]:
+            first, *others = legs_of(direction, find_pivots(directions_of(config.data)))
+            if others:
+                between = language_name(first.target)
+                note(f"this model translates {direction} through {between}; --no-pivot refuses that")
     return folders, configs
 
 
@@ -153,16 +159,6 @@ def _require_direction(
     sources = {direction.source for direction in fitting_directions([*directions, *pivots], *asked)}
     told_apart = detects and not asked[0] and len(sources) > 1 and (find_model(folder) / DETECTOR).exists()
     return None if told_apart else find_connection(directions, *asked, pivots)
-
-
-def _say_if_through(direction: Direction, directions: Sequence[Direction]) -> None:
-    """Print through which language a model translates, if it has no direct direction."""
-    from limelight.config import find_pivots, legs_of
-
-    first, *others = legs_of(direction, find_pivots(directions))
-    if others:
-        between = language_name(first.target)
-        typer.echo(f"limelight: this model translates {direction} through {between}; --no-pivot refuses that", err=True)
 
 
 def made_with(
@@ -217,7 +213,7 @@ def open_translator(
     from limelight.pipelines.load import load_translator
 
     if device.type == "cpu":
-        compile_aside(lambda message: typer.echo(f"limelight: {message}", err=True))
+        compile_aside(note)
     threads = torch.get_num_threads()
     translator = load_translator(folders, device, precision=precision, shortlist=shortlist, threads=threads)
     _say_if_slow(precision, translator.device)
@@ -233,19 +229,15 @@ def open_model(kind: str, folders: list[str], machine: Machine, precision: str |
 
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
-    if kind == "reader":
-        return load.load(folders[0], device)
-    if kind != "generator":
-        return getattr(load, f"load_{kind}")(folders[0], device)
-    generator = load.load_generator(folders[0], device, precision=precision)
-    _say_if_slow(precision, generator.device)
-    return generator
+    how: dict[str, Any] = {"precision": precision} if kind == "generator" else {}
+    opened = (load.load if kind == "reader" else getattr(load, f"load_{kind}"))(folders[0], device, **how)
+    _say_if_slow(precision, device)
+    return opened
 
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:
     """Print a warning if the requested precision has no hardware support."""
     from limelight.inference.prepare import slow_precision
 
-    slow = slow_precision(precision, device) if precision else None
-    if slow:
-        typer.echo(f"limelight: {slow}", err=True)
+    if precision and (slow := slow_precision(precision, device)):
+        note(slow)

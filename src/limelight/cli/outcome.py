@@ -23,43 +23,44 @@ OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", 
                  "failed to map segment")  # fmt: skip
 """Parts of the messages of torch's allocators and other libraries, raised as `RuntimeError` or while loading them."""
 
+WITH_LESS_MEMORY = (
+    "What is finished is kept. Give smaller batches (--batch-tokens, --beam; in training half the batching.tokens and "
+    "twice the training.accumulate), or split very long lines"
+)
+
 
 class About(NamedTuple):
-    """A command, the examples in its help, and how it can use less memory."""
+    """A command, and the examples in its help."""
 
     run: Callable[..., None]
     examples: str
-    with_less_memory: str
 
 
 LOADED: dict[str, About] = {}
 """The commands of imported modules, by name."""
 
 
-def command(name: str, examples: str, with_less_memory: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(name: str, examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator that registers a command."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        LOADED[name] = About(function, f"\n[bold]Examples[/bold]\n{examples.strip(chr(10))}\n", with_less_memory)
+        LOADED[name] = About(function, f"\n[bold]Examples[/bold]\n{examples.strip(chr(10))}\n")
         return function
 
     return register
 
 
-def guarded(command: Callable[..., None], *, with_less_memory: str) -> Callable[..., int]:
-    """Wrap a command so that it returns its exit code.
-
-    `with_less_memory` says how the command can use less memory, for the message if it runs out of memory.
-    """
+def guarded(command: Callable[..., None]) -> Callable[..., int]:
+    """Wrap a command so that it returns its exit code."""
 
     @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> int:
-        return exit_code(lambda: command(*args, **options), with_less_memory=with_less_memory)
+    def run(**options: Any) -> int:
+        return exit_code(lambda: command(**options))
 
     return run
 
 
-def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
+def exit_code(work: Callable[[], None]) -> int:
     """Do the work and return its exit code; print a message on standard error if it failed.
 
     Signals stop it immediately, unless the work handles them itself, as training does.
@@ -87,7 +88,8 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
             return say(ended, ended.exit_code)
         if not is_out_of_memory(error):
             raise
-        return say(f"out of memory ({_first_line(error)}). {with_less_memory}", 1)
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return say(f"out of memory ({why}). {WITH_LESS_MEMORY}", 1)
     return 0
 
 
@@ -129,7 +131,3 @@ def silence(stream: TextIOBase) -> None:
     """Discard the buffered output; otherwise Python reports another error when it closes the stream."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -8,10 +8,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedIOBase, TextIOBase
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 import typer
 
@@ -27,13 +27,11 @@ def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, s
 
     Raises `UserError` for any other argument, and for an argument together with `--text`.
     """
-    if text is not None:
-        if argument is not None:
-            raise UserError(f"--text and {argument!r}: give one of them")
+    if text is not None and argument is not None:
+        raise UserError(f"--text and {argument!r}: give one of them")
+    if text is not None or argument is None:
         return None, text
-    if argument is None:
-        return None, None
-    if _exists(Path(argument)):
+    if is_path(os.path.lexists, argument):
         return Path(argument), None
     if len(argument.split()) > 1:
         return None, argument
@@ -43,10 +41,10 @@ def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, s
     )
 
 
-def _exists(path: Path) -> bool:
-    """Whether a path exists. A text may be too long for a path, or have invalid characters."""
+def is_path(test: Callable[[Path], bool], name: str) -> bool:
+    """Whether `name` passes `test` as a path. A text may be too long for a path, or have invalid characters."""
     try:
-        return path.exists() or path.is_symlink()
+        return test(Path(name))
     except (OSError, ValueError):
         return False
 
@@ -64,14 +62,16 @@ def lines_of(file: Path | None) -> Iterator[str]:
 
 def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | None]:
     """The lines of a file, of standard input, or of `text`, with `None` where a pipe or a terminal pauses, so that the
-    lines so far are answered."""
+    lines so far are answered. Compressed input is not read line by line."""
+    from limelight.formats.lines import read_live
+    from limelight.formats.opening import COMPRESSIONS, open_text
+
     if text is not None:
         return iter(text.splitlines())
-    from limelight.formats.lines import read_live
-    from limelight.formats.opening import open_text
-
+    if file is not None and file.is_fifo() and file.suffix.lower() not in COMPRESSIONS:
+        return read_live(open_text(file), str(file))
     if file is not None:
-        return read_live(open_text(file), str(file)) if _is_pipe(file) else lines_of(file)
+        return lines_of(file)
     try:  # a stream of its own: the interpreter closes standard input at its end, and cannot while a thread reads it
         stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
     except (AttributeError, OSError):  # closed, or replaced by an object without a file descriptor
@@ -79,19 +79,13 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
     return read_live(stream, "standard input")
 
 
-def _is_pipe(file: Path) -> bool:
-    """Whether a file is a pipe. Compressed input is not read line by line."""
-    from limelight.formats.opening import COMPRESSIONS
-
-    return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
-
-
-def greet(file: Path | None, text: str | None = None) -> None:
-    """Tell a user at a terminal how to enter lines."""
-    if file is None and text is None and sys.stdin is not None and sys.stdin.isatty():
-        typer.echo("One sentence per line; Ctrl-D ends the input.", err=True)
+def greet(what: str) -> None:
+    """Tell a user at a terminal to type on standard input."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        typer.echo(f"{what}; Ctrl-D ends the input.", err=True)
 
 
+SENTENCES = "One sentence per line"
 Write = Callable[[str], None]
 
 
@@ -114,28 +108,33 @@ def text_to(path: Path | None) -> Iterator[Write]:
         yield _standard_output(encoding="utf-8")
         return
     path = path.resolve()  # a link is kept, and its target replaced
-    if path.exists() and not path.is_file():  # pipes and devices are written directly
-        with _open(path, path) as file:
-            yield _writer(file, str(path), flush=True)
-        return
-    partial = path.with_name(path.name + PARTIAL)
-    with _open(partial, path) as file:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; give -o the name of a file")
+    is_device = path.exists() and not path.is_file()  # such as a pipe: written directly
+    partial = path if is_device else path.with_name(path.name + PARTIAL)
+    with ExitStack() as leave:
         try:
-            yield _writer(file, str(path))
+            file = leave.enter_context(open(partial, "w", encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
+        try:
+            yield _writer(file, str(path), flush=is_device)
             with _named(file, str(path)):
                 file.flush()
-                os.fsync(file.fileno())
+                if not is_device:
+                    os.fsync(file.fileno())
                 file.close()
         except BaseException as error:
             with suppress(OSError):
                 file.close()
-            if partial.stat().st_size:
+            if not is_device and partial.stat().st_size:
                 error.add_note(f"what was done until then is in {partial}")
-            else:
+            elif not is_device:
                 partial.unlink()
             raise
-    partial.replace(path)
-    sync_folder(path.parent)
+    if not is_device:
+        partial.replace(path)
+        sync_folder(path.parent)
 
 
 def show(text: str) -> None:
@@ -152,16 +151,6 @@ def can_show(characters: str) -> bool:
     return True
 
 
-def _open(place: Path, path: Path) -> TextIOBase:
-    """Open `place` for writing; `path` is its name in messages."""
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; give -o the name of a file")
-    try:
-        return open(place, "w", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
-
-
 def _standard_output(**settings: str) -> Write:
     if sys.stdout is None:
         raise UserError("standard output is closed: leave it open, or name a file with -o")
@@ -170,7 +159,7 @@ def _standard_output(**settings: str) -> Write:
     return _writer(cast(TextIOBase, sys.stdout), "standard output", flush=True)
 
 
-def _writer(file: TextIOBase, name: str, *, flush: bool = False) -> Write:
+def _writer(file: TextIOBase, name: str, *, flush: bool) -> Write:
     def write(text: str) -> None:
         with _named(file, name):
             file.write(text)
@@ -193,7 +182,7 @@ def _named(file: TextIOBase, name: str) -> Iterator[None]:
 
 
 class TextProgress:
-    """Shows the processed share of the text, on standard error."""
+    """A context that shows the processed share of the text, on standard error."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.screen = Screen(quiet=quiet)
@@ -219,17 +208,9 @@ class TextProgress:
             self.say("  ".join(filter(None, (named, figures, left))))
             self._shown, self._patience = time.monotonic(), LATER_LINES
 
-    def close(self) -> None:
-        """Restore the terminal."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-@contextmanager
-def text_progress(*, quiet: bool = False) -> Iterator[TextProgress]:
-    """A context that yields the progress display and closes it."""
-    progress = TextProgress(quiet=quiet)
-    try:
-        yield progress
-    finally:
-        progress.close()

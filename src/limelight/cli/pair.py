@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from limelight.cli.arguments import argument, number, option
+from limelight.cli.arguments import argument, flag, option
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command, note
 from limelight.cli.output import Write, lines_to
@@ -20,33 +20,25 @@ EXAMPLES = """
   limelight pair texts/en texts/de --from en --to de -o pairs.tsv
   limelight pair book.en.txt book.fr.txt --threshold 0.8 -o pairs.tmx
 """
-WITH_LESS_MEMORY = "Pair fewer documents at a time"
 MAX_CHARACTERS = 600
 """Maximum characters of a sentence that are translated: more are not needed to recognize it."""
 
 
-@command("pair", EXAMPLES, WITH_LESS_MEMORY)
+@command("pair", EXAMPLES)
 def pair(
     *,
-    source: Annotated[Path, argument("A document, or a folder.", "SOURCE")],
-    target: Annotated[Path, argument("Its translation, or a folder with translations of the same names.", "TARGET")],
-    output: Annotated[Path, option("--output -o", "The pairs: a .tmx, .tsv or .jsonl file.", "FILE")],
-    source_lang: Annotated[str, option("--from", "Source language. Default: told from the text.", "LANG")] = "",
-    target_lang: Annotated[str, option("--to", "Target language. Default: told from the text.", "LANG")] = "",
-    threshold: Annotated[
-        float,
-        option("--threshold", "Confidence, from 0 to 1, that a pair needs.", "X", number(float, 0, 1)),
-    ] = 0.5,
-    model: Annotated[
-        str | None,
-        option(
-            "--model",
-            "Run or model folder whose translations are compared, too. Default: the bundled model, if it has the "
-            "direction.",
-            "RUN",
-        ),
-    ] = None,
-    no_model: Annotated[bool, option("--no-model", "Compare lengths and words alone, without translations.")] = False,
+    source: Path = argument("A document, or a folder.", "SOURCE", ...),
+    target: Path = argument("Its translation, or a folder with translations of the same names.", "TARGET", ...),
+    output: Path = option("The pairs: a .tmx, .tsv or .jsonl file.", "FILE", ..., "--output -o"),
+    source_lang: str = option("Source language. Default: told from the text.", "LANG", "", "--from --source"),
+    target_lang: str = option("Target language. Default: told from the text.", "LANG", "", "--to --target"),
+    threshold: float = option("Confidence, from 0 to 1, that a pair needs.", "X", 0.5, min=0, max=1),
+    model: str | None = option(
+        "Run or model folder whose translations are compared, too. Default: the bundled model, if it has the "
+        "direction.",
+        "RUN",
+    ),
+    no_model: bool = flag("Compare lengths and words alone, without translations."),
     machine: Machine,
 ) -> None:
     """Make sentence pairs of documents and their translations.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, option
@@ -19,40 +19,26 @@ EXAMPLES = """
   limelight patch "I saw the child." "I saw the children." --to de
   limelight patch "A dog." "The dog." --model runs/en-de -o patch.svg
 """
-WITH_LESS_MEMORY = "Give shorter sentences: each of their tokens is a sentence of a batch"
 
 
-First = Annotated[str | None, argument("The text whose vectors are put into the other.", "TEXT")]
-Second = Annotated[str | None, argument("The other text, with as many tokens.", "OTHER")]
-Pair = Annotated[
-    Literal["number", "gender", "tense"] | None,
-    option(
-        "--pair",
+@command("patch", EXAMPLES)
+def patch(
+    *,
+    first: str | None = argument("The text whose vectors are put into the other.", "TEXT"),
+    second: str | None = argument("The other text, with as many tokens.", "OTHER"),
+    pair: Literal["number", "gender", "tense"] | None = option(
         "A built-in pair of English texts: singular and plural, he and she, or present and past.",
         "number|gender|tense",
     ),
-]
-Target = Annotated[str | None, option("--target", "Translation of TEXT. Default: the model's own.", "TEXT")]
-OtherTarget = Annotated[str | None, option("--other-target", "Translation of OTHER.", "TEXT")]
-Picture = Annotated[
-    Path | None,
-    option("--output -o", "Picture (.svg, .png, .pdf) or values (.json, .csv). Default: a table.", "FILE"),
-]
-
-
-@command("patch", EXAMPLES, WITH_LESS_MEMORY)
-def patch(
-    *,
-    first: First = None,
-    second: Second = None,
-    pair: Pair = None,
-    model: options.OneModel = None,
-    source_lang: options.FromLanguage = "",
-    target_lang: options.ToLanguage = "",
-    target: Target = None,
-    other_target: OtherTarget = None,
-    output: Picture = None,
-    theme: options.PictureTheme = None,
+    model: options.Words = options.ONE_MODEL,
+    source_lang: str = option("Source language.", "LANG", "", "--from"),
+    target_lang: str = option("Target language.", "LANG", "", "--to"),
+    target: str | None = option("Translation of TEXT. Default: the model's own.", "TEXT"),
+    other_target: str | None = option("Translation of OTHER.", "TEXT"),
+    output: Path | None = option(
+        "Picture (.svg, .png, .pdf) or values (.json, .csv). Default: a table.", "FILE", None, "--output -o"
+    ),
+    theme: options.Theme | None = options.THEME,
     machine: Machine,
 ) -> None:
     """Find where a model keeps the difference of two texts, such as number, gender or tense.
@@ -60,18 +46,14 @@ def patch(
     Vectors of one are put into the other, and the part of its translation that returns is measured for each layer and
     position.
     """
-    from limelight.inspection.views import ENDINGS, PICTURES, ending_of, save_view
+    from limelight.inspection.views import ENDINGS, ending_of, save_view
 
     if (pair is None) == (first is None) or (first is None) != (second is None):
         raise UserError('give two texts, as in limelight patch "I saw it." "I see it.", or --pair number')
     if (target is None) != (other_target is None):
         raise UserError("--target and --other-target belong together: give both translations, or none")
     ending = ending_of(output, ENDINGS) if output is not None else ""
-    if theme is not None and ending not in PICTURES:
-        raise UserError(f"--theme {theme}: themes are for pictures: give -o FILE, such as -o patch.svg")
-    folders, configs = find_models(model, bundled=True, one="one is patched")
-    if "pairs" not in configs[0].model.learns_from:
-        raise UserError(f"{folders[0]}: this model does not translate; `limelight patch` is for translators")
+    folders, _ = find_models(model, bundled=True, one="one is patched", pairs=True)
     translator = open_translator(folders, machine, brief=True)
     from limelight.pipelines.patch import PAIRS, patch_texts
 
@@ -80,9 +62,9 @@ def patch(
     found = patch_texts(translator, *texts, targets=said, source_lang=source_lang, target_lang=target_lang)
     if output is None:
         show(found.table())
-        return
-    if ending == ".json":
+    elif ending == ".json":
         write_output(output, (json.dumps(found.values(), ensure_ascii=False, indent=1) + "\n").encode())
     else:
         save_view(found.view, output, theme=theme or "dark")
-    wrote(output)
+    if output is not None:
+        wrote(output)

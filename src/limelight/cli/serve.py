@@ -9,12 +9,12 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, Literal
 
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, number, option
+from limelight.cli.arguments import argument, flag, option
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note
 from limelight.errors import UserError
@@ -37,107 +37,60 @@ ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
 ACCESS, ENDING = "Access", "Ending"
 
 
-class ServedModel(NamedTuple):
-    """A model and the name it is served under."""
-
-    name: str
-    folder: str
-
-
-@command("serve", EXAMPLES, "Give fewer --engines, or --precision int8")
+@command("serve", EXAMPLES)
 def serve(
     *,
-    model: Annotated[
-        list[str] | None,
-        option(
-            "--model",
-            "Run or model folder, and the name it is served under; several are separate models.",
-            "[NAME=]RUN",
-        ),
-    ] = None,
-    host: Annotated[str, option("--host", "Address to listen on; 0.0.0.0 is all.", "ADDRESS")] = "127.0.0.1",
-    port: Annotated[int, option("--port", "Port to listen on.", "N", number(int, 0, 65535))] = 8000,
-    engines: Annotated[
-        int, option("--engines", "Processes that translate, for each model.", "N", number(int, 1, 256))
-    ] = 1,
-    threads: Annotated[int, option("--threads", "CPU threads of each engine.", "N", number(int, 1))] = 1,
-    precision: options.Precision = None,
-    shortlist: options.Shortlisted = False,
-    no_pivot: options.NoPivot = False,
-    device: options.Device = None,
-    keys: Annotated[
-        Path | None, option("--keys", "Require a key of this file (see limelight keys).", "FILE", panel=ACCESS)
-    ] = None,
-    no_keys: Annotated[
-        bool, option("--no-keys", "Serve without keys, also at addresses other than loopback.", panel=ACCESS)
-    ] = False,
-    glossaries: Annotated[
-        Path | None, option("--glossaries", "Folder for the glossaries of clients. Default: kept in memory.", "FOLDER")
-    ] = None,
-    memory: Annotated[
-        Path | None,
-        option(
-            "--memory",
-            "Translation memory (TMX): its segments are reused for the same source. Read again when it changes.",
-            "FILE",
-            exists=True,
-            dir_okay=False,
-        ),
-    ] = None,
-    memory_folder: Annotated[
-        Path | None,
-        option("--memories", "Folder for the translation memories of clients. Default: a temporary one.", "FOLDER"),
-    ] = None,
-    cors: Annotated[
-        list[str] | None, option("--cors", "Origin whose pages may call the service; * is all.", "ORIGIN", panel=ACCESS)
-    ] = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        option(
-            "--allowed-host",
-            "Name under which a service without keys is reached; * is any. Addresses and localhost always are.",
-            "NAME",
-            panel=ACCESS,
-        ),
-    ] = None,
-    trust_proxy: Annotated[
-        str,
-        option(
-            "--trust-proxy",
-            "Trusted proxies for X-Forwarded-For: addresses, separated by commas.",
-            "ADDRESSES",
-            panel=ACCESS,
-        ),
-    ] = "",
+    model: options.Words = option(
+        "Run or model folder, and the name it is served under; several are separate models.", "[NAME=]RUN"
+    ),
+    host: str = option("Address to listen on; 0.0.0.0 is all.", "ADDRESS", "127.0.0.1"),
+    port: int = option("Port to listen on.", "N", 8000, min=0, max=65535),
+    engines: int = option("Processes that translate, for each model.", "N", 1, min=1, max=256),
+    threads: int = option("CPU threads of each engine.", "N", 1, min=1),
+    precision: options.Precision = options.PRECISION,
+    shortlist: bool = options.SHORTLIST,
+    no_pivot: bool = options.NO_PIVOT,
+    device: str | None = options.DEVICE,
+    keys: Path | None = option("Require a key of this file (see limelight keys).", "FILE", panel=ACCESS),
+    no_keys: bool = flag("Serve without keys, also at addresses other than loopback.", panel=ACCESS),
+    glossaries: Path | None = option("Folder for the glossaries of clients. Default: kept in memory.", "FOLDER"),
+    memory: Path | None = option(
+        "Translation memory (TMX): its segments are reused for the same source. Read again when it changes.",
+        "FILE",
+        exists=True,
+        dir_okay=False,
+    ),
+    memory_folder: Path | None = option(
+        "Folder for the translation memories of clients. Default: a temporary one.", "FOLDER", None, "--memories"
+    ),
+    cors: options.Words = option("Origin whose pages may call the service; * is all.", "ORIGIN", panel=ACCESS),
+    allowed_host: options.Words = option(
+        "Name under which a service without keys is reached; * is any. Addresses and localhost always are.",
+        "NAME",
+        panel=ACCESS,
+    ),
+    trust_proxy: str = option(
+        "Trusted proxies for X-Forwarded-For: addresses, separated by commas.", "ADDRESSES", "", panel=ACCESS
+    ),
     limits: Limits,
-    drain_seconds: Annotated[
-        float,
-        option(
-            "--drain-seconds",
-            "Time to finish accepted requests after SIGTERM.",
-            "SECONDS",
-            number(float, 0),
-            panel=ENDING,
-        ),
-    ] = 30.0,
-    drain_delay: Annotated[
-        float,
-        option(
-            "--drain-delay",
-            "Time during which requests are still accepted after SIGTERM, for load balancers.",
-            "SECONDS",
-            number(float, 0),
-            panel=ENDING,
-        ),
-    ] = 0.0,
-    quiet: Annotated[bool, option("--quiet -q", "Log no line for each request.")] = False,
+    drain_seconds: float = option(
+        "Time to finish accepted requests after SIGTERM.", "SECONDS", 30.0, panel=ENDING, min=0
+    ),
+    drain_delay: float = option(
+        "Time during which requests are still accepted after SIGTERM, for load balancers.",
+        "SECONDS",
+        0.0,
+        panel=ENDING,
+        min=0,
+    ),
+    quiet: bool = flag("Log no line for each request.", "--quiet -q"),
 ) -> None:
     """Answer translation requests over HTTP: the APIs of DeepL, LibreTranslate and OpenAI (chat), and one of its own.
 
     Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
     """
     ignore_hangup()  # a reload that is asked for before there is anything to reload
-    models = _named(model)
+    models = named_models(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
@@ -151,7 +104,7 @@ def serve(
     computing: dict[str, Any] = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
     computing |= {"pivot": not no_pivot, "memory": str(memory or "")}
     plan = Plan(
-        {each.name: Loading(each.folder, name=each.name, **computing) for each in models},
+        {name: Loading(folder, name=name, **computing) for name, folder in models.items()},
         limits,
         host=host,
         port=port,
@@ -172,25 +125,21 @@ def serve(
         asyncio.run(run_service(plan, log))
 
 
-def _named(words: list[str] | None) -> list[ServedModel]:
-    """The models of `--model`, validated. Raises `UserError` for an invalid model, and for two with the same name."""
-    if not words and DEFAULT in bundled_models():  # the log names it
-        return [ServedModel(DEFAULT, DEFAULT)]
-    words = words or []
-    models = [named_model(word) for word in words]
-    find_models([each.folder for each in models])
-    for place, each in enumerate(models):
-        if each.name in [other.name for other in models[:place]]:
-            raise UserError(f"two models are called {each.name}: give another name with --model NAME={each.folder}")
+def named_models(words: list[str] | None) -> dict[str, str]:
+    """The folders of `--model` by name: of `NAME=RUN`, or of the folder itself. An existing folder takes precedence.
+
+    Raises `UserError` for an invalid model, and for two with the same name.
+    """
+    models: dict[str, str] = {}
+    for word in words or ([DEFAULT] if DEFAULT in bundled_models() else []):
+        name, _, folder = word.partition("=")
+        if Path(word).exists() or not (name and folder):
+            name, folder = Path(word).resolve().name if Path(word).exists() else word, word
+        if name in models:
+            raise UserError(f"two models are called {name}: give another name with --model NAME={folder}")
+        models[name] = folder
+    find_models(list(models.values()))
     return models
-
-
-def named_model(word: str) -> ServedModel:
-    """Parse `NAME=RUN`, or a folder, whose own name is used. An existing folder takes precedence."""
-    name, equals, folder = word.partition("=")
-    if equals and name and folder and not Path(word).exists():
-        return ServedModel(name, folder)
-    return ServedModel(Path(word).resolve().name if Path(word).exists() else word, word)
 
 
 def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
@@ -233,22 +182,18 @@ KEYS_EXAMPLES = """
 """
 
 
-@command("keys", KEYS_EXAMPLES, "There is not enough memory even for a few keys")
+@command("keys", KEYS_EXAMPLES)
 def keys(
     *,
-    action: Annotated[str, argument("add, list or revoke.", "add|list|revoke")],
-    name: Annotated[str, argument("Name of the key.", "[NAME]")] = "",
-    file: Annotated[Path, option("--keys", "File of keys; created if it does not exist.", "FILE")] = Path("keys.json"),
-    per_minute: Annotated[
-        int | None, option("--characters-per-minute", "Rate limit of the key.", "N", number(int, 1))
-    ] = None,
-    as_json: options.AsJson = False,
+    action: Literal["add", "list", "revoke"] = argument("add, list or revoke.", "add|list|revoke", ...),
+    name: str = argument("Name of the key.", "[NAME]", ""),
+    file: Path = option("File of keys; created if it does not exist.", "FILE", Path("keys.json"), "--keys"),
+    per_minute: int | None = option("Rate limit of the key.", "N", None, "--characters-per-minute", min=1),
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Create, list and revoke the keys of a service."""
     from limelight.serving.keys import add_key, read_keys, revoke_key
 
-    if action not in ("add", "list", "revoke"):
-        raise UserError(f"unknown action {action!r}: give add, list or revoke")
     if (action == "list") == bool(name):
         raise UserError(
             "list takes no name" if name else f"{action} which key? Give its name: limelight keys {action} NAME"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from limelight.cli import options
-from limelight.cli.arguments import SEVERAL, number, option
+from limelight.cli.arguments import SEVERAL, flag, option
 from limelight.cli.corpora import corpora, is_small_budget, with_budget
 from limelight.cli.models import Machine
 from limelight.cli.options import END, MODEL, TEXT
@@ -19,7 +18,6 @@ from limelight.signals import Stopped
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, RunConfig
-    from limelight.text.pair import BadLine
 
 EXAMPLES = """
   limelight train --train train.en train.de --valid valid.en valid.de \\
@@ -36,106 +34,62 @@ EXAMPLES = """
   limelight train --from runs/en-de --extend-vocabulary \\
       --train en-es=spanish.tsv --out runs/en-de-es
 """
-LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})?"
-"""Pattern of language tags: `de`, `pt-BR`."""
 MAX_CONSTRAINTS = 20
 """Maximum number of side constraints in a column: each is a corpus, and all of the file is read for each."""
 FINETUNE = "finetune"
 """The default recipe of a run that begins with another model."""
-WITH_LESS_MEMORY = (
-    "The last checkpoint is intact. In a new run, halve batching.tokens and double training.accumulate: the same "
-    "updates in half the memory"
-)
 
 
-@command("train", EXAMPLES, WITH_LESS_MEMORY)
+@command("train", EXAMPLES)
 def train(
     *,
-    out: Annotated[Path | None, option("--out", "Run folder; an existing run is resumed.", "RUN")] = None,
-    quiet: options.Quiet = False,
-    train: options.Train = None,
-    back_translated: Annotated[
-        list[str] | None,
-        option(
-            "--back-translated",
-            "Back-translated training text; its source sentences get the tag <bt>.",
-            SEVERAL,
-            panel=TEXT,
-        ),
-    ] = None,
-    valid: options.Valid = None,
-    hold_out: Annotated[
-        int | None,
-        option(
-            "--hold-out",
-            "Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
-            "N",
-            number(int, 1),
-            panel=TEXT,
-        ),
-    ] = None,
-    general: options.General = None,
-    tag: Annotated[
-        list[str] | None,
-        option(
-            "--tag",
-            "Label for a --train file: formal, informal or domain:NAME; or column:NAME to read the label of each pair "
-            "from a column (in .tsv its number). Can be repeated.",
-            "FILE=NAME",
-            panel=TEXT,
-        ),
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        option(
-            "--text",
-            "Plain text for a language model or a masked model; a tenth is held out for validation.",
-            SEVERAL,
-            panel=TEXT,
-        ),
-    ] = None,
-    valid_text: Annotated[
-        list[str] | None,
-        option("--valid-text", "Plain validation text, instead of the held-out part.", SEVERAL, panel=TEXT),
-    ] = None,
-    source: options.Source = "",
-    target: options.Target = "",
-    on_bad_line: options.OnBadLine = None,
-    recipe: Annotated[
-        str,
-        option(
-            "--recipe",
-            f"A complete configuration. Default: small, or quick for a small budget. {describe_recipes()}.",
-            "NAME",
-            panel=MODEL,
-        ),
-    ] = "",
-    config: Annotated[
-        Path | None,
-        option(
-            "--config", "A configuration file instead of a recipe, such as a run's config.yaml.", "FILE", panel=MODEL
-        ),
-    ] = None,
-    begin_with: Annotated[
-        str | None,
-        option("--from", "Start from the weights and vocabulary of this run or model folder.", "MODEL", panel=MODEL),
-    ] = None,
-    extend_vocabulary: Annotated[
-        bool,
-        option(
-            "--extend-vocabulary",
-            "With --from: add tokens for new languages and for frequent words of the text to the vocabulary.",
-            panel=MODEL,
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        option("--set", "Change a setting, e.g. training.seed=7. Can be repeated.", "KEY=VALUE", panel=MODEL),
-    ] = None,
-    max_minutes: options.MaxMinutes = None,
-    max_steps: Annotated[
-        int | None, option("--max-steps", "Stop after N updates in total.", "N", number(int, 1), panel=END)
-    ] = None,
+    out: Path | None = option("Run folder; an existing run is resumed.", "RUN"),
+    quiet: bool = options.QUIET,
+    train: options.Words = options.TRAIN,
+    back_translated: options.Words = option(
+        "Back-translated training text; its source sentences get the tag <bt>.", SEVERAL, panel=TEXT
+    ),
+    valid: options.Words = options.VALID,
+    hold_out: int | None = option(
+        "Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
+        "N",
+        panel=TEXT,
+        min=1,
+    ),
+    general: options.Words = options.GENERAL,
+    tag: options.Words = option(
+        "Label for a --train file: formal, informal or domain:NAME; or column:NAME to read the label of each pair "
+        "from a column (in .tsv its number). Can be repeated.",
+        "FILE=NAME",
+        panel=TEXT,
+    ),
+    text: options.Words = option(
+        "Plain text for a language model or a masked model; a tenth is held out for validation.", SEVERAL, panel=TEXT
+    ),
+    valid_text: options.Words = option("Plain validation text, instead of the held-out part.", SEVERAL, panel=TEXT),
+    source: str = options.SOURCE,
+    target: str = options.TARGET,
+    on_bad_line: options.OnBadLine = options.ON_BAD_LINE,
+    recipe: str = option(
+        f"A complete configuration. Default: small, or quick for a small budget. {describe_recipes()}.",
+        "NAME",
+        "",
+        panel=MODEL,
+    ),
+    config: Path | None = option(
+        "A configuration file instead of a recipe, such as a run's config.yaml.", "FILE", panel=MODEL
+    ),
+    begin_with: str | None = option(
+        "Start from the weights and vocabulary of this run or model folder.", "MODEL", None, "--from", panel=MODEL
+    ),
+    extend_vocabulary: bool = flag(
+        "With --from: add tokens for new languages and for frequent words of the text to the vocabulary.", panel=MODEL
+    ),
+    settings: options.Words = option(
+        "Change a setting, e.g. training.seed=7. Can be repeated.", "KEY=VALUE", None, "--set", panel=MODEL
+    ),
+    max_minutes: float | None = options.MAX_MINUTES,
+    max_steps: int | None = option("Stop after N updates in total.", "N", panel=END, min=1),
     machine: Machine,
 ) -> None:
     """Train a model on parallel text, plain text or labeled text; an existing run is resumed."""
@@ -143,29 +97,30 @@ def train(
 
     if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
-    if begin_with == "":
-        raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
-    if begin_with is None and (general or extend_vocabulary):
-        name = "--general" if general else "--extend-vocabulary"
-        raise UserError(f"{name} is for a run that begins with another model: give --from MODEL, or leave it out")
+    if not begin_with and (general or extend_vocabulary or begin_with == ""):
+        raise UserError("--general, --extend-vocabulary: the model to begin with is missing: --from MODEL")
     there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
     parent = _parent(begin_with, there) if begin_with else None
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:  # not parsed: a folder may be named 2024
         extends = extend_vocabulary or resolved.extend_vocabulary
         resolved = resolved.model_copy(update={"begin_with": begin_with, "extend_vocabulary": extends})
+    languages = source, target
+    from_machine = [
+        corpus.model_copy(update={"tag": "bt"})
+        for corpus in corpora(back_translated or [], *languages, "--back-translated")
+    ]
     pairs = {
-        "train": _constrained(_pairs(train, source, target, "--train"), tag or [])
-        + _tagged(back_translated, source, target),
-        "valid": _pairs(valid, source, target, "--valid"),
-        "general": _pairs(general, source, target, "--general"),
+        "train": (*_constrained(corpora(train or [], *languages, "--train"), tag or []), *from_machine),
+        "valid": corpora(valid or [], *languages, "--valid"),
+        "general": corpora(general or [], *languages, "--general"),
     }
     if parent:
         from limelight.training.parent import named_as_in
 
         pairs = {side: named_as_in(parent, each) for side, each in pairs.items()}
-    lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
-    data = {name: files for name, files in {**pairs, **lines}.items() if files}
+    text_files = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
+    data = {name: files for name, files in {**pairs, **text_files}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     named = {
         **{"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes},
@@ -173,16 +128,16 @@ def train(
     }
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
-    run_config = override(resolved, given)
     if pairs["train"] and not (recipe or config or parent or there) and is_small_budget(given):
-        run_config = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
-    _train(run_config, out, quiet=quiet)
-
-
-def _train(resolved: RunConfig, out: Path | None, *, quiet: bool) -> None:
-    """Train in this process, which does nothing else."""
+        resolved = _start_from("quick", None, None, None).model_copy(update={"data": resolved.data})
+    resolved = override(resolved, given)
     if out is None:
         raise UserError("missing option '--out'; see `limelight train --help`")
+    _train(resolved, out, quiet=quiet)
+
+
+def _train(resolved: RunConfig, out: Path, *, quiet: bool) -> None:
+    """Train in this process, which does nothing else."""
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
@@ -201,16 +156,6 @@ def _train(resolved: RunConfig, out: Path | None, *, quiet: bool) -> None:
         raise
 
 
-def _pairs(files: list[str] | None, source: str, target: str, option: str) -> tuple[Corpus, ...]:
-    return corpora(files, source, target, option) if files else ()
-
-
-def _tagged(files: list[str] | None, source: str, target: str) -> tuple[Corpus, ...]:
-    """Corpora of back-translated text: their source is a machine translation."""
-    found = _pairs(files, source, target, "--back-translated")
-    return tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in found)
-
-
 def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, ...]:
     """The corpora with the side constraints of `--tag FILE=NAME`, where `column:` is before the name of a column that
     says those of each pair."""
@@ -218,60 +163,42 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
 
     for given in tags:
         file, _, name = given.rpartition("=")
-        if not any(file in corpus.files for corpus in corpora):
+        chosen = [corpus for corpus in corpora if file in corpus.files]
+        if not chosen or any(corpus.side_constraint or corpus.column for corpus in chosen):
             files = ", ".join(dict.fromkeys(each for corpus in corpora for each in corpus.files)) or "none"
-            raise UserError(f"--tag {given}: write FILE=NAME with a file of --train ({files})")
-        if any(file in corpus.files and (corpus.side_constraint or corpus.column) for corpus in corpora):
-            raise UserError(f"--tag {given}: {file} has a tag already; give one --tag for a file")
+            raise UserError(f"--tag {given}: write FILE=NAME once for a file of --train ({files})")
         column = name.removeprefix("column:") if name.startswith("column:") else ""
         try:
-            if not column:
-                side_constraint_tag(name)
+            constraints = _constraints_in(chosen, column) if column else [name]
+            for constraint in filter(None, constraints):
+                side_constraint_tag(constraint)
         except UserError as error:
             raise UserError(f"--tag {given}: {error}; or column:NAME, a column of the file that says it") from None
         found: list[Corpus] = []
         for corpus in corpora:
-            if file not in corpus.files:
-                found.append(corpus)
-            elif column:
-                found += _divided(corpus, column)
-            else:
-                found.append(corpus.model_copy(update={"side_constraint": name}))
+            update = [{"column": column, "side_constraint": each} for each in constraints]
+            found += [corpus.model_copy(update=each) for each in update] if corpus in chosen else [corpus]
         corpora = tuple(found)
     return corpora
 
 
-def _divided(corpus: Corpus, column: str) -> list[Corpus]:
-    """A corpus for each side constraint in a column. Raises `UserError` for a cell with another content, and for a file
-    without this column."""
+def _constraints_in(corpora: list[Corpus], column: str) -> list[str]:
+    """The side constraints in a column of a file; empty for pairs without one."""
     from limelight.config import sides_of
     from limelight.formats import read_pairs
     from limelight.preparation.pairs import NO_CONSTRAINT
-    from limelight.tokens import side_constraint_tag
 
-    found, bad = set[str](), list["BadLine"]()  # the run reports bad lines, or stops at one
-    pairs = read_pairs(
-        corpus.files,
-        *sides_of(corpus),
-        column=column,
-        on_bad_line=lambda line: bad.append(line) if not bad else None,
-    )
-    for pair in pairs:
-        if pair.cell in found or not (pair.cell or pair.source.strip() or pair.target.strip()):
-            continue
-        try:
-            if pair.cell != NO_CONSTRAINT:
-                side_constraint_tag(pair.cell)
-        except UserError as error:
-            what = f"column {column} is empty" if not pair.cell else f"column {column}: {error}"
-            raise UserError(f"{pair.place}: {what}; a pair without a side constraint has {NO_CONSTRAINT}") from None
-        found.add(pair.cell)
-        if len(found) > MAX_CONSTRAINTS:
-            raise UserError(f"{pair.place}: column {column} has more than {MAX_CONSTRAINTS} different side constraints")
-    if not found:
-        raise UserError(str(bad[0]) if bad else f"{corpus.files[0]}: there are no pairs")
-    constraints = ["" if cell == NO_CONSTRAINT else cell for cell in sorted(found)]
-    return [corpus.model_copy(update={"column": column, "side_constraint": each}) for each in constraints]
+    found = set[str]()
+    for corpus in corpora:
+        for pair in read_pairs(corpus.files, *sides_of(corpus), column=column, on_bad_line=lambda line: None):
+            if pair.source.strip() or pair.target.strip():
+                found.add(pair.cell)
+            if not pair.cell or len(found) > MAX_CONSTRAINTS:
+                raise UserError(
+                    f"{pair.place}: column {column} is empty, or has more than {MAX_CONSTRAINTS} different labels; a "
+                    f"pair without a label has {NO_CONSTRAINT}"
+                )
+    return sorted("" if cell == NO_CONSTRAINT else cell for cell in found)
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
@@ -279,17 +206,7 @@ def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
     removed."""
     from limelight.training.parent import read_parent
 
-    if there and there.begin_with == begin_with:
-        return there
-    try:
-        return read_parent(begin_with)
-    except UserError as error:
-        if re.fullmatch(LANGUAGE, begin_with) and not Path(begin_with).exists():
-            raise UserError(
-                f"--from {begin_with}: there is no such model. Here --from names the model to begin with; "
-                f"the language of the text is --source {begin_with}"
-            ) from error
-        raise
+    return there if there and there.begin_with == begin_with else read_parent(begin_with)
 
 
 def _start_from(recipe: str, config: Path | None, there: RunConfig | None, parent: RunConfig | None) -> RunConfig:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from limelight.cli.arguments import refuse
 from limelight.cli.job import Job
 from limelight.cli.outcome import command, note
-from limelight.cli.output import Write, file_or_text, greet, lines_to, live_lines_of
-from limelight.errors import counted
+from limelight.cli.output import SENTENCES, Write, file_or_text, greet, lines_to, live_lines_of
+from limelight.errors import UserError, counted, shown
 
 if TYPE_CHECKING:
     from limelight.corpus.worker import Done
@@ -37,26 +37,26 @@ BRIEF = 1000
 """Maximum characters of a text on the command line that is translated without compiled loops."""
 
 
-@command("translate", EXAMPLES, "Give a smaller --batch-tokens or --beam, or split very long lines")
+@command("translate", EXAMPLES)
 def translate(*, job: Job) -> None:
     """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
     file, text = (None, None) if job.is_corpus else file_or_text(next(iter(job.inputs or ()), None), job.text)
-    sampling, _ = job.sampling, job.asked
     documents = is_of_documents(job, file)
-    _ = job.found, job.segments  # what is wrong with them is told before anything is loaded
-    others = {"documents": documents, "sample": sampling is not None, "protect": bool(job.protect),
-              "glossary": job.glossary is not None}  # fmt: skip
+    _ = job.asked, job.found, job.segments  # what is wrong with them is told before anything is loaded
     if job.must_include:
+        others = {"documents": documents, "--sample": job.sample, "--protect": bool(job.protect),
+                  "--glossary": job.glossary is not None}  # fmt: skip
         refuse(others, "exclude --must-include: put the terms into a --glossary")
     if job.is_corpus:
         from limelight.cli.corpus import translate_corpus
 
-        return translate_corpus(job)
-    if documents and file is not None:
+        translate_corpus(job)
+    elif documents and file is not None:
         from limelight.cli.documents import translate_documents
 
-        return translate_documents(job, file)
-    _translate_lines(job, file, text)
+        translate_documents(job, file)
+    else:
+        _translate_lines(job, file, text)
 
 
 def is_of_documents(job: Job, path: Path | None) -> bool:
@@ -65,7 +65,6 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
-    from limelight.errors import UserError
     from limelight.formats.opening import DOCUMENT_SUFFIXES, refuse_to_translate
 
     if path is not None and not path.is_dir():
@@ -95,17 +94,20 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
             translator = job.translator(aside=True, brief=brief)
             if text is not None and options["guards"] and not options["source_lang"]:
                 translator.require_language(text, options["target_lang"], pivot=options["pivot"])
-            greet(file, text)
-            from limelight.corpus.worker import Done, shown
+            if file is None and text is None:
+                greet(SENTENCES)
+            from limelight.corpus.worker import Done
+            from limelight.corpus.worker import shown as as_lines
 
             numbered = enumerate(translator.translate_stream(texts, **options))
-            found = (Done(shown(each, number, job.form), each.warnings, each.confidence) for number, each in numbered)
+            found = (
+                Done(as_lines(each, number, job.form), each.warnings, each.confidence) for number, each in numbered
+            )
         _write(found, write, job.form)
 
 
 def _write(found: Iterator[Done], write: Write, form: str) -> None:
     """Write the lines of each text; afterwards report warnings and low confidence."""
-    from limelight.errors import shown
     from limelight.pipelines.translation import LOW_CONFIDENCE
 
     warnings = Counter[str]()

@@ -2,7 +2,7 @@
 translations."""
 
 from limelight.evaluation.evaluate import Evaluation, evaluate
-from limelight.evaluation.heads import What, study_heads
+from limelight.evaluation.heads import study_heads
 from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf
 from limelight.evaluation.score import PairScore, TokenScores, perplexity, score_pairs, score_tokens
 from limelight.evaluation.summary import LengthBucket, score_by_length
@@ -15,7 +15,6 @@ __all__ = [
     "PairScore",
     "TextEvaluation",
     "TokenScores",
-    "What",
     "corpus_bleu",
     "corpus_chrf",
     "evaluate",

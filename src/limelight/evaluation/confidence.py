@@ -6,9 +6,9 @@ ignoring case and surrounding punctuation.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,7 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
         raise UserError(
             f"{counted(count, 'pair')}: at least {MIN_PAIRS} are needed to learn confidence; give more text"
         )
-    every = _together(examples.values())
+    every = Examples(*(list(chain.from_iterable(parts)) for parts in zip(*examples.values(), strict=True)))
     if not _has_both(every.good):
         good = sum(every.good)
         raise UserError(
@@ -92,28 +92,19 @@ Errors = tuple[float, float | None]
 
 def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, Errors]:
     """The expected calibration error of sentences and of words, for each direction and, as "all", for all of them."""
-    errors, everything = dict[str, Errors](), (([], []), ([], []))  # type: ignore[var-annotated]
-    for direction, examples in by_direction.items():
+    found: dict[str, tuple[list[Any], ...]] = {}
+    for direction, each in by_direction.items():
         of_sentence, of_word = confidence.of(direction)
-        words = examples if of_word else Examples([], [], [], [])
-        kinds = (
-            (of_sentence.probabilities(examples.sentences), examples.good),
-            (of_word.probabilities(words.words) if of_word else [], words.right),
+        words = (of_word.probabilities(each.words), each.right) if of_word else ([], [])
+        found[direction] = of_sentence.probabilities(each.sentences), each.good, *words
+    found["all"] = tuple(list(chain.from_iterable(parts)) for parts in zip(*found.values(), strict=True))
+    return {
+        direction: (
+            expected_calibration_error(sentences, good),
+            expected_calibration_error(words, right) if words else None,
         )
-        errors[direction] = _errors(*kinds)
-        for whole, part in zip(everything, kinds, strict=True):
-            whole[0].extend(part[0])
-            whole[1].extend(part[1])
-    errors["all"] = _errors(*everything)
-    return errors
-
-
-def _errors(sentences: tuple[list[float], list[bool]], words: tuple[list[float], list[bool]]) -> Errors:
-    return expected_calibration_error(*sentences), expected_calibration_error(*words) if words[0] else None
-
-
-def _together(several: Iterable[Examples]) -> Examples:
-    return Examples(*(list(chain.from_iterable(parts)) for parts in zip(*several, strict=True)))
+        for direction, (sentences, good, words, right) in found.items()
+    }
 
 
 def examples_of(

@@ -83,8 +83,7 @@ class Evaluation(Figures):
 
     def table(self) -> str:
         """The result as lines of plain text."""
-        width = max(len(metric.signature) for metric in (self.bleu, self.bleu_lowercase, self.chrf))
-        lines = [f"{'':14}{'score':>8}  {'signature':{width}}".rstrip()]
+        lines = [f"{'':14}{'score':>8}  signature"]
         for name, metric in (("BLEU", self.bleu), ("BLEU lower-case", self.bleu_lowercase), ("chrF2", self.chrf)):
             lines.append(f"{name:15}{metric.score:7.2f}  {metric.signature}")
         lines += [
@@ -92,22 +91,15 @@ class Evaluation(Figures):
             "",
             f"{f'source {self.length_unit}':15}{'sentences':>9}{'BLEU':>9}{'chrF2':>9}",
         ]
-        lines += [
-            f"{bucket.label:15}{bucket.sentences:9}{_shown(bucket.bleu):>9}{_shown(bucket.chrf):>9}"
-            for bucket in self.by_length
-        ]
+        for bucket in self.by_length:
+            scores = ["-" if score is None else f"{score:.2f}" for score in (bucket.bleu, bucket.chrf)]
+            lines.append(f"{bucket.label:15}{bucket.sentences:9}{scores[0]:>9}{scores[1]:>9}")
         speed = f"{counted(self.tokens, 'token')} in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} tokens/s"
         lines += ["", f"{counted(self.sentences, 'sentence')}, {self.unfinished:,} without an end; {speed}"]
-        return "\n".join([*lines, *provenance_lines(self.provenance), "", self.summary()])
-
-    def summary(self) -> str:
-        """An explanation of the scores for readers who do not know them."""
-        return summarize_translation(
-            self.bleu.score,
-            tokenize=self.tokenize,
-            sentences=self.sentences,
-            unfinished=self.unfinished,
+        explained = summarize_translation(
+            self.bleu.score, tokenize=self.tokenize, sentences=self.sentences, unfinished=self.unfinished
         )
+        return "\n".join([*lines, *provenance_lines(self.provenance), "", explained])
 
 
 def evaluate(
@@ -171,8 +163,19 @@ def evaluate(
     )
 
 
-def _shown(score: float | None) -> str:
-    return "-" if score is None else f"{score:.2f}"
+def evaluate_directions(
+    translator: Translator, pairs: Mapping[Direction | None, Sequence[Pair]], *, target: str = "", **how: Any
+) -> "Evaluation | DirectionsEvaluation":
+    """`evaluate` the pairs of each direction; None is the only one of a model, whose target language is `target`."""
+    found = {
+        direction: evaluate(
+            translator, some, target=direction.target if direction else target, direction=direction, **how
+        )
+        for direction, some in pairs.items()
+    }
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return DirectionsEvaluation({str(direction): each for direction, each in found.items()})
 
 
 MEANS = ("bleu", "bleu_lowercase", "chrf", "perplexity")

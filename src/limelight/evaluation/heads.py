@@ -15,9 +15,9 @@ import numpy as np
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.evaluation.head_report import HeadFigures, HeadStudy, Mean, Point
-from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, choose_tokenization, corpus_bleu
+from limelight.evaluation.metrics import choose_tokenization, corpus_bleu
 from limelight.evaluation.summary import files_of, versions
-from limelight.inspection.batches import Rows, batches_of
+from limelight.inspection.batches import batches_of
 from limelight.inspection.erasure import Rows as Erased
 from limelight.inspection.erasure import needed_words
 from limelight.inspection.head_importance import (
@@ -26,19 +26,16 @@ from limelight.inspection.head_importance import (
     change_of,
     gradient_scores,
     heads_of,
-    normalized,
     removal_order,
     sentence_losses,
     token_counts,
     without,
 )
-from limelight.inspection.head_roles import Needed, Weights, measures
+from limelight.inspection.head_roles import Needed, measures
 from limelight.inspection.page_data import NAMES
 from limelight.inspection.probe import probe
-from limelight.inspection.word_alignment import AlignmentHead
 from limelight.inspection.words import readable
 from limelight.models.interface import eval_mode, longest_sequence
-from limelight.pipelines.align import AttentionAligner
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
@@ -55,23 +52,12 @@ CHUNK = 50
 Groups = Mapping[Direction | None, Sequence[Pair]]
 OnStep = Callable[[int, int, Mapping[str, Any]], None]
 """Called after each step with the number of steps done and to do, and all results so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class What:
-    """What is measured beside roles and the loss.
-
-    Attributes:
-        bleu: BLEU without each head, and at each step of a curve: a translation of all sentences each time.
-        gold: hand alignments of all pairs, for the alignment error rate of each head.
-    """
-
-    bleu: bool = False
-    gold: Sequence[GoldAlignment] = ()
+Values = dict[str, dict[str, list[float]]]
+"""For each head and role the values of sentences."""
 
 
 class _Sentence(NamedTuple):
-    """A pair as ids, with what the measurement of roles needs."""
+    """A pair as ids."""
 
     tokenizers: Tokenizers
     source: list[int]
@@ -82,7 +68,7 @@ def study_heads(
     translator: Translator,
     pairs: Groups,
     *,
-    what: What | None = None,
+    bleu: bool = False,
     sentences: int = SENTENCES,
     origin: Mapping[str, Any] | None = None,
     done: Mapping[str, Any] | None = None,
@@ -95,64 +81,80 @@ def study_heads(
 
     Args:
         pairs: by direction, None for a model of one.
+        bleu: also measure BLEU without each head and at each step of a curve, which translates all sentences each time.
         sentences: maximum number of pairs, spread evenly over all.
         origin: for the provenance, such as the model's folder.
         done: the results of an earlier call that `on_step` was given; the same arguments are required.
 
-    Raises `UserError` for other models, if there is no pair that is short enough, and for another number of hand
-    alignments than pairs.
+    Raises `UserError` for other models, and if there is no pair that is short enough.
     """
-    study = _Study(translator, pairs, what or What(), sentences, dict(done or {}), on_step)
-    return study.result({**(origin or {}), **files_of([each for some in pairs.values() for each in some])})
+    heads = heads_of(translator.model)
+    chosen, rows = _choose(translator, pairs, sentences)
+    study = _Study(translator, chosen, rows, bleu, len(heads), dict(done or {}), on_step)
+    roles = study.roles(heads)
+    gradients = {Head(*each): score for *each, score in study.step("gradient", study.gradient)}
+    whole = study.step("whole", partial(study.measured, []))
+    before = np.array(study.step("losses", lambda: study.losses([]).tolist()))
+    alone = {head: study.step(f"without {head}", partial(study.alone, head, before)) for head in heads}
+    changes = {head: Change(*each["change"]) for head, each in alone.items()}
+    orders = {
+        "removal": removal_order({head: change.mean for head, change in changes.items()}),
+        "gradient": removal_order(gradients),
+    }
+    return HeadStudy(
+        loss=whole["loss"],
+        bleu=whole.get("bleu"),
+        heads=tuple(
+            HeadFigures(head, roles[head], changes[head], gradients[head], alone[head].get("bleu")) for head in heads
+        ),
+        curves={name: study.curve(name, order, whole) for name, order in orders.items()},
+        provenance={
+            **(origin or {}),
+            **files_of([each for some in pairs.values() for each in some]),
+            "sentences": len(rows),
+            "versions": versions(),
+        },
+    )
+
+
+def _choose(
+    translator: Translator, given: Groups, most: int
+) -> tuple[dict[Direction | None, list[Pair]], list[_Sentence]]:
+    """Pairs that are short enough, spread evenly over all."""
+    every = [(direction, pair) for direction, some in given.items() for pair in some]
+    longest = min(MAX_TOKENS, (longest_sequence(translator.model) or MAX_TOKENS + 1) - 1)
+    tokenizers = {direction: translator.towards(direction) for direction in given}
+    chosen: dict[Direction | None, list[Pair]] = {}
+    rows = []
+    for direction, pair in every[:: max(1, len(every) // most)][:most]:
+        sides = tokenizers[direction]
+        source, target = sides.source.encode(pair.source), sides.target.encode(pair.target)
+        if 0 < len(source) <= longest and 0 < len(target) <= longest:
+            chosen.setdefault(direction, []).append(pair)
+            rows.append(_Sentence(sides, source, target))
+    if not rows:
+        raise UserError(f"no pair has from 1 to {longest} tokens on each side: give other text")
+    return chosen, rows
 
 
 @dataclass
 class _Study:
     translator: Translator
-    given: Groups
-    what: What
-    most: int
+    pairs: dict[Direction | None, list[Pair]]
+    sentences: list[_Sentence]
+    with_bleu: bool
+    heads: int
     done: dict[str, Any]
     on_step: OnStep
-    count: int = 0
-    chosen: dict[Direction | None, list[Pair]] = field(default_factory=dict)
-    sentences: list[_Sentence] = field(default_factory=list)
-    corpus: list[Rows] = field(default_factory=list)
+    count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.heads = heads_of(self.translator.model)
-        self._choose()
-        self.corpus = batches_of(
-            self.translator.model,
-            [each.source for each in self.sentences],
-            [each.target for each in self.sentences],
-        )
+        self.model = self.translator.model
+        sides = zip(*((each.source, each.target) for each in self.sentences), strict=True)
+        self.corpus = batches_of(self.model, *sides)
         self.tokens = token_counts(self.corpus)
-
-    def _choose(self) -> None:
-        """Pairs that are short enough, spread evenly over all."""
-        every = [(direction, pair) for direction, some in self.given.items() for pair in some]
-        longest = min(MAX_TOKENS, (longest_sequence(self.translator.model) or MAX_TOKENS + 1) - 1)
-        tokenizers = {direction: self.translator.towards(direction) for direction in self.given}
-        for direction, pair in every[:: max(1, len(every) // self.most)][: self.most]:
-            sides = tokenizers[direction]
-            source, target = sides.source.encode(pair.source), sides.target.encode(pair.target)
-            if 0 < len(source) <= longest and 0 < len(target) <= longest:
-                self.chosen.setdefault(direction, []).append(pair)
-                self.sentences.append(_Sentence(sides, source, target))
-        if not self.sentences:
-            raise UserError(f"no pair has from 1 to {longest} tokens on each side: give other text")
-        if self.what.gold and len(self.what.gold) != len(every):
-            raise UserError(
-                f"{len(self.what.gold):,} hand alignments for {len(every):,} pairs: give one line for each pair"
-            )
-
-    @property
-    def total(self) -> int:
+        self.total = -(-len(self.sentences) // CHUNK) + 3 + 3 * self.heads
         """Number of steps."""
-        heads, curves = len(self.heads), 2
-        roles = -(-len(self.sentences) // CHUNK)
-        return roles + 3 + heads + curves * heads + bool(self.what.gold)
 
     def step(self, name: str, work: Callable[[], Any]) -> Any:
         """The result of a step, from before or from now."""
@@ -162,62 +164,27 @@ class _Study:
         self.on_step(self.count, self.total, self.done)
         return self.done[name]
 
-    def result(self, origin: Mapping[str, Any]) -> HeadStudy:
-        """Take all steps."""
-        roles, chance = self._roles()
-        gradients = {Head(*each): score for *each, score in self.step("gradient", self._gradient)}
-        whole = self.step("whole", partial(self._measured, []))
-        self.before = np.array(
-            self.step("losses", lambda: sentence_losses(self.translator.model, self.corpus).tolist())
-        )
-        alone = {head: self.step(f"without {head}", partial(self._alone, head)) for head in self.heads}
-        rates = self.step("alignment", self._error_rates) if self.what.gold else {}
-        shares, changes = normalized(gradients), {head: Change(*each["change"]) for head, each in alone.items()}
-        orders = {
-            "removal": removal_order({head: change.mean for head, change in changes.items()}),
-            "gradient": removal_order(gradients),
-        }
-        curves = {name: self._curve(name, order, whole) for name, order in orders.items()}
-        return HeadStudy(
-            loss=whole["loss"],
-            bleu=whole.get("bleu"),
-            heads=tuple(
-                HeadFigures(
-                    head, roles[head], changes[head], gradients[head], shares[head], alone[head].get("bleu"),
-                    rates.get(str(head), {}),
-                )
-                for head in self.heads
-            ),
-            chance=chance,
-            curves=curves,
-            provenance={**origin, "sentences": len(self.sentences), "versions": versions()},
-        )  # fmt: skip
+    def gradient(self) -> list[list[Any]]:
+        return [[*head, score] for head, score in gradient_scores(self.model, self.corpus).items()]
 
-    def _gradient(self) -> list[list[Any]]:
-        return [[*head, score] for head, score in gradient_scores(self.translator.model, self.corpus).items()]
+    def alone(self, head: Head, before: Any) -> dict[str, Any]:
+        """How the loss changes without one head."""
+        return {"change": list(change_of(self.losses([head]), before, self.tokens)), **self._bleu([head])}
 
-    def _alone(self, head: Head) -> dict[str, Any]:
-        """The loss without one head, and how it changes."""
-        losses = self._losses([head])
-        return {"change": list(change_of(losses, self.before, self.tokens)), **self._bleu([head])}
+    def measured(self, removed: Sequence[Head]) -> dict[str, Any]:
+        return {"loss": float(self.losses(removed).sum() / self.tokens.sum()), **self._bleu(removed)}
 
-    def _measured(self, removed: Sequence[Head]) -> dict[str, Any]:
-        return {"loss": self._loss(removed), **self._bleu(removed)}
-
-    def _losses(self, removed: Sequence[Head]) -> Any:
-        return sentence_losses(self.translator.model, self.corpus, removed=removed)
-
-    def _loss(self, removed: Sequence[Head]) -> float:
-        return float(self._losses(removed).sum() / self.tokens.sum())
+    def losses(self, removed: Sequence[Head]) -> Any:
+        return sentence_losses(self.model, self.corpus, removed=removed)
 
     def _bleu(self, removed: Sequence[Head]) -> dict[str, float]:
         """The mean over directions."""
-        if not self.what.bleu:
+        if not self.with_bleu:
             return {}
         translator, found = self.translator, []
         if removed:
-            translator = translator.with_heads(without(translator.model, removed))
-        for direction, some in self.chosen.items():
+            translator = translator.with_heads(without(self.model, removed))
+        for direction, some in self.pairs.items():
             languages = direction or ("", "")
             asked: TextOptions = {**SEARCH_ONLY, "source_lang": languages[0], "target_lang": languages[1]}
             said = translator.translate([pair.source for pair in some], **asked)
@@ -226,97 +193,51 @@ class _Study:
             found.append(corpus_bleu([each.text for each in said], references, tokenize=tokenize).score)
         return {"bleu": float(np.mean(found))}
 
-    def _curve(self, name: str, order: Sequence[Head], whole: Mapping[str, Any]) -> tuple[Point, ...]:
+    def curve(self, name: str, order: Sequence[Head], whole: Mapping[str, Any]) -> tuple[Point, ...]:
         points = [Point(None, whole["loss"], whole.get("bleu"))]
         for count, head in enumerate(order, start=1):
-            each = self.step(f"{name} {count}", partial(self._measured, order[:count]))
+            each = self.step(f"{name} {count}", partial(self.measured, order[:count]))
             points.append(Point(head, each["loss"], each.get("bleu")))
         return tuple(points)
 
-    def _error_rates(self) -> dict[str, dict[str, float]]:
-        """The alignment error rate of each head of cross-attention alone, in one direction."""
-        [(direction, pairs)] = self.given.items()
-        aligner, words = self.translator.aligner, [(pair.source.split(), pair.target.split()) for pair in pairs]
-        found: dict[str, dict[str, float]] = {}
-        for head in self.heads:
-            if not head.attention.endswith(".cross"):
-                continue
-            layer = int(head.attention.split(".")[1])
-            for name, reads in (("predicting", False), ("reading", True)):
-                one = [AlignmentHead(layer, head.number, reads)]
-                own = AttentionAligner(aligner.model, aligner.towards, aligner.directions, one)
-                links = own.align(words, direction, symmetrize=False)
-                found.setdefault(str(head), {})[name] = alignment_error_rate(links, self.what.gold)
-        return found
-
-    def _roles(self) -> tuple[dict[Head, dict[str, Mean]], dict[str, dict[str, float]]]:
-        """The roles of each head, and of a head with equal weights for each kind."""
-        sums: dict[str, dict[str, Any]] = {}
+    def roles(self, heads: Sequence[Head]) -> dict[Head, dict[str, Mean]]:
+        """The roles of each head."""
+        values: Values = {}
         counts = Counter(token for each in self.sentences for token in each.source)
         for first in range(0, len(self.sentences), CHUNK):
             some = self.sentences[first : first + CHUNK]
-            for owner, values in self.step(f"roles {first}", partial(self._chunk, some, counts)).items():
-                for role, each in values.items():
-                    before = sums.setdefault(owner, {}).get(role, (0, 0.0, 0.0))
-                    sums[owner][role] = tuple(a + b for a, b in zip(before, each, strict=True))
-        found = {owner: {role: _mean(*each) for role, each in values.items()} for owner, values in sums.items()}
-        chance = {kind: {role: each.mean for role, each in found.pop(kind).items()} for kind in NAMES}
-        return {head: found[str(head)] for head in self.heads}, chance
+            for owner, roles in self.step(f"roles {first}", partial(self._chunk, some, counts)).items():
+                for role, found in roles.items():
+                    values.setdefault(owner, {}).setdefault(role, []).extend(found)
+        return {
+            head: {role: Mean(float(np.mean(each)), float(np.std(each))) for role, each in values[str(head)].items()}
+            for head in heads
+        }
 
-    def _chunk(self, sentences: Sequence[_Sentence], counts: Counter[int]) -> dict[str, dict[str, list[float]]]:
-        """For each head, and each kind, number, sum and sum of squares of each role over some sentences."""
-        model = self.translator.model
-        sums: dict[str, dict[str, list[float]]] = {}
-        for rows in batches_of(model, [each.source for each in sentences], [each.target for each in sentences]):
-            with eval_mode(model), probe(model, weights=True) as seen:
-                model(rows.batch)
+    def _chunk(self, sentences: Sequence[_Sentence], counts: Counter[int]) -> Values:
+        values: Values = {}
+        sides = zip(*((each.source, each.target) for each in sentences), strict=True)
+        for rows in batches_of(self.model, *sides):
+            with eval_mode(self.model), probe(self.model, weights=True) as seen:
+                self.model(rows.batch)
             weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}
             for row, place in enumerate(rows.places):
                 one = sentences[place]
+                source, target = len(one.source) + 1, len(one.target) + 1
+                height = {"encoder_self": source, "decoder_self": target, "cross": target}
+                width = {"encoder_self": source, "decoder_self": target, "cross": source}
                 needed = _needed(self.translator, one)
                 for kind, name in NAMES.items():
-                    sizes, columns = _sizes(one, kind), _columns(one, kind, counts)
-                    own = needed if kind == "cross" else None
+                    columns, own = _columns(one, kind, counts), needed if kind == "cross" else None
                     for depth, layer in enumerate(weights[kind]):
-                        for number, head in enumerate(layer[row, :, : sizes[0], : sizes[1]]):
-                            _add(sums, str(Head(name.format(depth), number)), _roles_of(head, kind, own, columns))
-                    _add(sums, kind, _chance(kind, sizes, own, columns))
-        return sums
-
-
-def _add(sums: dict[str, dict[str, list[float]]], owner: str, values: Mapping[str, float]) -> None:
-    for role, value in values.items():
-        before = sums.setdefault(owner, {}).setdefault(role, [0, 0.0, 0.0])
-        for place, added in enumerate((1, value, value**2)):
-            before[place] += added
-
-
-def _mean(count: int, total: float, squares: float) -> Mean:
-    mean = total / count
-    return Mean(mean, max(0.0, squares / count - mean**2) ** 0.5)
-
-
-def _roles_of(head: Weights, kind: str, needed: Needed | None, columns: Mapping[str, list[int]]) -> dict[str, float]:
-    found = measures(head, kind, needed=needed, columns=columns)
-    if needed is not None:  # row t + 1 reads token t
-        found["aligns_read"] = measures(head[1:], kind, needed=needed)["aligns"]
-    return found
-
-
-def _chance(
-    kind: str, sizes: tuple[int, int], needed: Needed | None, columns: Mapping[str, list[int]]
-) -> dict[str, float]:
-    """The roles of a head whose weights are equal."""
-    weights = np.tri(*sizes, dtype=np.float32) if kind == "decoder_self" else np.ones(sizes, dtype=np.float32)
-    found = measures(weights / weights.sum(axis=1, keepdims=True), kind, columns=columns)
-    if needed is not None:
-        found["aligns"] = found["aligns_read"] = float(np.mean([len(each) / (sizes[1] - 1) for each in needed if each]))
-    return found
-
-
-def _sizes(one: _Sentence, kind: str) -> tuple[int, int]:
-    source, target = len(one.source) + 1, len(one.target) + 1
-    return {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}[kind]
+                        for number, head in enumerate(layer[row, :, : height[kind], : width[kind]]):
+                            found = measures(head, kind, needed=own, columns=columns)
+                            if own is not None:  # row t + 1 reads token t
+                                found["aligns_read"] = measures(head[1:], kind, needed=own)["aligns"]
+                            roles = values.setdefault(str(Head(name.format(depth), number)), {})
+                            for role, value in found.items():
+                                roles.setdefault(role, []).append(float(value))
+        return values
 
 
 def _columns(one: _Sentence, kind: str, counts: Counter[int]) -> dict[str, list[int]]:

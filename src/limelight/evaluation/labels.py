@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError, counted
-from limelight.evaluation.summary import Figures, files_of, provenance_lines, summarize_labels, versions
+from limelight.evaluation.summary import Figures, files_of, provenance_lines, versions
 from limelight.pipelines.classifier import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
@@ -111,8 +111,8 @@ class LabelEvaluation(Figures):
         texts = len(self.answers)
         lines += ["", f"{counted(texts, 'text')} in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
         most_frequent = 100 * max(each.texts for each in scores.by_label) / texts
-        short = summarize_labels(scores.accuracy, most_frequent)
-        return "\n".join([*lines, *provenance_lines(self.provenance), "", short])
+        lines.append(f"always the most frequent label: accuracy {most_frequent:.2f}")
+        return "\n".join([*lines, *provenance_lines(self.provenance)])
 
     def _confusions(self, width: int) -> list[str]:
         labels = [each.label for each in self.scores.by_label]

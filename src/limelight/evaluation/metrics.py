@@ -5,14 +5,12 @@ given untokenized; the metric tokenizes it.
 
 Both sides are normalized to Unicode NFC first. Tokenizers write NFC, and a file may use another form: without
 normalization, a translation equal to its reference may score near 0 in Vietnamese or Bengali.
-
-The quality of word alignments is their error rate.
 """
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,17 +109,13 @@ class Metric(NamedTuple):
 
     name: str
     score: float
-    """From 0 to 100; higher is better."""
+    """From 0 to 100; higher is better, but for TER."""
     signature: str
     """The signature: number of references, case, tokenization, smoothing, version."""
 
 
 def corpus_bleu(
-    hypotheses: Sequence[str],
-    references: References,
-    *,
-    lowercase: bool = False,
-    tokenize: str = "13a",
+    hypotheses: Sequence[str], references: References, *, lowercase: bool = False, tokenize: str = "13a"
 ) -> Metric:
     """BLEU (Papineni et al. 2002) over the whole corpus as in sacreBLEU: up to 4-grams, exponential smoothing.
 
@@ -131,9 +125,7 @@ def corpus_bleu(
 
     Raises `UserError` if there is nothing to score, if the counts differ, and for an unknown tokenization.
     """
-    streams = _reference_streams(len(hypotheses), references)
-    metric = _bleu(lowercase=lowercase, tokenize=tokenize)
-    return Metric("BLEU", metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
+    return _corpus_score("BLEU", _bleu(lowercase=lowercase, tokenize=tokenize), hypotheses, references)
 
 
 def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Metric:
@@ -143,9 +135,12 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
 
     Raises `UserError` if there is nothing to score or the counts differ.
     """
+    return _corpus_score("chrF", CHRF(lowercase=lowercase), hypotheses, references)
+
+
+def _corpus_score(name: str, metric: Any, hypotheses: Sequence[str], references: References) -> Metric:
     streams = _reference_streams(len(hypotheses), references)
-    metric = CHRF(lowercase=lowercase)
-    return Metric("chrF", metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
+    return Metric(name, metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
 
 
 def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str], float]:
@@ -192,69 +187,21 @@ def _bleu(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
         raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
 
 
-def _reference_streams(sentences: int, references: References) -> Any:
-    """References as sacreBLEU expects them: all first references, then all second ones, with None for missing ones.
-
-    (sacreBLEU's annotations do not allow None, its code and documentation do; hence the loose type.)
-    """
+def _reference_streams(sentences: int, references: References) -> list[list[str | None]]:
+    """References as sacreBLEU expects them: all first references, then all second ones, with None for missing ones."""
     if not sentences:
         raise UserError("there is nothing to score: the list of translations is empty")
-    if len(references) != sentences:
+    groups = [_nfc([each] if isinstance(each, str) else each) for each in references]
+    if len(groups) != sentences or not all(groups):
         raise UserError(
-            f"{sentences} translations cannot be scored against references for {len(references)} sentences: "
+            f"{sentences} translations cannot be scored against references for {sum(map(bool, groups))} sentences: "
             "give each translation its reference, or a list of its references"
         )
-    groups = [_nfc([each] if isinstance(each, str) else each) for each in references]
-    bare = next((index for index, group in enumerate(groups) if not group), None)
-    if bare is not None:
-        raise UserError(f"sentence {bare + 1} of {len(groups)} has no reference: give at least one or leave it out")
-    most = max(len(group) for group in groups)
-    return [[group[place] if place < len(group) else None for group in groups] for place in range(most)]
+    return [list(stream) for stream in zip_longest(*groups)]
 
 
 def _nfc(texts: Sequence[str]) -> list[str]:
     return [unicodedata.normalize("NFC", text) for text in texts]
-
-
-Link = tuple[int, int]
-
-
-class GoldAlignment(NamedTuple):
-    """Manual links: `sure` ones, and `possible` ones, which include the sure ones."""
-
-    sure: frozenset[Link]
-    possible: frozenset[Link]
-
-
-def read_gold(line: str) -> GoldAlignment:
-    """Parse links such as `0-0 1-2 3p4`: `-` is sure and `p` possible; words count from 0.
-
-    Raises `UserError` for anything else.
-    """
-    sure, possible = set[Link](), set[Link]()
-    for word in line.split():
-        for mark, links in (("-", sure), ("p", possible)):
-            source, separator, target = word.partition(mark)
-            if separator and source.isdecimal() and target.isdecimal():
-                links.add((int(source), int(target)))
-                break
-        else:
-            raise UserError(f"{word!r} is not a link; links are like 0-1 (sure) or 0p1 (possible)")
-    return GoldAlignment(frozenset(sure), frozenset(sure | possible))
-
-
-def alignment_error_rate(links: Iterable[Iterable[Link]], gold: Iterable[GoldAlignment]) -> float:
-    """1 - (|A & S| + |A & P|) / (|A| + |S|) over a corpus (Och and Ney 2003, equation 24); 0 is perfect.
-
-    Raises `ValueError` for unequal numbers of sentences, and if there is no link at all.
-    """
-    right = count = 0
-    for predicted, (sure, possible) in zip(map(set, links), gold, strict=True):
-        right += len(predicted & sure) + len(predicted & possible)
-        count += len(predicted) + len(sure)
-    if not count:
-        raise ValueError("there are no links")
-    return 1 - right / count
 
 
 METRICS: Registry[Callable[[Sequence[str], Sequence[str]], float]] = Registry("metric", {})

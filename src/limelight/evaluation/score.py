@@ -7,15 +7,15 @@ The tokens are those of the best segmentation. A pair's score is batch-invariant
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from limelight.config import find_direction
 from limelight.errors import UserError
 from limelight.inspection.batches import batches_of, token_log_probabilities
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.models.interface import eval_mode
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
-from limelight.tokens import Tokenizers
+from limelight.tokens.tokenizer import END_PIECE
 
 
 class PairScore(NamedTuple):
@@ -36,21 +36,10 @@ class TokenScores(NamedTuple):
     """Log-probability of each token given the source and the previous tokens, natural logarithm."""
 
 
-def score_pairs(
-    translator: Translator,
-    pairs: Sequence[Pair],
-    *,
-    source_lang: str | None = None,
-    target_lang: str | None = None,
-    batch_tokens: int = 4096,
-) -> list[PairScore]:
-    """Log-probability of each pair's target given its source, in the order of `pairs`.
-
-    `batch_tokens` bounds rows times the longest side of a batch; a longer pair is a batch of its own.
-    """
-    tokenizers = _tokenizers(translator, source_lang, target_lang)
-    scored = _scored(translator.model, tokenizers, pairs, batch_tokens)
-    return [PairScore(math.fsum(values), len(values)) for _, values in scored]
+def score_pairs(translator: Translator, pairs: Sequence[Pair], **how: Any) -> list[PairScore]:
+    """Log-probability of each pair's target given its source, in the order of `pairs`; see `score_tokens`."""
+    scores = score_tokens(translator, pairs, **how)
+    return [PairScore(math.fsum(each.log_probabilities), len(each.tokens)) for each in scores]
 
 
 def score_tokens(
@@ -61,16 +50,25 @@ def score_tokens(
     target_lang: str | None = None,
     batch_tokens: int = 4096,
 ) -> list[TokenScores]:
-    """Log-probability of each token of each pair's target given its source, in the order of `pairs`."""
-    tokenizers = _tokenizers(translator, source_lang, target_lang)
-    scored = _scored(translator.model, tokenizers, pairs, batch_tokens)
-    return [TokenScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
+    """Log-probability of each token of each pair's target given its source, in the order of `pairs`.
 
-
-def _tokenizers(translator: Translator, source_lang: str | None, target_lang: str | None) -> Tokenizers:
-    """The tokenizers of the direction. Without its tag, a model of several directions would score in an unspecified
-    language."""
-    return translator.tokenizers_of(find_direction(translator.directions, source_lang or "", target_lang or ""))
+    `batch_tokens` bounds rows times the longest side of a batch; a longer pair is a batch of its own.
+    """
+    model = translator.model
+    # Without its tag, a model of several directions would score in an unspecified language.
+    direction = find_direction(translator.directions, source_lang or "", target_lang or "")
+    tokenizers = translator.tokenizers_of(direction)
+    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    values: dict[int, list[float]] = {}
+    with eval_mode(model):
+        # The longest first, so that running out of memory shows at once.
+        for places, batch in reversed(batches_of(model, sources, targets, batch_tokens=batch_tokens)):
+            lengths = [len(targets[place]) + 1 for place in places]
+            lists = [each.tolist() for each in token_log_probabilities(model, batch).split(lengths)]
+            values.update(zip(places, lists, strict=True))
+    pieces = tokenizers.target.pieces
+    return [TokenScores((*pieces(ids), END_PIECE), tuple(values[row])) for row, ids in enumerate(targets)]
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
@@ -85,19 +83,3 @@ def perplexity(scores: Sequence[PairScore]) -> float:
         return math.exp(-mean)
     except OverflowError:
         return math.inf
-
-
-def _scored(
-    model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], batch_tokens: int
-) -> list[tuple[list[int], list[float]]]:
-    """For each pair, the target's ids, and the log-probabilities of these and of the end."""
-    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
-    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
-    values: dict[int, list[float]] = {}
-    with eval_mode(model):
-        # The longest first, so that running out of memory shows at once.
-        for places, batch in reversed(batches_of(model, sources, targets, batch_tokens=batch_tokens)):
-            lengths = [len(targets[place]) + 1 for place in places]
-            lists = [each.tolist() for each in token_log_probabilities(model, batch).split(lengths)]
-            values.update(zip(places, lists, strict=True))
-    return [(ids, values[row]) for row, ids in enumerate(targets)]

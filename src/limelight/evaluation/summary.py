@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from typing import Any
 
 from limelight.errors import UserError
@@ -46,13 +47,12 @@ def versions() -> dict[str, str]:
 
 def provenance_lines(provenance: Mapping[str, Any]) -> list[str]:
     """The provenance as lines of text, one per entry."""
-    return [f"{name}: {_listed(value)}" for name, value in provenance.items()]
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {entry}" for name, entry in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    lines = []
+    for name, value in provenance.items():
+        entries = [f"{key} {each}" for key, each in value.items()] if isinstance(value, Mapping) else value
+        listed = ", ".join(map(str, entries)) if isinstance(entries, (list, tuple)) else entries
+        lines.append(f"{name}: {listed}")
+    return lines
 
 
 UPPER_EDGES = (5, 10, 15, 20, 30)
@@ -77,10 +77,6 @@ class LengthBucket:
             return f"{self.shortest}+"
         return f"{self.shortest}-{self.longest}" if self.shortest < self.longest else str(self.shortest)
 
-    def holds(self, words: int) -> bool:
-        """Whether a source with this number of words belongs to the bucket."""
-        return self.shortest <= words and (self.longest is None or words <= self.longest)
-
 
 def score_by_length(
     sources: Sequence[str],
@@ -96,27 +92,21 @@ def score_by_length(
 
     Raises `UserError` for edges that do not increase from at least 1.
     """
-    if any(low >= high for low, high in zip((0, *upper_edges), upper_edges, strict=False)):
+    if any(low >= high for low, high in pairwise((0, *upper_edges))):
         raise UserError(f"length buckets must rise from at least 1, these do not: {list(upper_edges)}")
     lengths = [count_words(source) for source in sources]
     limits: list[tuple[int, int | None]] = [(0, 0)] if 0 in lengths else []
     limits += zip((1, *(edge + 1 for edge in upper_edges)), (*upper_edges, None), strict=True)
     buckets = []
     for shortest, longest in limits:
-        bucket = LengthBucket(shortest, longest, 0, None, None)
-        chosen = [row for row, words in enumerate(lengths) if bucket.holds(words)]
-        buckets.append(
-            _scored(bucket, [hypotheses[row] for row in chosen], [references[row] for row in chosen], tokenize)
-        )
+        rows = [
+            row for row, words in enumerate(lengths) if shortest <= words <= (words if longest is None else longest)
+        ]
+        texts, expected = [hypotheses[row] for row in rows], [references[row] for row in rows]
+        bleu = corpus_bleu(texts, expected, tokenize=tokenize).score if rows else None
+        chrf = corpus_chrf(texts, expected).score if rows else None
+        buckets.append(LengthBucket(shortest, longest, len(rows), bleu, chrf))
     return tuple(buckets)
-
-
-def _scored(bucket: LengthBucket, hypotheses: Sequence[str], references: References, tokenize: str) -> LengthBucket:
-    if not hypotheses:
-        return bucket
-    bleu = corpus_bleu(hypotheses, references, tokenize=tokenize).score
-    chrf = corpus_chrf(hypotheses, references).score
-    return LengthBucket(bucket.shortest, bucket.longest, len(hypotheses), bleu, chrf)
 
 
 _STEPS = (
@@ -150,19 +140,3 @@ def summarize_translation(bleu: float, *, tokenize: str, sentences: int, unfinis
     if unfinished > UNFINISHED_SHARE * sentences:
         lines.append(f"{unfinished:,} translations were cut off at the length limit: look for repeated words in them.")
     return "\n".join(lines)
-
-
-def summarize_labels(accuracy: float, most_frequent: float) -> str:
-    """An explanation of the accuracy and of the share of the most frequent label, both in percent."""
-    return (
-        f"In short: {accuracy:.0f} of 100 texts get the right label. Giving all of them the most frequent label would "
-        f"be right for {most_frequent:.0f} of 100."
-    )
-
-
-def summarize_text(bits_per_byte: float) -> str:
-    """An explanation of the bits per byte of a language model."""
-    return (
-        f"In short: the model needs {bits_per_byte:.2f} bits for each byte of this text. Lower is better: 8 is no "
-        "knowledge of the text, 0 is perfect prediction."
-    )

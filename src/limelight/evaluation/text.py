@@ -9,7 +9,7 @@ token to the last. Figures per character and per byte are comparable between voc
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,12 @@ import torch
 from limelight.batching.blocks import blocks_in_order
 from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError
-from limelight.evaluation.summary import Figures, provenance_lines, summarize_text, versions
-from limelight.formats.running_text import Part, measure, read_documents
+from limelight.evaluation.summary import Figures, provenance_lines, versions
+from limelight.formats.running_text import measure, read_documents
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator
 from limelight.shapes import Float
-from limelight.tokens import Tokenizer
 from limelight.tokens.text import encode_text
 from limelight.tokens.tokenizer import END, UNKNOWN
 
@@ -107,7 +106,7 @@ class TextEvaluation(Figures):
         speed = f"{self.pieces / self.seconds:,.0f} tokens/s" if self.seconds else ""
         lines = [f"{name:<15} {value}" for name, value in figures.items()]
         lines += ["", text, f"each predicted from at most {self.context:,}; {self.seconds:.1f} s: {speed}"]
-        return "\n".join([*lines, *provenance_lines(self.provenance), "", summarize_text(self.bits_per_byte)])
+        return "\n".join([*lines, *provenance_lines(self.provenance)])
 
 
 def evaluate_text(
@@ -125,22 +124,29 @@ def evaluate_text(
 
     Raises `UserError` for a file that cannot be read, with the line, and if there is no text.
     """
-    read = _Reader(generator.tokenizers.target)
+    tokenizer = generator.tokenizers.target
+    parts = [np.array([END], dtype=np.int64)]  # an end token before the first document and after each, as in training
+    documents = characters = utf8_bytes = 0
     for file in files:
-        read.take(read_documents(file, measure(file, by_line=by_line), by_line=by_line))
-    if not read.documents:
+        for part in read_documents(file, measure(file, by_line=by_line), by_line=by_line):
+            ids = [*encode_text(tokenizer, part.text), *([END] if part.ends else [])]
+            parts.append(np.array(ids, dtype=np.int64))
+            documents += part.ends
+            characters += part.characters
+            utf8_bytes += part.utf8_bytes
+    if not documents:
         raise UserError(f"there is nothing to evaluate: {', '.join(map(str, files))}: the text is blank")
-    ids = read.ids()
-    context = len(ids) - 1 if generator.window is None else min(generator.window, len(ids) - 1)
+    stream = np.concatenate(parts)
+    context = len(stream) - 1 if generator.window is None else min(generator.window, len(stream) - 1)
     start = time.perf_counter()
-    total = math.fsum(-values.cpu().double().sum().item() for values in score_text(generator.model, ids, context))
+    total = math.fsum(-values.cpu().double().sum().item() for values in score_text(generator.model, stream, context))
     return TextEvaluation(
         total=total,
-        pieces=len(ids) - 1,
-        unknown=int((ids == UNKNOWN).sum()),
-        documents=read.documents,
-        characters=read.characters,
-        utf8_bytes=read.utf8_bytes,
+        pieces=len(stream) - 1,
+        unknown=int((stream == UNKNOWN).sum()),
+        documents=documents,
+        characters=characters,
+        utf8_bytes=utf8_bytes,
         context=context,
         seconds=time.perf_counter() - start,
         provenance={
@@ -169,25 +175,3 @@ def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[
                 features = model(there)
             scores = log_probabilities(model, features.flatten(0, 1), there.target_out.flatten())
         yield scores
-
-
-class _Reader:
-    """Documents as one stream of ids: an end token before the first and after each, as in training."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.documents = self.characters = self.utf8_bytes = 0
-        self._tokenizer = tokenizer
-        self._parts = [np.array([END], dtype=np.int64)]
-
-    def take(self, parts: Iterable[Part]) -> None:
-        """Append parts of documents."""
-        for part in parts:
-            ids = encode_text(self._tokenizer, part.text)
-            self._parts.append(np.array([*ids, END] if part.ends else ids, dtype=np.int64))
-            self.documents += part.ends
-            self.characters += part.characters
-            self.utf8_bytes += part.utf8_bytes
-
-    def ids(self) -> np.ndarray:
-        """All ids so far."""
-        return np.concatenate(self._parts)

@@ -1,10 +1,8 @@
 """Import and export of other tools' model formats, with name tables that are complete in both directions."""
 
-from limelight.interop.argos import export_argos
-from limelight.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
+from limelight.interop.ctranslate2 import QUANTIZATIONS, export_argos, export_ctranslate2
 from limelight.interop.folders import export_limelight
 from limelight.interop.huggingface import export_huggingface
-from limelight.interop.prune import least_needed, prune_model
 from limelight.interop.readers import import_model
 
 __all__ = [
@@ -14,6 +12,4 @@ __all__ = [
     "export_huggingface",
     "export_limelight",
     "import_model",
-    "least_needed",
-    "prune_model",
 ]

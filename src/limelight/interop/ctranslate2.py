@@ -1,23 +1,29 @@
-"""Export to CTranslate2 with its Python package (the `export` extra), which only this module imports.
+"""Export to CTranslate2 with its Python package (the `export` extra), which only this module imports, and to Argos
+packages, which contain such a folder.
 
 model.bin  config.json  shared_vocabulary.json | source_vocabulary.json target_vocabulary.json  source.spm  target.spm
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from limelight.config import ModelConfig, TransformerConfig, directions_of, has_tags
+from limelight import __version__
+from limelight.config import UNNAMED, TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
-from limelight.files import write_folder, writing
-from limelight.interop.folders import NOTHING_LEFT, exported_card, require_new
-from limelight.interop.names import CTRANSLATE2, names_in, odd_heads, odd_parts, refuse, to_theirs
-from limelight.interop.vocabularies import refused_tokenizers, write_sentencepiece
+from limelight.files import fill_file, writing
+from limelight.interop.ctranslate2_reader import ARGOS_MODEL, CONFIG, METADATA, MODEL
+from limelight.interop.folders import NOTHING_LEFT, exported_card, require_new, write_new
+from limelight.interop.names import CTRANSLATE2, lacking, names_in, refuse, to_theirs
+from limelight.interop.vocabularies import refused_tokenizers, sentencepiece_of, write_sentencepiece
 from limelight.layers.embedding import sinusoids
 from limelight.storage.layout import CARD
 from limelight.storage.model import StoredModel
@@ -52,6 +58,9 @@ print(target.decode(found[0].hypotheses[0]))
 """
 
 
+_ARGOS_USE = "Install it with `argostranslate.package.install_from_path(FILE)`, or `argospm install FILE`.\n"
+
+
 def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str = "float32") -> None:
     """Write a model for CTranslate2. It is equivalent up to rounding in float32, approximately in fewer bits.
 
@@ -60,40 +69,21 @@ def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str =
     """
     require_new(folder)
     config = stored.config.model
-    reasons = [*_refused(config), *refused_tokenizers(stored.tokenizers)]
-    refuse(reasons, f"{stored.folder}: this model cannot go to CTranslate2")
+    reasons = [*lacking(config, {"positions": ["sinusoidal", "learned", "rotary"]})]
+    refuse([*reasons, *refused_tokenizers(stored.tokenizers)], f"{stored.folder}: this model cannot go to CTranslate2")
     assert isinstance(config, TransformerConfig)
     specification = _specify(stored, config)
     specification.validate()
     specification.optimize(quantization=quantization)
+    directions = ", ".join(map(str, directions_of(stored.config.data)))
+    use = _USE + (_TAG.replace("DIRECTIONS", directions) if has_tags(stored.config.data) else "")
 
     def fill(partial: Path) -> None:
         specification.save(str(partial))
         write_sentencepiece(stored.tokenizers, partial)
-        directions = directions_of(stored.config.data)
-        use = _USE + (
-            _TAG.replace("DIRECTIONS", ", ".join(map(str, directions))) if has_tags(stored.config.data) else ""
-        )
         (partial / CARD).write_text(exported_card(stored, "A model for CTranslate2", use), encoding="utf-8")
 
-    with writing(folder, NOTHING_LEFT):
-        write_folder(folder, fill)
-
-
-def _refused(config: ModelConfig) -> Iterator[str]:
-    if not isinstance(config, TransformerConfig):
-        yield f"model.family={config.family}: CTranslate2 runs Transformers, and no other format takes this one"
-        return
-    if config.score != "scaled_dot":
-        yield f"model.score={config.score}: its attention is the scaled dot product"
-    if config.decoder_autoreg != "self-attention":
-        yield f"model.decoder_autoreg={config.decoder_autoreg}: its decoders have self-attention"
-    if config.positions not in ("sinusoidal", "learned", "rotary"):
-        yield f"model.positions={config.positions}: its models have sinusoids, learned or rotary positions"
-    for setting in odd_parts(config):
-        yield f"{setting}: only Limelight has models with this part"
-    for setting in odd_heads(config):
-        yield f"{setting}: its heads share the width among them"
+    write_new(folder, fill)
 
 
 def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
@@ -104,15 +94,10 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
         raise UserError(
             "this needs CTranslate2's Python package: pip install 'limelight[export]' (or ctranslate2)"
         ) from None
-    activations = {
-        "relu": common_spec.Activation.RELU,
-        "gelu": common_spec.Activation.GELU,
-        "swish": common_spec.Activation.SWISH,
-    }
     shared = {
         "num_heads": config.heads,
         "pre_norm": config.norm == "pre",
-        "activation": activations[config.activation],
+        "activation": common_spec.Activation[config.activation.upper()],
         "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head; interleaved pairs
     }
     specification = TransformerSpec(
@@ -126,17 +111,13 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
     source, target = stored.tokenizers
     specification.register_source_vocabulary(source.pieces(range(source.size)))
     specification.register_target_vocabulary(target.pieces(range(target.size)))
-    _configure(specification.config)
+    settings = specification.config
+    settings.bos_token = settings.eos_token = END_PIECE
+    settings.unk_token = UNKNOWN_PIECE
+    settings.decoder_start_token = PADDING_PIECE
+    settings.add_source_eos = True
+    settings.layer_norm_epsilon = torch.nn.LayerNorm(1).eps
     return specification
-
-
-def _configure(config: Any) -> None:
-    """The end token is appended to sources; the decoder starts from padding."""
-    config.bos_token = config.eos_token = END_PIECE
-    config.unk_token = UNKNOWN_PIECE
-    config.decoder_start_token = PADDING_PIECE
-    config.add_source_eos = True
-    config.layer_norm_epsilon = torch.nn.LayerNorm(1).eps
 
 
 def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
@@ -153,3 +134,42 @@ def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     bias = variables.get("decoder/projection/bias", torch.zeros(size - 1))
     variables["decoder/projection/bias"] = torch.cat([bias, torch.tensor([NEVER])])
     return variables
+
+
+def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float32") -> None:
+    """Write a model as a package that Argos Translate and LibreTranslate install: a zip archive with metadata, one
+    sentencepiece model, and a CTranslate2 folder.
+
+    Raises `UserError` with all reasons if the model is not supported, and if the file exists; `RunError` if it cannot
+    be written, and then nothing is left there.
+    """
+    require_new(path)
+    directions = [each for each in directions_of(stored.config.data) if each.source != UNNAMED["source"]]
+    reasons = [*refused_tokenizers(stored.tokenizers)]
+    models = {sentencepiece_of(tokenizer) for tokenizer in stored.tokenizers} if not reasons else set()
+    if len(models) > 1:
+        reasons.append("a package has one sentencepiece model, and each side of this model has its own")
+    if len(directions) != 1:
+        reasons.append(f"a package translates in one named direction, and this model has {len(directions)}")
+    refuse(reasons, f"{stored.folder}: this model cannot be an Argos package")
+    [(source, target)], [model] = directions, models
+    metadata = {
+        **{"package_version": "1.0", "argos_version": "1.9.0"},
+        **{"from_code": source, "from_name": source, "to_code": target, "to_name": target},
+    }
+    folder = f"translate-{source}_{target}-1_0"
+    with tempfile.TemporaryDirectory() as place:
+        there = Path(place) / "model"
+        export_ctranslate2(stored, there, quantization=quantization)
+
+        def fill(partial: Path) -> None:
+            with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(f"{folder}/{METADATA}", json.dumps(metadata))
+                card = exported_card(stored, f"A model of limelight {__version__} as an Argos package", _ARGOS_USE)
+                archive.writestr(f"{folder}/{CARD}", card)
+                archive.writestr(f"{folder}/{ARGOS_MODEL}", model)
+                for file in (there / MODEL, there / CONFIG, *sorted(there.glob("*_vocabulary.json"))):
+                    archive.write(file, f"{folder}/model/{file.name}")
+
+        with writing(path, NOTHING_LEFT):
+            fill_file(path, fill)

@@ -61,7 +61,7 @@ class Files(NamedTuple):
     def buffer(self, name: str) -> memoryview:
         """A large file: mapped into memory, or a member of an archive. Raises `UserError` as `read` does."""
         if self.archive is not None:
-            return memoryview(self.read(name, self._most()))
+            return memoryview(self._member(name, 2**63))
         try:
             with open_plain(self.place / name) as file:
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -72,16 +72,28 @@ class Files(NamedTuple):
 
     def json(self, name: str, kind: type = dict) -> Any:
         """The value in a JSON file. Raises `UserError` as `read` does, and for another kind of value."""
-        return parse_json(self.read(name, MAX_JSON_BYTES), self.where(name), kind)
+        content = self.read(name, MAX_JSON_BYTES)
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError) as error:  # also invalid UTF-8
+            raise UserError(f"{self.where(name)}: damaged: not JSON: {shown(str(error))}") from None
+        if not isinstance(found, kind):
+            wanted = "a list" if kind is list else "an object with names and values"
+            raise UserError(f"{self.where(name)}: holds a {type(found).__name__}, not {wanted}")
+        return found
 
-    def _most(self) -> int:
-        return MAX_EXPANSION * self.place.stat().st_size
+    def text(self, name: str, most: int = MAX_JSON_BYTES) -> str:
+        """The text of a file in UTF-8. Raises `UserError` as `read` does."""
+        try:
+            return self.read(name, most).decode()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{self.where(name)}: damaged: not UTF-8: {error}") from None
 
     def _member(self, name: str, most: int) -> bytes:
         assert self.archive is not None
         try:
             member = self.archive.getinfo(self.inside + name)
-            most = min(most, self._most())
+            most = min(most, MAX_EXPANSION * self.place.stat().st_size)
             if member.file_size > most:
                 raise UserError(f"{self.where(name)}: {member.file_size:,} bytes, and at most {most:,} are expected")
             with self.archive.open(member) as file:
@@ -132,21 +144,3 @@ class ByteReader:
             return raw.rstrip(b"\0").decode()
         except UnicodeDecodeError:
             raise UserError(f"{self.where}: a name at byte {self.at:,} is not UTF-8; {DAMAGED}") from None
-
-
-def parse_json(content: bytes, where: str, kind: type = dict) -> Any:
-    """A JSON value. Raises `UserError` if it is invalid or of another kind."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:  # also invalid UTF-8
-        raise UserError(f"{where}: damaged: not JSON: {shown(str(error))}") from None
-    if not isinstance(found, kind):
-        wanted = "a list" if kind is list else "an object with names and values"
-        raise UserError(f"{where}: holds a {type(found).__name__}, not {wanted}")
-    return found
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file. Raises `UserError` with the path if it is missing, too large or not a JSON object."""
-    values: dict[str, Any] = Files(path.parent).json(path.name)
-    return values

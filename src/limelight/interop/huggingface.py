@@ -3,19 +3,18 @@
 config.json  generation_config.json  model.safetensors  source.spm  target.spm  vocab.json  tokenizer_config.json
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.config import Direction, ModelConfig, TransformerConfig, config_from, has_tags
+from limelight.config import Direction, TransformerConfig, has_tags
 from limelight.errors import UserError, shown
-from limelight.files import write_folder, writing
-from limelight.interop.files import Files, read_json
-from limelight.interop.folders import NOTHING_LEFT, exported_card, read_card, require_new, write_json
+from limelight.interop.files import Files
+from limelight.interop.folders import exported_card, read_card, require_new, write_json, write_new
 from limelight.interop.imported import Imported
 from limelight.interop.m2m100 import read_m2m100
 from limelight.interop.names import (
@@ -23,14 +22,14 @@ from limelight.interop.names import (
     OUTPUT,
     SOURCE_EMBEDDING,
     TARGET_EMBEDDING,
+    configured,
+    lacking,
     names_in,
-    odd_heads,
-    odd_parts,
     refuse,
     require_equal,
     to_ours,
     to_theirs,
-    width_axis,
+    unknown_values,
 )
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
@@ -50,12 +49,12 @@ from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.tokens import END, Tokenizers
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
+CONFIG, WEIGHTS, SETTINGS = "config.json", "model.safetensors", "tokenizer_config.json"
 VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
-SETTINGS = "tokenizer_config.json"
 NEVER = -1e4
 """Added to the logits of classes that are never predicted: low enough for probability 0, representable in fp16."""
+MAX_POSITIONS = 512
+"""Number of positions of an exported model, as in published ones; transformers computes the table on loading."""
 
 _USE = """\
 ```python
@@ -66,59 +65,58 @@ ids = model.generate(**tokenizer(["A sentence."], return_tensors="pt", padding=T
 print(tokenizer.batch_decode(ids, skip_special_tokens=True))
 ```
 """
-
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
-"""Marian's names to ours."""
-MAX_POSITIONS = 512
-"""Number of positions of an exported model, as in published ones; transformers computes the table on loading."""
-
-_SIZES = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size")
-_SPECIAL = ("eos_token_id", "decoder_start_token_id")
-# Settings that are fixed in Marian's architecture, but explicit in old files.
-_FIXED = {
-    "normalize_before": (False, "normalizes before each sub-layer"),
-    "normalize_embedding": (False, "normalizes its embeddings"),
-    "add_final_layer_norm": (False, "normalizes once more at the end"),
-    "static_position_embeddings": (True, "learned its positions"),
+_SIZES = (
+    *("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size"),
+    *("decoder_start_token_id", "eos_token_id", "max_position_embeddings"),
+)
+_OPTIONAL = {
+    "activation_function": "gelu",
+    "scale_embedding": False,
+    "decoder_attention_heads": None,
+    "decoder_ffn_dim": None,
+    "max_position_embeddings": MAX_POSITIONS,
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
 }
+"""Settings that transformers leaves out if they have these values."""
 
 
-class MarianConfig(NamedTuple):
-    """The parts of a `config.json` that the import uses."""
-
-    model: TransformerConfig
-    source_size: int
-    target_size: int
-    start: int
-    """The first input id of the decoder."""
-    end: int
+# --- export ---
 
 
-def refused_by_marian(config: ModelConfig) -> Iterator[str]:
-    """Reasons why a model of this configuration cannot be exported as a Marian model."""
-    if not isinstance(config, TransformerConfig):
-        yield f"model.family={config.family}: a Marian model is a Transformer, and no other format takes this one"
-        return
-    if config.norm == "pre":
-        yield (
-            "model.norm=pre: a Marian model normalizes after each sub-layer, which is another function; "
-            "`--to ctranslate2` takes this model, or train one with model.norm=post"
-        )
-    if config.decoder_autoreg != "self-attention":
-        yield f"model.decoder_autoreg={config.decoder_autoreg}: the decoder of transformers' Marian has self-attention"
-    if config.positions != "sinusoidal":
-        yield f"model.positions={config.positions}: a Marian model has sinusoids"
-    if config.sinusoid_layout == "inclusive":
-        yield "model.sinusoid_layout=inclusive: the sinusoids of transformers' Marian have other rates"
-    if config.score != "scaled_dot":
-        yield f"model.score={config.score}: the attention of a Marian model is the scaled dot product"
-    for setting in odd_parts(config):
-        yield f"{setting}: only Limelight has models with this part"
-    for setting in odd_heads(config):
-        yield f"{setting}: the heads of a Marian model share its width among them"
+def export_huggingface(stored: StoredModel, folder: Path) -> None:
+    """Write a model as a Marian model for transformers. It is equivalent up to rounding.
+
+    Raises `UserError` with all reasons if the model is not supported, and if the folder exists; `RunError` if it cannot
+    be written, and then nothing is left there.
+    """
+    require_new(folder)
+    config = stored.config.model
+    forms = {"norm": ["post"], "positions": ["sinusoidal"], "sinusoid_layout": ["interleaved", "halves"]}
+    reasons = [*lacking(config, forms), *refused_tokenizers(stored.tokenizers)]
+    if has_tags(stored.config.data):
+        reasons.append("it translates in several directions, and Marian's tokenizer has no tags for them")
+    refuse(reasons, f"{stored.folder}: no Marian model of transformers (--to ctranslate2 has more forms)")
+    assert isinstance(config, TransformerConfig)
+    source, target = pieces_of(stored.tokenizers)
+    values = _settings(config, len(source), len(target))
+    special = {name: value for name, value in values.items() if name.endswith("token_id")}
+    search = {**special, "num_beams": stored.config.decoding.beam_size, "max_length": MAX_POSITIONS}
+    weights = _to_theirs(
+        named_weights(stored.model), config, size=len(target), classes=stored.tokenizers.target.padding
+    )
+
+    def fill(partial: Path) -> None:
+        write_json(partial / CONFIG, values)
+        write_json(partial / "generation_config.json", search)
+        write_tokenizers(stored.tokenizers, partial)
+        save_weights(partial / WEIGHTS, weights)
+        (partial / CARD).write_text(exported_card(stored, "A Marian model for transformers", _USE), encoding="utf-8")
+
+    write_new(folder, fill)
 
 
-def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) -> dict[str, Any]:
+def _settings(config: TransformerConfig, source_size: int, target_size: int) -> dict[str, Any]:
     """The content of `config.json`; sizes include padding, which is the last id of both sides."""
     return {
         "architectures": ["MarianMTModel"],
@@ -150,119 +148,35 @@ def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) 
     }
 
 
-def from_marian(values: dict[str, Any], path: Path) -> MarianConfig:
-    """The model described by a `config.json`. Raises `UserError` with all reasons if it is not supported."""
-    kind = values.get("model_type")
-    if kind != "marian":
-        raise UserError(f"{path}: a model of type {shown(repr(kind))}; Marian, M2M100 and NLLB models can be imported")
-    missing = [name for name in (*_SIZES, *_SPECIAL) if not isinstance(values.get(name), int)]
-    if missing:
-        raise UserError(f"{path}: an integer is required for {', '.join(missing)}")
-    refuse(_refused(values), f"{path}: this model cannot be imported")
-    tied = values.get("tie_word_embeddings", True)
-    shared = values.get("share_encoder_decoder_embeddings", True)
-    model = {
-        "family": "transformer",
-        "encoder_layers": values["encoder_layers"],
-        "decoder_layers": values["decoder_layers"],
-        "d_model": values["d_model"],
-        "heads": values["encoder_attention_heads"],
-        "d_ff": values["encoder_ffn_dim"],
-        "activation": ACTIVATIONS[values["activation_function"]],
-        "dropout": values.get("dropout", 0.1),
-        "norm": "post",
-        "sinusoid_layout": "halves",
-        "tie": "three-way" if shared else "two-way" if tied else "none",
-    }
-    checked = config_from({"model": model}, where=str(path)).model
-    assert isinstance(checked, TransformerConfig)
-    target_size = values["vocab_size"] if shared else values.get("decoder_vocab_size") or values["vocab_size"]
-    start, end = values["decoder_start_token_id"], values["eos_token_id"]
-    return MarianConfig(checked, values["vocab_size"], target_size, start, end)
-
-
-def _refused(values: dict[str, Any]) -> Iterator[str]:
-    activation = values.get("activation_function", "gelu")
-    if activation not in list(ACTIVATIONS):
-        yield f"activation_function={shown(repr(activation))}: supported are {', '.join(ACTIVATIONS)}"
-    for name in ("attention_heads", "ffn_dim"):
-        encoder, decoder = values[f"encoder_{name}"], values.get(f"decoder_{name}")
-        if encoder != decoder:
-            yield f"encoder_{name}={encoder} and decoder_{name}={shown(repr(decoder))}: both sides must have the same"
-    if values.get("scale_embedding") is not True:
-        yield "scale_embedding is not true: here embeddings are always multiplied by the root of the width"
-    if values.get("share_encoder_decoder_embeddings", True) and not values.get("tie_word_embeddings", True):
-        yield "share_encoder_decoder_embeddings=true and tie_word_embeddings=false contradict each other"
-    for name, (expected, meaning) in _FIXED.items():
-        if values.get(name, expected) is not expected:
-            yield f"{name}={shown(repr(values[name]))}: the model {meaning}, which Marian's architecture does not"
-
-
-# --- export ---
-
-
-def export_huggingface(stored: StoredModel, folder: Path) -> None:
-    """Write a model as a Marian model for transformers. It is equivalent up to rounding.
-
-    Raises `UserError` with all reasons if the model is not supported, and if the folder exists; `RunError` if it cannot
-    be written, and then nothing is left there.
-    """
-    require_new(folder)
-    config = stored.config.model
-    reasons = [*refused_by_marian(config), *refused_tokenizers(stored.tokenizers)]
-    if has_tags(stored.config.data):
-        reasons.append("it translates in several directions, and Marian's tokenizer has no tags for them")
-    refuse(reasons, f"{stored.folder}: this model cannot be exported as a Marian model")
-    assert isinstance(config, TransformerConfig)
-    source, target = pieces_of(stored.tokenizers)
-    classes = stored.tokenizers.target.padding
-    weights = _to_theirs(named_weights(stored.model), config, size=len(target), classes=classes)
-
-    def fill(partial: Path) -> None:
-        values = to_marian(config, source_size=len(source), target_size=len(target))
-        write_json(partial / CONFIG, values)
-        special = {name: values[name] for name in values if name.endswith("token_id")}
-        beam = stored.config.decoding.beam_size
-        write_json(partial / "generation_config.json", {**special, "num_beams": beam, "max_length": MAX_POSITIONS})
-        write_tokenizers(stored.tokenizers, partial)
-        save_weights(partial / WEIGHTS, weights)
-        card = exported_card(stored, "A Marian model for transformers", _USE)
-        (partial / CARD).write_text(card, encoding="utf-8")
-
-    with writing(folder, NOTHING_LEFT):
-        write_folder(folder, fill)
-
-
 def _to_theirs(
     weights: Mapping[str, Tensor], config: TransformerConfig, *, size: int, classes: int
 ) -> dict[str, Tensor]:
     """Our tensors under Marian's names, with `size` tokens on both sides and sines before cosines; tied ones under the
     first name. Of the output, `classes` can be predicted."""
-    order = _sines_first(config)
-    ours = {name: _filled(_permuted(tensor, width_axis(name), order), name, size) for name, tensor in weights.items()}
+    order = torch.arange(config.d_model)
+    if config.sinusoid_layout == "interleaved":
+        order = torch.cat([order[0::2], order[1::2]])
+    ours = {}
+    for name, tensor in weights.items():
+        axis = width_axis(name)
+        ours[name] = tensor if axis is None else tensor.index_select(axis, order)
+        if name in (SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT):
+            # Rows of zeros for the additional tokens of the other side; padding, if it has a row, stays last.
+            last = len(tensor) if name == OUTPUT else len(tensor) - 1
+            zeros = tensor.new_zeros(size - len(tensor), tensor.shape[1])
+            ours[name] = torch.cat([ours[name][:last], zeros, ours[name][last:]])
     names = {of: theirs for theirs, of in reversed(names_in(HUGGINGFACE, config).items())}
     theirs = to_theirs(ours, {name: of for of, name in names.items()}, "the model")
     bias = theirs.get(HUGGINGFACE.bias, torch.zeros(classes))
     return theirs | {HUGGINGFACE.bias: functional.pad(bias, (0, size - classes), value=NEVER)[None]}
 
 
-def _sines_first(config: TransformerConfig) -> Tensor:
-    """The index of our feature at each position of theirs: interleaved sinusoids alternate sines and cosines."""
-    features = torch.arange(config.d_model)
-    return torch.cat([features[0::2], features[1::2]]) if config.sinusoid_layout == "interleaved" else features
-
-
-def _permuted(tensor: Tensor, axis: int | None, order: Tensor) -> Tensor:
-    return tensor if axis is None else tensor.index_select(axis, order)
-
-
-def _filled(tensor: Tensor, name: str, size: int) -> Tensor:
-    """Add rows of zeros for the additional tokens of the other side; padding, if it has a row, stays last."""
-    if name not in (SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT):
-        return tensor
-    zeros = tensor.new_zeros(size - len(tensor), tensor.shape[1])
-    last = len(tensor) if name == OUTPUT else len(tensor) - 1
-    return torch.cat([tensor[:last], zeros, tensor[last:]])
+def width_axis(name: str) -> int | None:
+    """The axis of one of our tensors that has the model's width, which another layout of sinusoids permutes."""
+    module, _, part = name.rpartition(".")
+    if module.endswith(("norm", "out_proj", "outer")):
+        return 0
+    return 1 if part == "weight" else None
 
 
 def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
@@ -292,74 +206,93 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
 
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
     """
-    _require_weights(folder)
-    path = folder / WEIGHTS
-    values = read_json(folder / CONFIG)
-    if values.get("model_type") == "m2m_100":
-        return read_m2m100(folder, values, sources, targets)
-    marian = from_marian(values, folder / CONFIG)
-    source, target = read_tokenizers(folder, start=marian.start)
-    _require_same(folder / CONFIG, marian, source, target)
-    tensors = _without_tables(read_weights(path)[0], marian.model, path)
-    tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
-    config = marian.model.model_copy(update={"output_bias": True})
-    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, str(path))
-    directions = _languages(folder)
-    what = "a Marian model of transformers"
-    return Imported(what, config, source, target, weights, str(path), directions, read_card(Files(folder)))
-
-
-def _languages(folder: Path) -> tuple[Direction, ...]:
-    """The languages that the tokenizer's settings name."""
-    settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
-    named = settings.get("source_lang"), settings.get("target_lang")
-    return (Direction(*map(str, named)),) if all(isinstance(each, str) and each for each in named) else ()
-
-
-def _require_weights(folder: Path) -> None:
-    """Raise `UserError` if there are no weights in a supported format."""
-    if (folder / WEIGHTS).is_file():
-        return
-    if not (folder / CONFIG).is_file():
-        raise UserError(f"{folder}: not the folder of a Marian model: it holds no {CONFIG} and no {WEIGHTS}")
-    others = [path.name for path in sorted(folder.glob("*.bin")) + sorted(folder.glob("*.safetensors*"))]
-    if "pytorch_model.bin" in others:
+    files, where = Files(folder), str(folder / WEIGHTS)
+    if not files.has(WEIGHTS):
         raise UserError(
-            f"{folder}: its weights are a pytorch_model.bin, a pickle, which can run code when it is read. Where you "
-            f"trust it, let transformers write {WEIGHTS}: MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+            f"{where}: is missing. Where weights are a pickle (pytorch_model.bin), which can run code when it is read, "
+            "and you trust it, let transformers write the file: "
+            "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER)"
         )
-    raise UserError(f"{folder}: holds no {WEIGHTS}" + (f", but {', '.join(others[:5])}" if others else ""))
-
-
-def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) -> None:
-    """Raise `UserError` if configuration and vocabularies do not match."""
-    faults = [
-        f"{name} is {stated:,}, and the vocabulary of that side has {side.rows.size:,} tokens"
-        for name, stated, side in (
-            ("vocab_size", marian.source_size, source),
-            ("decoder_vocab_size", marian.target_size, target),
-        )
-        if stated != side.rows.size
-    ]
-    if not 0 <= marian.start < marian.target_size:
-        faults.append(f"decoder_start_token_id={marian.start} is not the id of a token")
-    if marian.end != target.rows.theirs[END]:
-        faults.append(f"eos_token_id is {marian.end}, and </s> has the id {target.rows.theirs[END]}")
-    if marian.model.tie == "three-way" and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
-        faults.append("both sides share their embeddings, but have different vocabularies")
-    refuse(faults, str(path))
-
-
-def _without_tables(theirs: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:
-    """The tensors without computed tables. Raises `UserError` if those have unexpected values."""
-    found = dict(theirs)
+    values = _OPTIONAL | files.json(CONFIG)
+    config = read_config(values, str(folder / CONFIG))
+    if values["model_type"] == "m2m_100":
+        return read_m2m100(files, values, config, sources, targets)
+    source, target = read_tokenizers(folder, start=values["decoder_start_token_id"])
+    _require_same(str(folder / CONFIG), values, source, target)
+    tensors = read_weights(folder / WEIGHTS)[0]
     for side in ("encoder", "decoder"):
         name = HUGGINGFACE.positions.format(side=side)
-        if name in found:
-            table = found.pop(name)
+        if name in tensors:
+            table = tensors.pop(name)
             expected = sinusoids(len(table) if table.dim() else 0, config.d_model, layout="halves")
-            require_equal(table, expected, f"{path}: {name} should be sinusoids, all sines before all cosines", 5e-3)
-    return found
+            require_equal(table, expected, f"{where}: {name} should be sinusoids, all sines before all cosines", 5e-3)
+    tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
+    config = config.model_copy(update={"output_bias": True})
+    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, where)
+    settings = files.json(SETTINGS) if files.has(SETTINGS) else {}
+    named = settings.get("source_lang"), settings.get("target_lang")
+    directions = (Direction(*map(str, named)),) if all(isinstance(each, str) and each for each in named) else ()
+    what = "a Marian model of transformers"
+    return Imported(what, config, source, target, weights, where, directions, read_card(files))
+
+
+def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
+    """The model described by a `config.json` with all `_OPTIONAL` settings. Raises `UserError` with all reasons if it
+    is not supported."""
+    kind = values.get("model_type")
+    if kind not in ("marian", "m2m_100"):
+        raise UserError(f"{where}: a model of type {shown(repr(kind))}; Marian, M2M100 and NLLB models can be imported")
+    missing = [name for name in _SIZES if not isinstance(values.get(name), int)]
+    if missing:
+        raise UserError(f"{where}: an integer is required for {', '.join(missing)}")
+    known: dict[str, list[Any]] = {
+        "activation_function": ["relu", "gelu", "swish", "silu"],
+        "scale_embedding": [True],
+        "decoder_attention_heads": [values["encoder_attention_heads"]],
+        "decoder_ffn_dim": [values["encoder_ffn_dim"]],
+        "tie_word_embeddings": [True] if values["share_encoder_decoder_embeddings"] else [True, False],
+    }
+    if kind == "marian":  # explicit in old files only
+        known |= {name: [False] for name in ("normalize_before", "normalize_embedding", "add_final_layer_norm")}
+        known["static_position_embeddings"] = [True]
+    refuse(unknown_values(values, known), f"{where}: this model cannot be imported")
+    activation = values["activation_function"]
+    settings = {
+        "encoder_layers": values["encoder_layers"],
+        "decoder_layers": values["decoder_layers"],
+        "d_model": values["d_model"],
+        "heads": values["encoder_attention_heads"],
+        "d_ff": values["encoder_ffn_dim"],
+        "activation": "swish" if activation == "silu" else activation,
+        "dropout": values.get("dropout", 0.1),
+    }
+    if kind == "marian":
+        shared, tied = values["share_encoder_decoder_embeddings"], values["tie_word_embeddings"]
+        tie = "three-way" if shared else "two-way" if tied else "none"
+        settings |= {"norm": "post", "sinusoid_layout": "halves", "tie": tie}
+    else:
+        settings |= {"norm": "pre", "positions": "learned", "max_positions": values["max_position_embeddings"]}
+    return configured(settings, where)
+
+
+def _require_same(where: str, values: Mapping[str, Any], source: Side, target: Side) -> None:
+    """Raise `UserError` if configuration and vocabularies do not match."""
+    shared = values["share_encoder_decoder_embeddings"]
+    sizes = {"vocab_size": (values["vocab_size"], source.rows.size)}
+    size = values["vocab_size"] if shared else values.get("decoder_vocab_size") or values["vocab_size"]
+    sizes["decoder_vocab_size"] = size, target.rows.size
+    faults = [
+        f"{name} is {stated:,}, and the vocabulary of that side has {there:,} tokens"
+        for name, (stated, there) in sizes.items()
+        if stated != there
+    ]
+    if not 0 <= values["decoder_start_token_id"] < size:
+        faults.append(f"decoder_start_token_id={values['decoder_start_token_id']} is not the id of a token")
+    if values["eos_token_id"] != target.rows.theirs[END]:
+        faults.append(f"eos_token_id is {values['eos_token_id']}, and </s> has the id {target.rows.theirs[END]}")
+    if shared and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
+        faults.append("both sides share their embeddings, but have different vocabularies")
+    refuse(faults, where)
 
 
 def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
@@ -370,24 +303,23 @@ def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
 
     Raises `UserError` for files that are missing, damaged or do not match.
     """
-    separate = (folder / SETTINGS).exists() and read_json(folder / SETTINGS).get("separate_vocabs") is True
-    models = [read_segmentation(Files(folder), name) for name in (SOURCE_MODEL, TARGET_MODEL)]
-    vocabulary = folder / VOCABULARY
-    target = starting_with(_side(folder / (TARGET_VOCABULARY if separate else VOCABULARY), models[1]), start)
+    files = Files(folder)
+    separate = files.has(SETTINGS) and files.json(SETTINGS).get("separate_vocabs") is True
+    models = [read_segmentation(files, name) for name in (SOURCE_MODEL, TARGET_MODEL)]
+    target = starting_with(_side(files, TARGET_VOCABULARY if separate else VOCABULARY, models[1]), start)
     if not separate and models[0] == models[1]:
         return target, target
-    source = _side(vocabulary, models[0])
+    source = _side(files, VOCABULARY, models[0])
     return (source if separate else starting_with(source, start)), target
 
 
-def _side(vocabulary: Path, model: bytes) -> Side:
-    ids = read_json(vocabulary)
-    size = len(ids)
-    if sorted(number for number in ids.values() if type(number) is int) != list(range(size)):
-        raise UserError(f"{vocabulary}: the ids of its {size:,} pieces are not the numbers from 0 to {size - 1:,}")
+def _side(files: Files, vocabulary: str, model: bytes) -> Side:
+    ids, where = files.json(vocabulary), files.where(vocabulary)
+    if sorted(number for number in ids.values() if type(number) is int) != list(range(len(ids))):
+        raise UserError(f"{where}: the ids of its {len(ids):,} pieces are not the numbers from 0 to {len(ids) - 1:,}")
     if PADDING_PIECE not in ids:
-        raise UserError(f"{vocabulary}: has no {PADDING_PIECE}")
+        raise UserError(f"{where}: has no {PADDING_PIECE}")
     try:
         return read_side(model, sorted(ids, key=ids.__getitem__))
     except UserError as error:
-        raise UserError(f"{vocabulary}: {error}") from None
+        raise UserError(f"{where}: {error}") from None

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from limelight import __version__
 from limelight.config import Direction, TransformerConfig, config_from
-from limelight.files import write_folder, writing
-from limelight.interop.folders import NOTHING_LEFT, fill_model, require_new
+from limelight.interop.folders import fill_model, require_new, write_new
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
 from limelight.models.families import build_model
@@ -58,8 +57,11 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
     """
     require_new(out)
     tokenizers = Tokenizers(imported.source.tokenizer, imported.target.tokenizer)
-    weights = {name: _stored(name, tensor, imported.weights) for name, tensor in imported.weights.items()}
-    has_bias = bool(OUTPUT_BIAS in weights and weights[OUTPUT_BIAS].any())
+    weights = {
+        name: tensor if tensor.dtype == torch.int8 and name + SCALE in imported.weights else tensor.float()
+        for name, tensor in imported.weights.items()
+    }
+    has_bias = OUTPUT_BIAS in weights and bool(weights[OUTPUT_BIAS].any())
     if not has_bias:
         weights.pop(OUTPUT_BIAS, None)
     model = imported.model.model_copy(update={"output_bias": has_bias})
@@ -72,13 +74,12 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
         }
     require_fit(shapes, expanded, where=imported.where)
     require_finite({name: tensor for name, tensor in weights.items() if tensor.dtype != torch.int8}, imported.where)
-    one = imported.source is imported.target
     kind = {"kind": imported.target.kind} if imported.target.kind in KINDS else {}
     config = config_from(
         {
             "recipe": "imported",
             "model": model.model_dump(),
-            "tokens": {"joint": one, **kind},
+            "tokens": {"joint": imported.source is imported.target, **kind},
             "data": {"inherited": imported.directions, "language_tokens": imported.language_tokens},
             "weights": "int8" if len(expanded) < len(weights) else "fp32",
         }
@@ -96,10 +97,4 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
         if imported.shortlist is not None:
             save_shortlist(partial / SHORTLIST, imported.shortlist, tokenizers)
 
-    with writing(out, NOTHING_LEFT):
-        write_folder(out, fill)
-
-
-def _stored(name: str, tensor: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
-    """The tensor in fp32, as the configuration names the form; int8 matrices stay what they are."""
-    return tensor if tensor.dtype == torch.int8 and name + SCALE in weights else tensor.float()
+    write_new(out, fill)

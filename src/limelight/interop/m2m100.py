@@ -8,28 +8,22 @@ tokens of the languages that are imported get our names (`<2de>`).
 
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-from limelight.config import Direction, TransformerConfig, config_from
+from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import Files
 from limelight.interop.folders import read_card
 from limelight.interop.imported import Imported
-from limelight.interop.names import HUGGINGFACE, names_in, refuse, to_ours
+from limelight.interop.names import HUGGINGFACE, names_in, to_ours
 from limelight.interop.vocabularies import read_segmentation, read_side, starting_with
 from limelight.layers.embedding import sinusoids
 from limelight.storage.weights import read_weights
 from limelight.tokens.tokenizer import language_tag
 
-CONFIG, WEIGHTS, MODEL = "config.json", "model.safetensors", "sentencepiece.bpe.model"
+WEIGHTS, MODEL = "model.safetensors", "sentencepiece.bpe.model"
 _OFFSET = 2
 """The position of the first token, as in fairseq."""
-_ACTIVATIONS = ("relu", "gelu")
-_SIZES = (
-    *("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size"),
-    *("max_position_embeddings", "decoder_start_token_id"),
-)
 _M2M100 = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht "
     "hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps "
@@ -38,8 +32,10 @@ _M2M100 = (
 """The languages of M2M100 in the order of their ids, which follow the other tokens and are in no file."""
 
 
-def read_m2m100(folder: Path, values: Mapping[str, Any], sources: str, targets: str) -> Imported:
-    """The model in `folder` for some of its languages.
+def read_m2m100(
+    files: Files, values: Mapping[str, Any], config: TransformerConfig, sources: str, targets: str
+) -> Imported:
+    """The model in a folder for some of its languages.
 
     Args:
         values: the content of `config.json`.
@@ -49,57 +45,25 @@ def read_m2m100(folder: Path, values: Mapping[str, Any], sources: str, targets: 
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported; it lists the
     languages if none or others are named.
     """
-    files, path = Files(folder), folder / WEIGHTS
-    config = _config(values, folder / CONFIG)
+    where, start = files.where(WEIGHTS), values["decoder_start_token_id"]
     names = _tokens(files, values["vocab_size"])
-    languages = _languages(names, sources, targets, folder)
+    languages = _languages(names, sources, targets, str(files.place))
     renamed = {token: language_tag(language) for language, token in languages.items()}
-    model = read_segmentation(files, MODEL)
-    side = read_side(model, [renamed.get(name, name) for name in names], reserved=renamed.values())
-    if not 0 <= values["decoder_start_token_id"] < len(names):
-        raise UserError(f"{folder / CONFIG}: decoder_start_token_id is not the id of a token")
-    side = starting_with(side, values["decoder_start_token_id"])
-    tensors = read_weights(path)[0]
+    side = read_side(
+        read_segmentation(files, MODEL), [renamed.get(name, name) for name in names], reserved=renamed.values()
+    )
+    if not 0 <= start < len(names):
+        raise UserError(f"{files.where('config.json')}: decoder_start_token_id={start} is not the id of a token")
+    side = starting_with(side, start)
+    tensors = read_weights(files.place / WEIGHTS)[0]
     table = sinusoids(config.max_positions + _OFFSET, config.d_model, layout="inclusive")[_OFFSET:]
     for each in ("encoder", "decoder"):
         tensors[HUGGINGFACE.positions.format(side=each)] = table
-    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, str(path))
+    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, where)
     pairs = product(*(_named(each) for each in (sources, targets)))
     directions = tuple(Direction(*pair) for pair in pairs if pair[0] != pair[1])
     what = "an M2M100 or NLLB model of transformers"
-    card = read_card(files)
-    return Imported(what, config, side, side, weights, str(path), directions, card, language_tokens="both")
-
-
-def _config(values: Mapping[str, Any], path: Path) -> TransformerConfig:
-    missing = [name for name in _SIZES if not isinstance(values.get(name), int)]
-    if missing:
-        raise UserError(f"{path}: an integer is required for {', '.join(missing)}")
-    reasons = []
-    if values.get("activation_function") not in _ACTIVATIONS:
-        reasons.append(f"activation_function={shown(repr(values.get('activation_function')))}")
-    if values.get("scale_embedding") is not True:
-        reasons.append("scale_embedding is not true: here embeddings are always multiplied by the root of the width")
-    for name in ("attention_heads", "ffn_dim"):
-        if values[f"encoder_{name}"] != values.get(f"decoder_{name}"):
-            reasons.append(f"encoder_{name} and decoder_{name} differ")
-    refuse(reasons, f"{path}: this model cannot be imported")
-    model = {
-        "family": "transformer",
-        "encoder_layers": values["encoder_layers"],
-        "decoder_layers": values["decoder_layers"],
-        "d_model": values["d_model"],
-        "heads": values["encoder_attention_heads"],
-        "d_ff": values["encoder_ffn_dim"],
-        "activation": values["activation_function"],
-        "dropout": values.get("dropout", 0.1),
-        "norm": "pre",
-        "positions": "learned",
-        "max_positions": values["max_position_embeddings"],
-    }
-    config = config_from({"model": model}, where=str(path)).model
-    assert isinstance(config, TransformerConfig)
-    return config
+    return Imported(what, config, side, side, weights, where, directions, read_card(files), language_tokens="both")
 
 
 def _tokens(files: Files, size: int) -> list[str]:
@@ -120,19 +84,19 @@ def _tokens(files: Files, size: int) -> list[str]:
     return [names.get(number, f"<unnamed {number}>") for number in range(size)]
 
 
-def _languages(names: list[str], sources: str, targets: str, folder: Path) -> dict[str, str]:
+def _languages(names: list[str], sources: str, targets: str, where: str) -> dict[str, str]:
     """The languages of both sides, and the token of each."""
-    asked = _named(sources) | _named(targets)
     known = set(names)
-    found = {}
-    for language, token in asked.items():
-        found[language] = next((each for each in (f"__{token}__", token) if each in known), "")
+    found = {
+        language: next((each for each in (f"__{token}__", token) if each in known), "")
+        for language, token in (_named(sources) | _named(targets)).items()
+    }
     wrong = [shown(language) for language, token in found.items() if not token]
     if wrong or not sources or not targets:
         codes = [name.strip("_") for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)]
         what = f"{', '.join(wrong)}: none of its languages" if wrong else "it translates among many languages"
         raise UserError(
-            f"{folder}: {what}: name those that you want, as in --source de,fr --target en,de (de=deu_Latn where a "
+            f"{where}: {what}: name those that you want, as in --source de,fr --target en,de (de=deu_Latn where a "
             f"code of yours stands for one of the model's); its languages are {', '.join(map(shown, codes))}"
         )
     return found

@@ -8,23 +8,23 @@ padding all bytes. An int8 matrix is transposed, but for embeddings, and a numbe
 """
 
 import io
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.config import Direction, TransformerConfig, config_from
+from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
-from limelight.interop.files import DAMAGED, MAX_JSON_BYTES, ByteReader, Files, open_archive
+from limelight.interop.files import DAMAGED, ByteReader, Files, open_archive
 from limelight.interop.folders import read_card
 from limelight.interop.imported import Imported
-from limelight.interop.names import MARIAN, Rows, names_in, refuse, to_ours
+from limelight.interop.names import MARIAN, Rows, configured, names_in, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
     TARGET_MODEL,
@@ -45,33 +45,32 @@ _SHORTLIST_MAGIC = 0xF11A48D5013417F5
 _MAX_SHORTLIST_BYTES = 200_000_000
 _TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8, 0x4102: np.int16}
 _INTGEMM = 0x4000
-_ACTIVATIONS = {"relu": "relu", "swish": "swish"}
-_ORDER = ("preprocess", "postprocess", "postprocess-top")
-_ORDERS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 _LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
 _LINE = re.compile(r"(.+?): *(\d+)")
-# Settings with the values that our models have, and what others mean.
-_FIXED: dict[str, tuple[tuple[Any, ...], str]] = {
-    "type": (("transformer",), "it is no Transformer"),
-    "transformer-postprocess-emb": (("", "d"), "it normalizes its embeddings"),
-    "transformer-no-projection": ((False,), "its attention has no output projection"),
-    "transformer-rnn-projection": ((False,), "its recurrent units have an output projection"),
-    "transformer-train-position-embeddings": ((False,), "its positions are learned"),
-    "transformer-train-positions": ((False,), "its positions are learned"),
-    "transformer-ffn-depth": ((2,), "its feed-forward networks have another depth"),
-    "transformer-decoder-autoreg": (("self-attention", "rnn"), "its decoder reads the target in another way"),
-    "transformer-tied-layers": (([],), "its layers share weights"),
-    "layer-normalization": ((False,), "its recurrent units are normalized"),
-    "lemma-dim-emb": ((0,), "its vocabulary has factors"),
-    "input-types": (([],), "it has inputs of other types"),
-    "output-omit-bias": ((False,), "its output has no bias"),
-    "right-left": ((False,), "it writes from right to left"),
-    "ulr": ((False,), "its embeddings are universal"),
+_ORDERS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
+"""What is done before and after a sub-layer, and after all layers."""
+_KNOWN: dict[str, list[Any]] = {
+    "type": ["transformer"],
+    "transformer-ffn-activation": ["relu", "swish"],  # Marian's GELU is another function, x sigmoid(1.702 x)
+    "transformer-postprocess-emb": ["", "d"],
+    "transformer-no-projection": [False],
+    "transformer-rnn-projection": [False],
+    "transformer-train-position-embeddings": [False],
+    "transformer-train-positions": [False],
+    "transformer-ffn-depth": [2],
+    "transformer-decoder-autoreg": ["self-attention", "rnn"],
+    "transformer-tied-layers": [[]],
+    "layer-normalization": [False],
+    "lemma-dim-emb": [0],
+    "input-types": [[]],
+    "output-omit-bias": [False],
+    "right-left": [False],
+    "ulr": [False],
 }
+"""Settings with the values that our models have."""
 
 
-@dataclass(frozen=True)
-class _Array:
+class _Array(NamedTuple):
     """A tensor of the file.
 
     Attributes:
@@ -95,9 +94,8 @@ def read_marian(folder: Path) -> Imported:
     files, where = Files(path.parent), str(path)
     arrays = _read_npz(path) if path.suffix == ".npz" else read_binary(files.buffer(path.name), where)
     values = _settings(arrays, where)
-    refuse(_refused(values), f"{where}: this model cannot be imported")
-    config = _config(values, arrays, where)
-    source, target = _sides(files, path.name)
+    config = _config(values, where)
+    source, target = _sides(files)
     tensors = dict(_in_our_forms(arrays))
     if values.get("tied-embeddings-src"):
         for ending in ("", SCALE):
@@ -122,14 +120,12 @@ def read_binary(content: memoryview, where: str) -> dict[str, _Array]:
     reader.take(reader.number("Q"))
     arrays: dict[str, _Array] = {}
     for name, shape, (_, number, _, size) in zip(names, shapes, heads, strict=True):
-        kind = _TYPES.get(number)
+        kind, raw = _TYPES.get(number), reader.take(size)
         if kind is None:
             raise UserError(
                 f"{where}: {shown(name)} has the type {number:#x}: packed for one kind of processor, or unknown"
             )
-        raw = reader.take(size)
-        elements = int(np.prod(shape, dtype=object)) if shape else 1
-        used = elements * np.dtype(kind).itemsize
+        used = math.prod(shape) * np.dtype(kind).itemsize
         # Some programs call their int8 matrices plain bytes; the multiplier follows them all the same.
         scaled = bool(number & _INTGEMM) or (kind is np.int8 and not name.startswith("special:"))
         if min(shape, default=1) < 0 or used + 4 * scaled > size or name in arrays:
@@ -139,7 +135,7 @@ def read_binary(content: memoryview, where: str) -> dict[str, _Array]:
             arrays[name] = _Array(numbers)
             continue
         multiplier = float(np.frombuffer(raw[used : used + 4], np.float32)[0])
-        if not multiplier > 0 or np.isinf(multiplier):
+        if not 0 < multiplier < math.inf:
             raise UserError(f"{where}: {shown(name)} was multiplied by {multiplier:g}; {DAMAGED}")
         turned = not name.endswith("Wemb") and len(shape) == 2
         arrays[name] = _Array(numbers.reshape(shape[::-1]) if turned else numbers, turned, multiplier)
@@ -184,45 +180,31 @@ def _settings(arrays: dict[str, _Array], where: str) -> dict[str, Any]:
     return values
 
 
-def _refused(values: dict[str, Any]) -> Iterator[str]:
-    for name, (known, meaning) in _FIXED.items():
-        if name in values and values[name] not in known:
-            yield f"{name}={shown(repr(values[name]))}: {meaning}"
-    if values.get("transformer-decoder-autoreg") == "rnn" and values.get("dec-cell") != "ssru":
-        yield f"dec-cell={shown(repr(values.get('dec-cell')))}: the recurrent unit of our decoders is the SSRU"
-    if _order(values) not in _ORDERS:
-        yield f"transformer-preprocess, -postprocess, -postprocess-top are {_order(values)}: not post- or pre-norm"
-    activation = values.get("transformer-ffn-activation")
-    if activation not in _ACTIVATIONS:
-        what = ": Marian's GELU is another function, x sigmoid(1.702 x)" if activation == "gelu" else ""
-        yield f"transformer-ffn-activation={shown(repr(activation))}{what}"
-
-
-def _order(values: dict[str, Any]) -> tuple[str, str, str]:
-    """What is done before and after a sub-layer, and after all layers."""
-    before, after, top = (str(values.get(f"transformer-{name}") or "") for name in _ORDER)
-    return before, after, top
-
-
-def _config(values: dict[str, Any], arrays: dict[str, _Array], where: str) -> TransformerConfig:
-    tied = bool(values.get("tied-embeddings-all"))
+def _config(values: dict[str, Any], where: str) -> TransformerConfig:
+    """The configuration. Raises `UserError` with all settings that are not supported."""
+    recurrent = values.get("transformer-decoder-autoreg") == "rnn"
+    known = {**_KNOWN, "dec-cell": ["ssru"]} if recurrent else _KNOWN
+    reasons = [*unknown_values({"transformer-ffn-activation": None, **values}, known)]
+    names = [f"transformer-{name}" for name in ("preprocess", "postprocess", "postprocess-top")]
+    order = tuple(str(values.get(name) or "") for name in names)
+    if order not in _ORDERS:
+        reasons.append(f"{', '.join(names)} are {order}: neither post-norm nor pre-norm")
+    refuse(reasons, f"{where}: this model cannot be imported")
+    tied = "two-way" if values.get("tied-embeddings") else "none"
     model = {
-        "family": "transformer",
         "encoder_layers": values.get("enc-depth"),
         "decoder_layers": values.get("dec-depth"),
         "d_model": values.get("dim-emb"),
         "heads": values.get("transformer-heads"),
         "d_ff": values.get("transformer-dim-ffn"),
-        "activation": _ACTIVATIONS[str(values["transformer-ffn-activation"])],
-        "norm": _ORDERS[_order(values)],
+        "activation": values["transformer-ffn-activation"],
+        "norm": _ORDERS[order],  # type: ignore[index]  # of three
         "sinusoid_layout": "inclusive",
-        "decoder_autoreg": "ssru" if values.get("transformer-decoder-autoreg") == "rnn" else "self-attention",
-        "tie": "three-way" if tied else "two-way" if values.get("tied-embeddings") else "none",
+        "decoder_autoreg": "ssru" if recurrent else "self-attention",
+        "tie": "three-way" if values.get("tied-embeddings-all") else tied,
         "output_bias": True,
     }
-    config = config_from({"model": model}, where=where).model
-    assert isinstance(config, TransformerConfig)
-    return config
+    return configured(model, where)
 
 
 def _in_our_forms(arrays: dict[str, _Array]) -> Iterator[tuple[str, Tensor]]:
@@ -247,45 +229,42 @@ def _in_our_forms(arrays: dict[str, _Array]) -> Iterator[tuple[str, Tensor]]:
             yield plain, tensor.float() / array.multiplier
 
 
-def _sides(files: Files, model: str) -> tuple[Side, Side]:
+def _sides(files: Files) -> tuple[Side, Side]:
     """The vocabularies: those that a `decoder.yml` names, or the only files that they can be. The decoder starts from
     zeros."""
-    names = _vocabularies(files)
-    segmentations = [
-        name if name.endswith(".spm") else (SOURCE_MODEL, TARGET_MODEL)[number] for number, name in enumerate(names)
+    sides: list[Side] = []
+    names = [
+        (name, name if name.endswith(".spm") else model)
+        for name, model in zip(_vocabularies(files), (SOURCE_MODEL, TARGET_MODEL), strict=True)
     ]
-    sides = []
-    for name, segmentation in zip(names, segmentations, strict=True):
-        content = read_segmentation(files, segmentation)
-        pieces = list(pieces_in(content)) if name == segmentation else _listed(files, name)
+    for name, model in names:
+        content = read_segmentation(files, model)
+        pieces = list(pieces_in(content)) if name == model else _listed(files, name)
         try:
             sides.append(starting_with(read_side(content, pieces), None))
         except UserError as error:
             raise UserError(f"{files.where(name)}: {error}") from None
-    return (
-        (sides[1], sides[1]) if (names[0], segmentations[0]) == (names[1], segmentations[1]) else (sides[0], sides[1])
-    )
+    return (sides[1], sides[1]) if names[0] == names[1] else (sides[0], sides[1])
 
 
 def _vocabularies(files: Files) -> tuple[str, str]:
     for path in sorted(files.place.glob("*.yml")):
         if path.stat().st_size <= MAX_YAML_BYTES:
             try:
-                values = read_yaml(files.read(path.name, MAX_YAML_BYTES).decode())
+                values = read_yaml(files.text(path.name, MAX_YAML_BYTES))
             except ValueError:
                 continue
             named = values.get("vocabs") if isinstance(values, dict) else None
             if isinstance(named, list) and len(named) == 2:
                 return Path(str(named[0])).name, Path(str(named[1])).name
-    listed = sorted(path.name for path in files.place.glob("*vocab*.yml"))
     pieces = sorted(path.name for path in files.place.glob("*.spm") if path.name not in (SOURCE_MODEL, TARGET_MODEL))
-    if len(listed) == 1 and not pieces:
-        return listed[0], listed[0]
-    sides = [[name for name in pieces if name.startswith(begin)] for begin in ("src", "trg")]
-    if len(pieces) == 1:
-        return pieces[0], pieces[0]
-    if len(pieces) == 2 and all(len(side) == 1 for side in sides):
-        return sides[0][0], sides[1][0]
+    listed = sorted(path.name for path in files.place.glob("*vocab*.yml")) if not pieces else []
+    if len(pieces + listed) == 1:
+        [only] = pieces + listed
+        return only, only
+    source, target = ([name for name in pieces if name.startswith(begin)] for begin in ("src", "trg"))
+    if len(pieces) == 2 and len(source) == len(target) == 1:
+        return source[0], target[0]
     raise UserError(
         f"{files.place}: no vocabulary: put vocab.spm there, or srcvocab.spm and trgvocab.spm, or a decoder.yml"
     )
@@ -295,13 +274,11 @@ def _listed(files: Files, name: str) -> list[str]:
     """The tokens of a `.yml`: a line for each, with its id."""
     ids: dict[int, str] = {}
     try:
-        for line in files.read(name, MAX_JSON_BYTES).decode().split("\n"):
-            found = _LINE.fullmatch(line.rstrip("\r"))
-            if found:
+        for line in files.text(name).split("\n"):
+            if found := _LINE.fullmatch(line.rstrip("\r")):
                 key = found[1]
-                ids[int(found[2])] = (
-                    str(read_yaml(key)) if len(key) > 1 and key[0] == key[-1] and key[0] in "\"'" else key
-                )
+                quoted = len(key) > 1 and key[0] == key[-1] and key[0] in "\"'"
+                ids[int(found[2])] = str(read_yaml(key)) if quoted else key
     except ValueError as error:
         raise UserError(f"{files.where(name)}: damaged: {shown(str(error))}") from None
     if sorted(ids) != list(range(len(ids))) or not ids:
@@ -317,9 +294,7 @@ def _shortlist(files: Files, source: Rows, target: Rows) -> Shortlist | None:
     reader = ByteReader(memoryview(files.read(path.name, _MAX_SHORTLIST_BYTES)), str(path))
     magic, _, first, _, offsets, count = (reader.number("Q") for _ in range(6))
     if magic != _SHORTLIST_MAGIC:
-        raise UserError(
-            f"{path}: not a binary shortlist; remove it from the folder, or take the one that came with the model"
-        )
+        raise UserError(f"{path}: not a binary shortlist; remove it, or take the one that came with the model")
     begins = np.frombuffer(reader.take(8 * offsets), np.uint64).astype(np.int64)
     listed = np.frombuffer(reader.take(4 * count), np.uint32).astype(np.int64)
     lengths = np.diff(begins)

@@ -1,23 +1,26 @@
-"""Tables of tensor names in Limelight and in other formats.
+"""Tables of tensor names in Limelight and in other formats, and refusals of what other formats or ours lack.
 
 A table names every tensor of a model with a given configuration, so that missing and additional tensors are all
 reported at once. Each family of formats is one `Format`: the names of a layer's modules, which the table repeats.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.config import TransformerConfig
+from limelight.config import ModelConfig, TransformerConfig, config_from
 from limelight.errors import UserError, shown
 from limelight.storage.weights import SCALE, is_scale
 
 OUTPUT_BIAS = "output_bias"
 """Name in Limelight, where it is optional."""
 SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT = "encoder.embedding.weight", "decoder.embedding.weight", "output.weight"
+
+MAX_LISTED = 12
+"""Maximum number of tensors in a message."""
 
 Table = dict[str, tuple[str, ...]]
 """The name of each tensor in another format, and which of our tensors are stacked into it. Tied tensors have several
@@ -134,7 +137,13 @@ MARIAN = Format(
 
 def names_in(form: Format, config: TransformerConfig) -> Table:
     """The complete table for a model of this configuration."""
-    table = _top(form, config)
+    target = SOURCE_EMBEDDING if config.tie == "three-way" else TARGET_EMBEDDING
+    ours = SOURCE_EMBEDDING, target, OUTPUT if config.tie == "none" else target
+    shared = form.shared and config.tie == "three-way"
+    table: Table = {form.shared: (SOURCE_EMBEDDING,)} if shared else {}
+    table |= {theirs: (name,) for theirs, name in zip(form.embeddings, ours, strict=True)}
+    if config.output_bias:
+        table[form.bias] = (OUTPUT_BIAS,)
     for side, depth in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         if config.norm == "pre":
             table |= _parts(form.norm_at_end.format(side=side), (f"{side}.norm",), form)
@@ -142,9 +151,9 @@ def names_in(form: Format, config: TransformerConfig) -> Table:
             table[form.positions.format(side=side)] = (f"{side}.positions.table",)
         for number in range(depth):
             begin = form.layer.format(side=side, number=number, ordinal=number + 1)
-            for theirs, ours in form.modules.items():
-                if _has(config, side, ours[0]):
-                    table |= _parts(begin + theirs, tuple(f"{side}.layers.{number}.{name}" for name in ours), form)
+            for theirs, modules in form.modules.items():
+                if _has(config, side, modules[0]):
+                    table |= _parts(begin + theirs, tuple(f"{side}.layers.{number}.{name}" for name in modules), form)
     return table
 
 
@@ -153,18 +162,7 @@ def _has(config: TransformerConfig, side: str, module: str) -> bool:
     recurrent = side == "decoder" and config.decoder_autoreg == "ssru"
     if module.startswith("cross"):
         return side == "decoder"
-    if module.startswith("ssru"):
-        return recurrent
-    return not (recurrent and module.startswith("attention"))
-
-
-def _top(form: Format, config: TransformerConfig) -> Table:
-    """The matrices of the vocabularies. Tied ones have all their names there, the shared one first."""
-    target = SOURCE_EMBEDDING if config.tie == "three-way" else TARGET_EMBEDDING
-    names = ((form.shared, SOURCE_EMBEDDING),) if form.shared and config.tie == "three-way" else ()
-    ours = (SOURCE_EMBEDDING, target, OUTPUT if config.tie == "none" else target)
-    table: Table = {theirs: (name,) for theirs, name in (*names, *zip(form.embeddings, ours, strict=True))}
-    return table | ({form.bias: (OUTPUT_BIAS,)} if config.output_bias else {})
+    return recurrent if module.startswith("ssru") else not (recurrent and module.startswith("attention"))
 
 
 def _parts(theirs: str, ours: tuple[str, ...], form: Format) -> Table:
@@ -176,14 +174,6 @@ def _parts(theirs: str, ours: tuple[str, ...], form: Format) -> Table:
         theirs.replace("*", name): tuple(f"{each}.{part}" for each in ours)
         for name, part in zip(names, ("weight", "bias"), strict=True)
     }
-
-
-def width_axis(name: str) -> int | None:
-    """The axis of one of our tensors that has the model's width, which another layout of sinusoids permutes."""
-    module, _, part = name.rpartition(".")
-    if module.endswith(("norm", "out_proj", "outer")):
-        return 0
-    return None if part in ("bias", OUTPUT_BIAS) else 1
 
 
 class Rows(NamedTuple):
@@ -204,13 +194,16 @@ def to_ours(
     Raises `UserError` with all tensors that are missing, left over or of another size, and for copies of tied tensors
     that differ.
     """
-    found = {name: tensor for name, tensor in theirs.items() if not is_scale(name, theirs)}
-    first = _without_copies(found, table, where)
-    require_complete(first, set(first) & set(table) | _missing(first, table), where)
+    first: dict[tuple[str, ...], str] = {}
+    for name, ours in table.items():
+        if name in theirs and first.setdefault(ours, name) != name:
+            require_equal(theirs[name], theirs[first[ours]], f"{where}: {name} should be the same as {first[ours]}")
+    there = {name for name in theirs if name not in table and not is_scale(name, theirs)} | set(first.values())
+    missing = {next(name for name in table if table[name] == ours) for ours in table.values() if ours not in first}
+    require_complete(there, set(first.values()) | missing, where)
     weights: dict[str, Tensor] = {}
     faults = []
-    for name in first:
-        ours = table[name]
+    for ours, name in first.items():
         for ending in ("", SCALE) if name + SCALE in theirs else ("",):
             tensor = theirs[name + ending]
             if tensor.ndim == 0 or len(tensor) % len(ours):
@@ -218,12 +211,12 @@ def to_ours(
                 continue
             for part, chunk in zip(ours, tensor.chunk(len(ours)), strict=True):
                 rows = _rows_of(part, config, source, target)
-                if rows is not None and len(chunk) != rows.size:
+                if rows is None:
+                    weights[part + ending] = chunk.clone()
+                elif len(chunk) != rows.size:
                     faults.append(f"{shown(name)} is {tuple(tensor.shape)}, and there are {rows.size:,} tokens")
-                    continue
-                weights[part + ending] = (
-                    chunk.clone() if rows is None else _selected(chunk, rows, 1.0 if ending else 0.0)
-                )
+                else:
+                    weights[part + ending] = _selected(chunk, rows, 1.0 if ending else 0.0)
     refuse(faults, where)
     return weights
 
@@ -243,25 +236,6 @@ def _selected(tensor: Tensor, rows: Rows, new: float) -> Tensor:
     return tensor[torch.as_tensor(rows.theirs)]
 
 
-def _without_copies(theirs: Mapping[str, Tensor], table: Table, where: str) -> dict[str, Tensor]:
-    """The tensors without further names of tied ones. Raises `UserError` if those have other values."""
-    kept = dict(theirs)
-    first: dict[tuple[str, ...], str] = {}
-    for name, ours in table.items():
-        if name not in kept:
-            continue
-        original = first.setdefault(ours, name)
-        if original != name:
-            require_equal(kept.pop(name), theirs[original], f"{where}: {name} should be the same as {original}")
-    return kept
-
-
-def _missing(found: Iterable[str], table: Table) -> set[str]:
-    """The first name of each of our tensors that is there under none of its names."""
-    there = {table[name] for name in found if name in table}
-    return {next(name for name in table if table[name] == ours) for ours in set(table.values()) - there}
-
-
 def to_theirs(weights: Mapping[str, Tensor], table: Table, where: str) -> dict[str, Tensor]:
     """Our tensors under the names of another format. Raises `UserError` if the table is not that of the model."""
     require_complete(weights, {name for names in table.values() for name in names}, where)
@@ -277,37 +251,42 @@ def require_equal(some: Tensor, other: Tensor, message: str, tolerance: float = 
 
 
 def require_complete(found: Iterable[str], wanted: Iterable[str], where: str) -> None:
-    """Raise `UserError` that lists all missing and all additional tensors."""
+    """Raise `UserError` that lists all missing and all additional tensors, up to `MAX_LISTED` of each."""
     found, wanted = set(found), set(wanted)
-    faults = [
-        f"{what}: {_listed(names)}"
-        for what, names in (("missing", wanted - found), ("left over", found - wanted))
-        if names
-    ]
-    if faults:
-        raise UserError(f"{where}: these are not the tensors of the model that is described; {'; '.join(faults)}")
+    faults = []
+    for what, names in (("missing", sorted(wanted - found)), ("left over", sorted(found - wanted))):
+        if names:
+            more = [f"and {len(names) - MAX_LISTED} more"] if len(names) > MAX_LISTED else []
+            faults.append(f"{what}: {', '.join([*map(shown, names[:MAX_LISTED]), *more])}")
+    refuse(faults, f"{where}: these are not the tensors of the model that is described")
 
 
-def _listed(names: set[str], most: int = 12) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(shown(name) for name in listed[:most]) + more
+_SHARED = {
+    "score": ("scaled_dot",),
+    "decoder_autoreg": ("self-attention",),
+    "norm_type": ("layer_norm",),
+    "feed_forward": ("mlp",),
+    "kv_heads": (None,),
+}
+"""Settings of ours, with the values that every other format has."""
 
 
-def odd_heads(config: TransformerConfig) -> Iterator[str]:
-    """Settings with which the heads do not split the model's width evenly, as other formats require."""
-    for name in ("head_size", "value_size"):
-        size = getattr(config, name)
-        if size is not None and size * config.heads != config.d_model:
-            yield f"model.{name}={size}"
+def lacking(config: ModelConfig, others: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Reasons why a model cannot go to a format that has only `others` of our settings."""
+    if not isinstance(config, TransformerConfig):
+        yield f"model.family={config.family}: no other format has this family of models"
+        return
+    width = (None, config.d_model // config.heads)
+    known = {**_SHARED, **others, "head_size": width, "value_size": width}
+    yield from (f"model.{reason}" for reason in unknown_values(config.model_dump(), known))
 
 
-def odd_parts(config: TransformerConfig) -> Iterator[str]:
-    """Settings whose parts other formats have under no name that is known here."""
-    for name in ("norm_type", "feed_forward", "kv_heads"):
-        value = getattr(config, name)
-        if value != TransformerConfig.model_fields[name].default:
-            yield f"model.{name}={value}"
+def unknown_values(values: Mapping[str, Any], known: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """The settings with another value than the `known` ones."""
+    for name, supported in known.items():
+        if name in values and values[name] not in supported:
+            choices = ", ".join(str(value) for value in supported if value not in (None, ""))
+            yield f"{name}={shown(str(values[name]))}" + (f" (supported: {choices})" if choices else "")
 
 
 def refuse(reasons: Iterable[str], what: str) -> None:
@@ -315,3 +294,10 @@ def refuse(reasons: Iterable[str], what: str) -> None:
     listed = list(reasons)
     if listed:
         raise UserError(f"{what}: " + "; ".join(listed))
+
+
+def configured(settings: Mapping[str, Any], where: str) -> TransformerConfig:
+    """The Transformer with these settings. Raises `UserError` with those that are out of bounds."""
+    config = config_from({"model": {"family": "transformer", **settings}}, where=where).model
+    assert isinstance(config, TransformerConfig)
+    return config

@@ -2,8 +2,8 @@
 
 import pytest
 
+from benchmarks.attention import GoldAlignment, alignment_error_rate, read_gold
 from limelight.errors import UserError
-from limelight.evaluation.metrics import GoldAlignment, alignment_error_rate, read_gold
 
 GOLD = read_gold("0-0 1-2 2p1")
 
