@@ -6,11 +6,11 @@ import random
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from limelight.serving.call import Call, Route
+from limelight.serving.app import App
+from limelight.serving.call import Route
 from limelight.serving.engine import finite
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
@@ -123,7 +123,7 @@ def guarded_service() -> Iterator[Running]:
 
 
 PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}", "/download_file/{name}"}
-PUBLIC |= {"/languages", "/frontend/settings", "/spec"}
+PUBLIC |= {"/languages", "/spec"}
 """Probes, the page's own files (what it asks for needs a key), documents by a name that cannot be guessed, and what
 LibreTranslate's clients ask without a key."""
 
@@ -168,7 +168,6 @@ def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
     assert guarded_service.post("/translate", {**libre, "api_key": ["a"]}).status == 403
     assert guarded_service.post("/translate", libre).status == 403
     assert guarded_service.post("/v2/translate", {**translated, "api_key": secret}).status == 403
-    assert guarded_service.post("/v2/translate", {**translated, "auth_key": secret}).status == 403, "a form has it"
     assert guarded_service.post(f"/v2/translate?auth_key={secret}", translated).status == 200
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert guarded_service.post("/v2/translate", f"text=dab&target_lang=DE&auth_key={secret}", **form).status == 200
@@ -182,7 +181,6 @@ def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/v2/translate", "application/json; charset=utf-8"),
         ("/api/v1/translate", "application/json"),
         ("/translate?api_key=guess", "application/json"),
         ("/v2/document?auth_key=guess", "multipart/form-data; boundary=x"),
@@ -226,40 +224,22 @@ def test_neither_text_nor_key_is_in_log_or_metrics(guarded_service: Running) -> 
 # ---- faults
 
 
-def test_a_fault_of_ours_is_500_without_a_word_about_it(plain_service: Running) -> None:
-    async def broken(call: Call, *_: object) -> None:
+def test_a_fault_of_ours_is_500_without_a_word_about_it(
+    plain_service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
         raise RuntimeError(f"{SECRET_TEXT} in /usr/lib/python/torch")
 
-    endpoints = [route.app for route in find_app(plain_service).routes]
-    for endpoint in endpoints:
-        if endpoint._route.path in ("/v2/usage", "/languages", "/api/v1/models"):
-            before = endpoint._route
-            endpoint._route = replace(before, handler=broken)
-            try:
-                answer = plain_service.send(before.method, before.path)
-            finally:
-                endpoint._route = before
-            assert answer.status == 500
-            assert "torch" not in str(answer.value)
-            assert SECRET_TEXT not in str(answer.value)
+    monkeypatch.setattr(App, "_handled", broken)
+    for path in ("/v2/usage", "/languages", "/api/v1/models"):
+        answer = plain_service.get(path)
+        assert answer.status == 500
+        assert "torch" not in str(answer.value)
+        assert SECRET_TEXT not in str(answer.value)
     faults = [line for line in plain_service.lines() if line["event"] == "fault"]
     assert {line["kind"] for line in faults} == {"RuntimeError"}
     assert SECRET_TEXT not in json.dumps(faults)
-    assert plain_service.counts()["failed"] >= 3
-
-
-def find_app(service: Running):
-    """The application behind the port."""
-    import gc
-
-    from starlette.applications import Starlette
-
-    return next(
-        app
-        for app in gc.get_objects()
-        # not isinstance: it asks objects for their `__class__`, at which deprecated names of libraries warn
-        if issubclass(type(app), Starlette) and app.routes and app.routes[-1].app._service is service.service
-    )
+    wait_until(lambda: plain_service.counts()["failed"] >= 3)
 
 
 def test_what_there_is_not_is_refused_in_the_dialect_it_looks_like(plain_service: Running) -> None:

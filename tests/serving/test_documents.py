@@ -28,8 +28,9 @@ from limelight.documents.translate import Work, translate_document
 from limelight.formats.registry import Options
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
+from limelight.serving.asks import Ask
 from limelight.serving.dialects import documents as dialect
-from limelight.serving.documents import CHUNK, SUFFIXES, OpenDocument, Order, Segment, chunks
+from limelight.serving.documents import CHUNK, SUFFIXES, OpenDocument, Segment, chunks
 from limelight.serving.documents import translate_document as send_document
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
@@ -389,21 +390,13 @@ def test_what_cannot_be_done_is_refused(service: Running, fields: dict, says: st
     assert says in answer.value["message"]
 
 
-@pytest.mark.parametrize(
-    "content", [b"%PDF-1.7\n1 0 obj", b"{\\rtf1\\ansi x}", b"PK\x03\x04 ppt/slides", b"\x00\x01\x02"]
-)
-def test_what_is_no_text_is_not_translated_as_text(service: Running, content: bytes) -> None:
-    """Clients that send a stream give it no ending."""
-    answer = send(service, content, "file")
-    assert (answer.status, "not supported" in answer.value["message"]) == (415, True)
-
-
 @pytest.mark.usefixtures("forked_readers")
 def test_a_name_is_never_a_path(service: Running) -> None:
-    for name in ("../../etc/passwd.txt", "C:\\\\windows\\\\x.txt", "/etc/x.txt", "file"):
+    for name in ("../../etc/passwd.txt", "C:\\\\windows\\\\x.txt", "/etc/x.txt"):
         answer = send(service, b"the lamp", name)
         assert answer.status == 200
         fetched(service, answer.value)
+    assert send(service, b"the lamp", "file").status == 415
     for path in ("/v2/document", "/translate_file"):
         assert service.post(path, {"target_lang": "DE", "source": "en", "target": "de"}).status == 400
     assert service.get("/download_file/..%2f..%2fetc%2fpasswd").status == 404
@@ -477,37 +470,25 @@ def test_what_a_document_says_several_times_is_translated_once() -> None:
 
     service, opened = Fake(), Fake()
     service.segments = translated
-    asyncio.run(send_document(service, None, opened, Order("de")))
+    asyncio.run(send_document(service, None, opened, Ask((), "de")))
     assert len(asked) == 3
     assert written == ["A", "B", "A", "Ax"]
 
 
-@pytest.mark.parametrize(("code", "tries"), [("deadline", 1), ("overloaded", 3), ("engine_ended", 3)])
-def test_what_takes_too_long_is_not_computed_again_and_a_key_pays_once(
-    monkeypatch: pytest.MonkeyPatch, code: str, tries: int
-) -> None:
-    monkeypatch.setattr(documents, "TRIES", 3)
-    asked, slept = list[int](), list[float]()
+def test_a_document_waits_for_the_rate_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept = list[float]()
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
+        busy.keys.give_back("me", 600)
 
-    class Busy:
-        keys = Keys([Key("me", digest("me"), "", 1000)])
-
-        async def segments(self, *_: object) -> list[str]:
-            asked.append(1)
-            raise Refusal(503, code, "later", retry_after=1)
-
-    monkeypatch.setattr(documents, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
-    client, busy = Client("me", "me"), Busy()
-    with pytest.raises(Refusal, match="later"):
-        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], {}))
-    assert (len(asked), len(slept)) == (tries, tries if tries > 1 else 0)
-    with pytest.raises(Refusal, match="700 are left"):
-        busy.keys.spend("me", 900)
+    busy = SimpleNamespace(keys=Keys([Key("me", digest("me"), "", 1000)]))
+    monkeypatch.setattr(documents, "asyncio", SimpleNamespace(sleep=sleep))
+    for _ in range(3):
+        asyncio.run(documents._pay(busy, Client("me", "me"), 600))
+    assert len(slept) == 2
     with pytest.raises(Refusal, match="may translate 1000 a minute") as caught:
-        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 1001)], {}))
+        asyncio.run(documents._pay(busy, Client("me", "me"), 1001))
     assert caught.value.status == 413, "it never fits"
 
 
@@ -527,25 +508,25 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
         async def work() -> bytes:
             return b"x"
 
-        identity, key = store.add("a", 1, work())
-        assert store.find(identity, key).status == "translating"
+        one = store.add("a", "", 1)
+        assert one.status == "translating"
+        working = store.begin(one, work())
         with pytest.raises(Refusal, match="not ready"):
-            store.take(identity, key)
-        await store.find(identity, key).work
-        assert store.take(identity, key) == ("a", b"x")
+            store.take(one.id, one.key)
+        await working
+        assert store.take(one.id, one.key) == ("a", b"x")
         store = Uploads(4)
-        for client in ("a", "a", "b", "b"):
-            store.add("a", 1, work(), client=client)
+        opened = [store.begin(store.add("a", client, 1), work()) for client in ("a", "a", "b", "b")]
         for client in ("a", "c"):
             with pytest.raises(Refusal, match="more than 4 documents at a time"):
-                store.require_room(client, 1)
-        await asyncio.gather(*(each.work for each in store._documents.values()))
-        store.require_room("c", 1)
+                store.add("a", client, 1)
+        await asyncio.gather(*opened)
+        store.forget(store.add("a", "c", 1).id)
         with pytest.raises(Refusal, match="bytes of documents"):
-            store.require_room("c", uploads.MAX_BYTES)
+            store.add("a", "c", uploads.MAX_BYTES)
         store.close()
         monkeypatch.setattr(uploads, "KEPT_SECONDS", 0.0)
-        store.add("a", 1, work())
+        store.begin(store.add("a", "", 1), work())
         while len(store):  # the bound is the time of the test
             await asyncio.sleep(0.01)
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import torch
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
-from limelight.serving import translation
 from limelight.serving.engine import finite
 from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.translation import TranslationEngine
@@ -122,7 +122,7 @@ def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
         Task(3, "sing", ["a"]),
         Task(4, "translate", ["a"], {"surprise": 1}),
         Task(5, "translate", ["<b>a"], {"tags": ["xml", [], [], [], True]}),
-        Task(6, "explain_text", [" "]),
+        Task(6, "explain", [" "], {"source_lang": "en", "target_lang": "de"}),
     ]
     good = [Task(10 + number, "translate", [text]) for number, text in enumerate(TEXTS)]
     found = {report.id: report for report in worked(one, [*wrong, *good])}
@@ -149,21 +149,29 @@ def test_a_canceled_task_is_worked_on_no_more() -> None:
     assert model.steps <= alone_steps + 2
 
 
-def test_a_stream_shows_the_sentences_that_are_done(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order; the last stage is the answer."""
+def test_sentences_are_shown_when_they_are_finished(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stage begins with the one before, and the last one is the answer."""
     spell(monkeypatch)
-    monkeypatch.setattr(translation, "REST", 0)
-    early = 0
+    stages = 0
     for other in range(6):  # sentences of a single model may end together
         one = translator(table(seed + other))
         *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {}, stream=True)])
         assert {report.kind for report in shown} == {"partial"}
         for number, answer in enumerate(last.value):
-            mine = [report.value[1:] for report in shown if report.value[0] == number]
-            assert mine[-1] == [answer["text"]] * 2
-            assert all(answer["text"].startswith(text) for text, _ in mine)
-            early += len(mine) > 1
-    assert early
+            mine = [report.value[1] for report in shown if report.value[0] == number]
+            assert mine[-1] == answer["text"]
+            assert all(after.startswith(before) for before, after in pairwise(mine))
+            stages = max(stages, len(mine))
+    assert stages > 1
+
+
+def test_a_long_text_is_not_shown_too_often(seed: int) -> None:
+    """All stages together have a few times its characters."""
+    one = translator(table(seed))
+    *shown, last = worked(one, [Task(1, "translate", [" ".join(["A dab. A cabbage."] * 60)], {}, stream=True)])
+    [answer] = last.value
+    assert shown[-1].value == [0, answer["text"]]
+    assert sum(len(report.value[1]) for report in shown) <= 12 * len(answer["text"])
 
 
 def test_languages_are_detected() -> None:

@@ -218,11 +218,6 @@ def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         with pytest.raises(Refusal, match="two from"):
             await store.add("eve", "c", [dictionary(), dictionary()])
-        other = read_entries("de", "en", "a\tb", "\t")
-        with monkeypatch.context() as bounded:
-            bounded.setattr(stored, "MAX_OWN_CHARACTERS", bobs.size)
-            with pytest.raises(Refusal, match="characters, of at most"):
-                await store.add("bob", "d", [other])
 
     asyncio.run(main())
 
@@ -241,22 +236,6 @@ def test_an_engine_reads_the_terms_of_a_direction_as_they_are_now() -> None:
         assert read_terms(path, "en", "de") == []
 
     asyncio.run(main())
-
-
-def test_only_unfinished_files_of_its_own_are_removed(tmp_path: Path) -> None:
-    """The folder may hold anything: another program's download, a checkpoint that a run is writing."""
-    kept = [
-        tmp_path / "movie.iso.partial",
-        tmp_path / "runs" / "a" / "model.safetensors.partial",
-        tmp_path / "old.former",
-    ]
-    kept[1].parent.mkdir(parents=True)
-    for path in kept:
-        path.write_text("x")
-    (tmp_path / "1234.json.partial").write_text("half")
-    Glossaries(tmp_path)
-    assert all(path.exists() for path in kept)
-    assert not (tmp_path / "1234.json.partial").exists()
 
 
 def test_fields_of_the_client_for_node(service: Running) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import pytest
-
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
 from limelight.serving.engine import Engine
@@ -17,7 +15,7 @@ from limelight.serving.pool import NewLink
 from limelight.serving.translation import TranslationEngine
 from tests.serving.helpers import Answered, ThreadLink, engine_of, loader, running, table, translator, wait_until
 
-LISTS = ["/languages", "/frontend/settings", "/v2/languages?type=target", "/v3/languages", "/v1/models",
+LISTS = ["/languages", "/v2/languages?type=target", "/v3/languages", "/v1/models",
          "/v2/glossary-language-pairs"]  # fmt: skip
 
 
@@ -41,41 +39,23 @@ def broken(heard: ReportCallback) -> ThreadLink:
     return ThreadLink(make, heard)
 
 
-def test_requests_wait_for_a_model_that_loads_and_lists_are_not_empty() -> None:
-    gate, answers = threading.Event(), list[Answered]()
-    with running({"one": translator(table(1))}, start=behind(gate), ready=False) as service:
-        for path in LISTS:
-            answer = service.get(path)
-            assert (answer.status, answer.headers["retry-after"]) == (503, "5"), path
-        assert {"event": "loading", "engines": 1}.items() <= service.lines()[0].items()
-        bodies = [
-            ("/translate", {"q": "dab", "source": "en", "target": "de"}),
-            ("/v2/translate", {"text": ["dab"], "target_lang": "DE"}),
-            ("/v1/chat/completions", {"model": "en-de", "messages": [{"role": "user", "content": "dab"}]}),
-        ]
-        threads = [threading.Thread(target=lambda body=body: answers.append(service.post(*body))) for body in bodies]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: service.service._waiting == 3)
-        gate.set()
-        for thread in threads:
-            thread.join(600)
-        assert [answer.status for answer in answers] == [200, 200, 200]
-        assert all(service.get(path).status == 200 for path in LISTS)
-
-
-def test_the_wait_for_a_model_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_model_loads_requests_are_refused_and_lists_are_not_empty() -> None:
     gate = threading.Event()
-    limits, body = Limits(deadline=0.2), {"q": "dab", "source": "en", "target": "de"}
-    with running({"one": translator(table(1))}, start=behind(gate), ready=False, limits=limits) as service:
-        answer = service.post("/translate", body)
-        assert answer.status in (503, 504)
-        assert int(answer.headers["retry-after"]) >= 1
-        monkeypatch.setattr("limelight.serving.service.MAX_WAITING", 0)
-        answer = service.post("/translate", body)
-        assert answer.status == 503
-        assert "0 requests wait" in answer.value["error"]
+    bodies = {
+        "/translate": {"q": "dab", "source": "en", "target": "de"},
+        "/v2/translate": {"text": ["dab"], "target_lang": "DE"},
+        "/v1/chat/completions": {"model": "en-de", "messages": [{"role": "user", "content": "dab"}]},
+    }
+    with running({"one": translator(table(1))}, start=behind(gate), ready=False) as service:
+
+        def answers() -> list[Answered]:
+            return [*map(service.get, LISTS), *(service.post(*each) for each in bodies.items())]
+
+        assert {(answer.status, answer.headers.get("retry-after")) for answer in answers()} == {(503, "5")}
+        assert {"event": "loading", "engines": 1}.items() <= service.lines()[0].items()
         gate.set()
+        wait_until(lambda: service.service.ready)
+        assert {answer.status for answer in answers()} == {200}
 
 
 def test_a_model_that_cannot_be_loaded_keeps_nobody_waiting() -> None:

@@ -47,10 +47,10 @@ def test_every_part_that_is_referred_to_is_there() -> None:
             part = part[step]
 
 
-@pytest.mark.parametrize("value", [{}, {"character_count": "1", "character_limit": 2}, {"character_count": 1}])
+@pytest.mark.parametrize("value", [{}, {"format": 2, "translations": []}, {"format": 1, "translations": [{}]}])
 def test_control_an_answer_that_is_not_as_described_is_seen(value: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        require_described("GET", "/v2/usage", Answered(200, value, {"content-type": "application/json"}))
+        require_described("POST", "/api/v1/translate", Answered(200, value, {"content-type": "application/json"}))
 
 
 def test_the_copy_in_the_documentation_is_the_same() -> None:

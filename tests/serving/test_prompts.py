@@ -21,11 +21,9 @@ TEXT = "A dog runs."
         (f"Translate the following text from English (US) to Deutsch: \n\n{TEXT}", "en", "de"),
         (f"Please translate this into German:\n{TEXT}", "", "de"),
         (f"Translate the following English text to French. Keep the format.\n\n{TEXT}", "", "fr"),
-        (f'translate "{TEXT}" to German', "", "de"),
         (f"Translate from en to de_AT: {TEXT}", "en", "de_AT"),
+        (f"Translate the source text below to German.\nSource Text: {TEXT}\nTranslated Text:", "", "de"),
         (f"Translate to Simplified Chinese (output translation only):\n\n{TEXT}", "", "zh"),
-        (f"Übersetze den folgenden Text ins Deutsche:\n\n{TEXT}", "", "de"),
-        (f"Traduis le texte suivant en anglais :\n\n{TEXT}", "", "en"),
     ],
 )
 def test_an_instruction_is_obeyed_and_not_translated(prompt: str, source: str, target: str) -> None:
@@ -50,7 +48,7 @@ def test_an_instruction_is_obeyed_and_not_translated(prompt: str, source: str, t
 )
 def test_what_only_looks_like_one_is_text(text: str) -> None:
     found = read_prompt("", text)
-    assert (found.texts, found.targets, found.shape) == ((text,), (), "text")
+    assert (found.texts, found.targets, found.form) == ((text,), (), None)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ def test_what_only_looks_like_one_is_text(text: str) -> None:
     [
         ("Translate to French.", "", ("fr",)),
         ("You are a translator from English to German.", "en", ("de",)),
-        ("You are an English-to-German translator.", "en", ("de",)),
+        ("You are an English-to-German translator.", "", ("de",)),
         ("Translate the user's message into German. Say nothing else.", "", ("de",)),
         ("You translate text\nfrom language 'en'\nto language 'pt_BR'\nwith precision.", "en", ("pt_BR",)),
         ("You translate text\nfrom language 'en'\nto language 'de@formal'\nwith precision.", "en", ("de-formal",)),
@@ -66,7 +64,6 @@ def test_what_only_looks_like_one_is_text(text: str) -> None:
         ("Target language: de", "", ("de",)),
         ("Translate English to French and French to English.", "", ("fr", "en")),
         ("Translate from French (Canada) into Brazilian Portuguese.", "fr", ("pt",)),
-        ("Übersetze ins Deutsche.", "", ("de",)),
         ("Be nice to German people. Translate.", "", ()),
         ("Translate it to it. Keep placeholders as they are to Weblate.", "", ()),
         ("You are helpful.", "", ()),
@@ -97,13 +94,9 @@ def test_strings_of_weblate() -> None:
     glossary = [{"source": "lamp", "target": "Leuchte", "flags": ["terminology"]}, {"source": "x"}, {"source": ""}]
     message = {"source_language": "en", "target_language": "de", "glossary": glossary, "strings": strings}
     found = read_prompt("Translate.", json.dumps(message))
-    assert (found.texts, found.shape) == (("Hello @@PH6@@!", "Save"), "list")
+    assert found.texts == ("Hello @@PH6@@!", "Save")
     assert (found.source, found.targets, found.terms) == ("en", ("de",), (("lamp", "Leuchte"),))
     assert found.value(["a", "b"]) == ["a", "b"]
-    with pytest.raises(Refusal, match="no strings"):
-        read_prompt("", json.dumps({**message, "strings": []}))
-    with pytest.raises(Refusal, match="evaluation"):
-        read_prompt("", json.dumps({"target_language": "de", "units": [{"unit_id": 1}]}))
 
 
 def test_parts_between_separators() -> None:
@@ -113,10 +106,6 @@ def test_parts_between_separators() -> None:
     assert found.texts == ("one", "two", "three")
     assert found.value(["1", "2", "3"]) == "1\n==WEBLATE_PART==\n2\n==WEBLATE_PART==\n3"
     assert found.terms == (("a lamp", "Leuchte"), ("x", "y"))
-    rephrased = read_prompt(
-        "an input as the source and existing translation strings separated", "one\n==WEBLATE_PART==\neins"
-    )
-    assert (rephrased.texts, rephrased.shape) == (("one",), "text")
 
 
 def test_arrays_and_objects_of_strings() -> None:
@@ -145,22 +134,20 @@ def test_what_is_not_in_the_form_of_weblate_is_refused(changed: dict[str, Any], 
         read_prompt("", json.dumps(message))
 
 
-def test_a_glossary_that_is_not_read_to_its_end_is_refused() -> None:
-    begin = "Use the following glossary of terms:\n"
+def test_a_message_of_the_system_that_would_not_be_read_to_its_end_is_refused() -> None:
     rows = "".join(f"a long word of number {number}\tWort {number}\n" for number in range(600))
-    with pytest.raises(Refusal, match="behind the first 20,000 characters"):
-        read_prompt(begin + rows, TEXT)
-    assert len(read_prompt(begin + rows[:15_000] + "\nMore.\n" + "x" * 9000, TEXT).terms) > 300
+    with pytest.raises(Refusal, match="more than 20,000 characters"):
+        read_prompt(f"Use the following glossary of terms:\n{rows}", TEXT)
+    assert len(read_prompt(f"Use the following glossary of terms:\n{rows[:15_000]}\nMore.\n", TEXT).terms) > 300
 
 
 @pytest.mark.parametrize(
     ("system", "text"),
     [
-        ("translate following glossary " * 18_000, TEXT),
-        ("translate " + "a" * 500_000, TEXT),
-        ("translate to " * 38_000, TEXT),
-        ("translate" + " a" * 250_000, TEXT),
-        ("existing " * 55_000, "a\n==WEBLATE_PART==\nb"),
+        ("translate following glossary " * 600, TEXT),
+        ("translate " + "a" * 19_000, TEXT),
+        ("translate to " * 1500, TEXT),
+        ("translate" + " a" * 9000, TEXT),
         ("", "translate to " + "a" * 500_000),
         ("", "translate the following" + " text" * 100_000),
         ("", "translate to language" + " " * 500_000),

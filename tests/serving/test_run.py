@@ -1,4 +1,4 @@
-"""A running service that is told to read its keys again."""
+"""A service begins with its keys, and tells that it has."""
 
 import asyncio
 import http.client
@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from limelight.errors import UserError
-from limelight.serving.keys import add_key, read_keys, write_keys
+from limelight.serving.keys import add_key, read_keys
 from limelight.serving.logs import Log
 from limelight.serving.run import Plan, run_service
-from tests.serving.test_keys import raising
 
 
 class Signalled:
@@ -41,11 +40,6 @@ class Signalled:
         connection.close()
         return status
 
-    async def reload(self) -> None:
-        number = len(self.events("reload"))
-        os.kill(os.getpid(), signal.SIGHUP)
-        await until(lambda: len(self.events("reload")) > number)
-
     def run(self, work: Callable[[], Any]) -> None:
         """The service, while `work` is done."""
 
@@ -65,43 +59,6 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(600):
         while not holds():
             await asyncio.sleep(0.002)
-
-
-def test_a_reload_that_finds_no_keys_keeps_the_former_ones(tmp_path: Path) -> None:
-    """Whatever is wrong with the file, it is logged with the reason; the next reload reads it again."""
-    path = tmp_path / "keys.json"
-    service = Signalled(path)
-    good = path.read_text()
-    broken = ["", "{", "[]", good.replace('"sha256": "', '"sha256": "x'), good.replace("}", ', "more": 1}', 1)]
-
-    async def work() -> None:
-        assert await service.status() == 200
-        for content in broken:
-            path.write_text(content)
-            await service.reload()
-            assert await service.status() == 200, content
-        path.unlink()
-        await service.reload()
-        assert await service.status() == 200, "without a file"
-        path.mkdir()
-        await service.reload()
-        assert await service.status() == 200, "with a folder"
-        path.rmdir()
-        path.write_text(good)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Path, "read_bytes", raising(PermissionError(13, "Permission denied")))
-            await service.reload()
-        assert await service.status() == 200, "without permission"
-        reasons = [each["reason"] for each in service.events("reload_failed")]
-        assert len(reasons) == len(broken) + 3
-        assert all(str(path) in reason for reason in reasons)
-        for says, reason in zip(("no such file", "is a directory", "permission denied"), reasons[-3:], strict=True):
-            assert says in reason
-        write_keys(path, [])
-        await service.reload()
-        assert await service.status() == 403, "control: keys that are read are used"
-
-    service.run(work)
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])

@@ -17,7 +17,7 @@ def test_a_request_without_room_costs_a_key_nothing(monkeypatch: pytest.MonkeyPa
         pool = service.service.catalog.models[0].pool
         with monkeypatch.context() as patch:
 
-            async def full(*_: object) -> list[object]:
+            async def full(*_: object, **__: object) -> list[object]:
                 raise Refusal(503, "overloaded", "there is no room", retry_after=1)
 
             patch.setattr(pool, "run", full)

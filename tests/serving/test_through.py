@@ -6,10 +6,8 @@ import pytest
 
 from limelight.config import Direction
 from limelight.pipelines.translator import Translator
-from limelight.serving.links import Task
 from limelight.serving.worker import description
 from tests.serving.helpers import Running, carrying, running
-from tests.serving.test_engine import worked
 
 TEXT = "the lamp hums here now"
 
@@ -59,22 +57,7 @@ def test_what_shows_one_direction_names_both(service: Running) -> None:
     for path in ("/api/v1/attention", "/api/v1/page/explain"):
         answer = service.post(path, {"text": TEXT, "source_lang": "pt", "target_lang": "de"})
         assert answer.status == 400
-        assert "pt-de is translated through another language" in answer.value["error"]["message"]
-        assert "ask for one of: pt-en, en-de" in answer.value["error"]["message"]
-
-
-def test_a_stream_shows_only_the_second_direction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.serving.translation.REST", 0)
-    one = connecting()
-    options = {"source_lang": "pt", "target_lang": "de", "guards": False}
-    *shown, last = worked(one, [Task(1, "translate", [TEXT], options, stream=True)])
-    draft = one.translate(TEXT, source_lang="pt", target_lang="en", lines=True, protect=False, guards=False).text
-    texts = [report.value[1] for report in shown]
-    assert texts[-1] == last.value[0]["text"]
-    assert draft not in texts
-    options = {"source_lang": "en", "target_lang": "de", "guards": False}
-    *alone, _ = worked(one, [Task(1, "translate", [draft], options, stream=True)])
-    assert texts == [report.value[1] for report in alone]
+        assert "de is not available from pt; available are: pt-en, en-de" in answer.value["error"]["message"]
 
 
 def test_a_service_without_pivots_does_not_offer_them() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from limelight.serving.limits import Limits
 from limelight.serving.pool import WIDTH
-from limelight.serving.refusal import Refusal, bad_request, beyond, number
+from limelight.serving.refusal import Refusal, bad_request, beyond
 
 Split = Literal["sentences", "across lines", "never"]
 """Where a text is divided: after sentences and lines, only after sentences, or not at all."""
@@ -30,9 +30,9 @@ class Ask:
     """Texts to translate, and how."""
 
     texts: Sequence[str]
-    target: str
+    target: str = ""
     source: str = ""
-    """Found out where it is empty."""
+    """Detected if empty."""
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Search options, as `Translator.prepare` takes them."""
@@ -41,25 +41,12 @@ class Ask:
     terms: Sequence[tuple[str, str]] = ()
     glossaries: Sequence[tuple[str, int]] = ()
     """Files of glossaries, see `Glossaries.files`."""
-    wide: str = ""
-    """What the client calls the fields that make a search wider; empty where its API has none."""
 
     def engine_options(self) -> dict[str, Any]:
         """The options of the task."""
         found = {key: value for key, value in self.options.items() if value is not None}
         own = {"split": self.split, "tags": self.tags, "terms": self.terms, "glossaries": self.glossaries}
         return found | {key: value for key, value in own.items() if value}
-
-    @property
-    def prefix(self) -> int:
-        """Characters of the prefix."""
-        return len(self.options.get("prefix") or "")
-
-    @property
-    def smaller(self) -> str:
-        """What makes the request cheaper, in the client's words."""
-        prefix = f"a shorter prefix (it has {number(self.prefix)} characters)" if self.prefix else ""
-        return ", or ".join(filter(None, ["send less at a time", prefix, self.wide and f"a smaller {self.wide}"]))
 
 
 def require_within(name: str, value: int, least: int, most: int, option: str) -> None:
@@ -73,17 +60,18 @@ def require_bounds(ask: Ask, limits: Limits) -> int:
     if len(ask.texts) > limits.texts:
         what = f"there are {len(ask.texts)} texts"
         raise Refusal(413, "too_many_texts", beyond(what, limits.texts, "--max-texts", "divide them"))
-    if ask.prefix and len(ask.texts) > 1:
+    prefix = ask.options.get("prefix") or ""
+    if prefix and len(ask.texts) > 1:
         raise bad_request("prefix: it is for a single text, and there are several; send them one by one")
-    characters = sum(map(len, ask.texts)) + ask.prefix
-    if characters > limits.characters:
-        what = f"the texts {'and the prefix ' if ask.prefix else ''}have {characters} characters"
-        raise Refusal(413, "too_long", beyond(what, limits.characters, "--max-characters", "send less at a time"))
     for name, most, option in (("beam_size", limits.beam, "--max-beam"), ("n_best", limits.n_best, "--max-n-best")):
         if (asked := ask.options.get(name)) is not None:
             require_within(name, asked, 1, most, option)
-    width = max(ask.options.get("beam_size") or 1, ask.options.get("n_best") or 1)
+    characters = sum(map(len, ask.texts)) + len(prefix)
+    width = max(WIDTH, ask.options.get("beam_size") or 1, ask.options.get("n_best") or 1)
     if (counted := characters * width // WIDTH) > limits.characters:
-        what = f"{characters} characters with {width} hypotheses each count as {counted} characters"
-        raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", ask.smaller))
+        what, remedy = f"the texts have {characters} characters", "send less at a time"
+        if counted > characters:
+            what += f", which with {width} hypotheses each count as {counted}"
+            remedy += ", or ask for fewer hypotheses"
+        raise Refusal(413, "too_long", beyond(what, limits.characters, "--max-characters", remedy))
     return characters

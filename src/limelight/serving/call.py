@@ -1,33 +1,29 @@
-"""A request and its answer as the dialects see them, and the routes of a dialect.
+"""A request as the dialects see it, and the routes of a dialect.
 
     @API.post("/v2/translate")
-    async def translate(call: Call, asked: Translate) -> Translated: ...
+    async def translate(call: Call, asked: Translate) -> dict[str, Any]: ...
 
-The types of the arguments and of the result are the schema of the route.
+The types of the arguments and of the result are the schema of the route. Answers of other vendors' APIs are
+dictionaries, which their own documentation describes.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
-from starlette.background import BackgroundTask
-from starlette.requests import ClientDisconnect as ClientDisconnect
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import JSONResponse as JSONResponse
 from starlette.responses import Response as Response
 
+from limelight.serving.fields import Upload
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Client, Service
 
-
-class Upload(NamedTuple):
-    """A file of a request."""
-
-    name: str
-    content: bytes
+JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +42,13 @@ class Call:
 
 
 class Asked(BaseModel):
-    """The fields of a request; fields that are not known change nothing."""
+    """The fields of a request; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
 
 class Strict(BaseModel):
-    """The fields of a request; a field that is not known is refused."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-
-class Result(BaseModel):
-    """A JSON object of an answer, with these fields and no others. Fields that are not set are not in it."""
+    """The fields of a request, or of an answer; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -76,16 +66,19 @@ class Route:
     counted: bool = True
     """Whether the metrics count it: probes are not counted."""
     status: int = 200
-    statuses: tuple[int, ...] = ()
-    """Further statuses of the same answer."""
     upload: bool = False
     """Whether the body may be as large as a document, and may have a file."""
     media_type: str = "application/json"
     """Of the answer, for the OpenAPI document."""
 
     @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The path; a variable part is a group."""
+        return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.path)))
+
+    @cached_property
     def types(self) -> dict[str, Any]:
-        """Those of the arguments, and of the result as `return`."""
+        """Types of the arguments, and of the result as `return`."""
         return get_type_hints(self.handler, include_extras=True)
 
     @property
@@ -97,31 +90,20 @@ class Route:
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
 
 
+@dataclass(eq=False)
 class Api:
-    """A dialect: its errors, where its key stands, and its routes.
+    """A dialect: its errors, its keys, and its routes."""
 
-    Args:
-        failure: makes the answer that the clients of this API understand of a refusal.
-        denied: the status for a key that is missing or unknown.
-        key_field: the field of a request that may hold the key; only a header if it is empty.
-        key_in_json: whether that may be a field of a JSON body. If not, JSON without a key in its headers is refused
-            before the body is read.
-        own: whether it is our own: clients of the others send empty fields as null.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        failure: Callable[[Refusal], Result],
-        *,
-        denied: int = 401,
-        key_field: str = "",
-        key_in_json: bool = True,
-        own: bool = False,
-    ) -> None:
-        self.name, self.failure, self.denied = name, failure, denied
-        self.key_field, self.key_in_json, self.own = key_field, key_in_json, own
-        self.routes: list[Route] = []
+    name: str
+    failure: Callable[[Refusal], JsonObject]
+    """The answer for a refusal that the clients of this API understand."""
+    prefixes: tuple[str, ...] = ("/",)
+    """Unknown paths that begin like this are refused in this dialect."""
+    denied: int = 401
+    """Status for a missing or unknown key."""
+    key_field: str = ""
+    """Field of the request that may hold the key; only a header if empty."""
+    routes: list[Route] = field(default_factory=list)
 
     def route(self, method: str, path: str, **more: Any) -> Callable[[Handler], Handler]:
         """A decorator that adds a route with this handler; `more` are the fields of `Route`."""
@@ -143,27 +125,3 @@ class Api:
     def delete(self, path: str, **more: Any) -> Callable[[Handler], Handler]:
         """See `route`; the answer is empty."""
         return self.route("DELETE", path, status=204, **more)
-
-
-def plain(value: Any) -> Any:
-    """An answer as JSON takes it."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", exclude_unset=True)
-    return [plain(each) for each in value] if isinstance(value, list) else value
-
-
-def content(data: bytes, media_type: str, **headers: str) -> Response:
-    """An answer that is not JSON."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Response(data, headers=named, media_type=media_type)
-
-
-def json_content(value: Any, status: int) -> Response:
-    """An answer with another status than that of its route."""
-    return JSONResponse(plain(value), status)
-
-
-def event_stream(events: AsyncIterator[str], end: Callable[[], Awaitable[None]]) -> Response:
-    """Server-sent events as they come; `end` is called after the last one, or when the client has left."""
-    headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers, background=BackgroundTask(end))

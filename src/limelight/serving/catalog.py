@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.config.directions import Direction, same_language
-from limelight.serving.pool import Pool
+from limelight.serving.pool import Pool, unavailable
 from limelight.serving.refusal import Refusal, bad_request
 
 
@@ -98,12 +98,7 @@ class Catalog:
     def require_known(self) -> None:
         """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
         if any(model.pool.loading for model in self.models) or not any(model.pool.info for model in self.models):
-            raise Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
-
-    def loading(self, name: str = "") -> list[Pool]:
-        """The pools, of all models or one, that load. Raises `Refusal`, 404, for an unknown name."""
-        models = [self.find(name)] if name else self.models
-        return [model.pool for model in models if model.pool.loading]
+            raise _loading()
 
     def find(self, name: str) -> Model:
         """The model of this name. Raises `Refusal`, 404, with the known names."""
@@ -136,26 +131,28 @@ class Catalog:
                 if own := [code for pair in model.directions for code in pair if same_language(code, target)]:
                     return [Way(model, Direction(own[0], own[0]))]
         if not found:
-            raise self._no_way(models, source, target)
+            raise _no_way(models, source, target)
         if not target and len(targets) > 1:
             raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
         return list(found.values())
 
-    def _no_way(self, models: Sequence[Model], source: str, target: str) -> Refusal:
-        if not any(model.pool.info for model in models):
-            return Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
-        there = [each for model in models for each in model.directions]
-        for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
-            if asked and not any(same_language(asked, each) for each in known):
-                languages = ", ".join(sorted(known)) or "one whose languages have no names"
-                return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
-        pairs = ", ".join(map(str, there))
-        if any(_fits(source, each.source) and _fits(target, each.target) for model in models for each in model.pivots):
-            message = (
-                f"{source[:20]}-{target[:20]} is translated through another language, and this shows one direction"
-            )
-            return bad_request(f"{message}: ask for one of: {pairs}", "language")
-        return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
+
+def _loading() -> Refusal:
+    return Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
+
+
+def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
+    if any(model.pool.loading for model in models):  # one of them may have a way
+        return _loading()
+    if not any(model.pool.info for model in models):
+        return unavailable()
+    there = [each for model in models for each in model.directions]
+    for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
+        if asked and not any(same_language(asked, each) for each in known):
+            languages = ", ".join(sorted(known)) or "one whose languages have no names"
+            return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
+    pairs = ", ".join(map(str, there))
+    return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
 
 
 def _fits(asked: str, there: str) -> bool:

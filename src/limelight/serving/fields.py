@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
@@ -15,14 +15,20 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
-from limelight.serving.call import Upload
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal, bad_request, beyond, of_validation
 
 MAX_FIELDS = 1000
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 
-Fields = TypeVar("Fields", bound=BaseModel)
+Form = TypeVar("Form", bound=BaseModel)
+
+
+class Upload(NamedTuple):
+    """A file of a request."""
+
+    name: str
+    content: bytes
 
 
 async def read_body(request: Request, limits: Limits, *, upload: bool) -> bytes:
@@ -95,8 +101,7 @@ def _object(body: bytes) -> dict[str, Any]:
         value = json.loads(body.decode("utf-8-sig"), parse_constant=refused)
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        said = "half of a surrogate pair" if isinstance(error, UnicodeEncodeError) else str(error)[:200]
-        raise bad_request(f"the body is not valid JSON: {said}") from None
+        raise bad_request(f"the body is not valid JSON: {str(error)[:200]}") from None
     if not isinstance(value, dict):
         raise bad_request("the body must be a JSON object: {...}")
     return value
@@ -124,7 +129,7 @@ async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dic
     return _collected(pairs), uploads
 
 
-def read_form(form: type[Fields], fields: Any) -> Fields:
+def read_form(form: type[Form], fields: Any) -> Form:
     """The fields in this form. Raises `Refusal` that names the first one that does not fit."""
     try:
         return form.model_validate(fields)

@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import hmac
 import math
-import os
 import secrets
 import stat
 import time
@@ -78,17 +77,12 @@ def read_keys(path: Path, *, required: bool = False) -> list[Key]:
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """Write the whole file, with the permissions and the owner that it had; a link still leads to it. Raises
-    `UserError`, before anything is changed, where they cannot be kept."""
+    """Write the whole file, with the permissions that it had; a link still leads to it."""
     path = path.resolve()
-    former = path.stat() if path.exists() else None
-    if former is not None and hasattr(os, "chown") and os.geteuid() not in (0, former.st_uid):
-        raise UserError(f"{path}: it belongs to another user, which would be lost: run this as that user")
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     write_whole(path, KeyFile(format=1, keys=list(keys)).model_dump_json(indent=1) + "\n")
-    if former is not None:
-        if hasattr(os, "chown"):
-            os.chown(path, former.st_uid, former.st_gid)
-        path.chmod(stat.S_IMODE(former.st_mode))
+    if mode is not None:
+        path.chmod(mode)
 
 
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
@@ -101,13 +95,7 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
         keys = read_keys(path)
         if any(key.name == name for key in keys):
             raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
-        write_keys(
-            path,
-            [
-                *keys,
-                Key(name, digest(secret), created, characters_per_minute),
-            ],
-        )
+        write_keys(path, [*keys, Key(name, digest(secret), created, characters_per_minute)])
     return secret
 
 

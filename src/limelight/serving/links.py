@@ -26,7 +26,7 @@ class Task(NamedTuple):
     texts: Sequence[str] = ()
     options: Mapping[str, Any] = {}  # never changed
     stream: bool = False
-    """Whether the text so far is wanted after every step."""
+    """Whether the text so far is wanted while it grows."""
 
 
 class Report(NamedTuple):
@@ -35,8 +35,7 @@ class Report(NamedTuple):
     id: int
     kind: Literal["loaded", "partial", "done", "refused", "tags", "failed", "pong", "closed"]
     value: Any = None
-    """The result; of `partial` the number of the text, its beginning, and how much of that is certain; a message for
-    the others."""
+    """The result; of `partial` the number of the text and its beginning; a message for the others."""
 
 
 ReportCallback = Callable[[Report], None]

@@ -27,30 +27,20 @@ class Origins(NamedTuple):
     def require(self, method: str, headers: Mapping[str, str]) -> None:
         """Raises `Refusal`, 403, for a name that is none of this service, and for a change that a page of another
         origin asks for."""
-        host = headers.get("host", "")
-        name = _name_of(host)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
+        try:
+            name, (scheme, other, *_) = (urlsplit(f"//{host}").hostname or "").rstrip("."), urlsplit(origin)
+        except ValueError:  # an address in brackets without its end
+            name, scheme, other = "?", "http", "?"
         if name and "*" not in self.hosts and not (_is_own(name) or name in map(str.lower, self.hosts)):
             message = f"this service is not called {name[:100]!r}: ask its operator for --allowed-host"
             raise Refusal(403, "host", message)
-        origin = headers.get("origin", "")
         if method in SAFE or "*" in self.pages or origin in self.pages:
             return
-        try:
-            scheme, other = urlsplit(origin)[:2]
-        except ValueError:  # an address in brackets without its end
-            scheme, other = "http", "?"
         foreign = origin == "null" or (scheme in ("http", "https") and other.lower() != host.lower())
         if foreign or (not origin and headers.get("sec-fetch-site") == "cross-site"):
             message = "pages of other origins may not call this service: ask its operator for --cors"
             raise Refusal(403, "origin", message)
-
-
-def _name_of(host: str) -> str:
-    """The name in a header `Host`, without the port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return "?"
 
 
 def _is_own(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The page at `/`, its files, and what it asks for: thin routes over `pipelines/explain.py`."""
+"""The page at `/`, its files, and explanations of translations: thin routes over `pipelines/explain.py`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from starlette.responses import Response
 
 from limelight.errors import UserError
 from limelight.serving.asks import Ask
-from limelight.serving.call import Call, Strict, content, plain
-from limelight.serving.dialects.events import Following, Progress, event, following, streamed
-from limelight.serving.dialects.own import API, CHARACTERS, Directed, Formatted, Sampling, failure
+from limelight.serving.call import Call, JsonObject, Strict
+from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, failure
+from limelight.serving.events import Following, Progress, event, streamed
 from limelight.serving.refusal import Refusal, bad_request
 
+CHARACTERS = 2000
+"""Maximum characters of a sentence that is explained."""
 MAX_IDS = 1000
 MAX_FORCED = 500
 MAX_STATE = 4000
@@ -31,21 +33,21 @@ POLICY = (
 """No script but the page's own files, none in its markup, and no connection but to this service."""
 MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 FRAME = "text/html; charset=utf-8"
+Text = Annotated[str, Field(max_length=CHARACTERS)]
 Ids = Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=MAX_IDS)]
-Document = Annotated[dict[str, Any], Field(description="A part of `docs/schema/page-1.json`.")]
 
 
 class Explain(Directed):
     """A sentence, and what is to be shown of it."""
 
-    text: str
+    text: Text = Field(min_length=1)
     """One sentence."""
-    prefix: Ids = Field([])
-    """Target tokens with which the translation begins."""
+    prefix: Ids | Text = Field([])
+    """Beginning of the translation: a text, or its tokens."""
     forced: str = Field("", max_length=MAX_FORCED)
     """Text with which it goes on after `prefix`."""
-    target: Ids | None = None
-    """Target tokens to inspect instead of those of a search."""
+    target: Ids | Text | None = None
+    """A translation to inspect instead of the model's own: a text, or its tokens."""
     off: dict[str, list[int]] = Field({})
     """Heads that are switched off: `decoder.0.cross: [1]`."""
     temperature: dict[str, dict[int, float]] = Field({})
@@ -55,9 +57,9 @@ class Explain(Directed):
 
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
-        left = {"text", "source_lang", "target_lang", "model", "theme", "beside", "training", "state", "patched"}
         ask = Ask([self.text], self.target_lang, self.source_lang, self.model, {"beam_size": self.beam_size})
-        return await call.service.inspect(call.client, ask, what, self.model_dump(exclude=left, exclude_none=True))
+        options = self.model_dump(exclude={"text", "source_lang", "target_lang", "model"}, exclude_none=True)
+        return await call.service.inspect(call.client, ask, what, options)
 
 
 class Head(Explain):
@@ -77,27 +79,8 @@ class LookUp(Head):
 class Patch(Explain):
     """Patching between two sentences."""
 
-    other: str = Field(max_length=CHARACTERS)
+    other: Text
     """Another sentence, with as many tokens."""
-
-
-class File(Explain):
-    """A file for download."""
-
-    theme: str = "dark"
-    state: str = Field("", max_length=MAX_STATE)
-    """The fragment of the page's address: what is open."""
-    beside: list[str] = Field([], max_length=MAX_BESIDE)
-    """Models whose maps stand beside this one."""
-    patched: tuple[str, str] | None = None
-    """Two sentences for the view Patching."""
-    training: bool = False
-    """Whether to include the snapshots of the model's run."""
-
-    def plain(self, **changed: Any) -> Explain:
-        """The same sentence without anything forced or switched off."""
-        kept = self.model_dump(include={"text", "source_lang", "target_lang", "model", "beam_size"})
-        return Explain(**{**kept, **changed})
 
 
 class Named(Strict):
@@ -106,10 +89,10 @@ class Named(Strict):
     model: str = Field(max_length=200)
 
 
-class Text(Named):
+class Masked(Named):
     """A text with masks."""
 
-    text: str = Field(max_length=CHARACTERS)
+    text: Text
 
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
@@ -117,15 +100,7 @@ class Text(Named):
         return await call.service.of_model(call.client, self.model, what, self.text, options)
 
 
-class Write(Text):
-    """A text to write on."""
-
-    max_tokens: int = Field(40, ge=1, le=MAX_WRITTEN)
-    sampling: Sampling | None = None
-    """How to draw; if omitted, the most probable tokens are searched for."""
-
-
-class TextHead(Text):
+class TextHead(Masked):
     """One head of a text."""
 
     kind: str
@@ -133,23 +108,7 @@ class TextHead(Text):
     head: int = Field(ge=0)
 
 
-class Shown(Formatted):
-    """What a view of the page shows: the one of these fields that `VIEWS` names."""
-
-    document: Document = Field({})
-    matrix: Any = None
-    """The weights of one head."""
-    look_up: Document = Field({})
-    """The numbers of one computation of attention."""
-    measures: Document = Field({})
-    """Erasure, contributions, and shares of source and prefix."""
-    layers: Any = None
-    """What can be read from each layer."""
-    patching: Document = Field({})
-    """What returns of one sentence when its vectors are put into another."""
-
-
-VIEWS: dict[str, tuple[type[Explain] | type[Text], str, str, str]] = {
+VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
     "explain": (Explain, "explain", "document", "The document of a translation: docs/schema/page-1.json."),
     "head": (Head, "head_weights", "matrix", "The weights of one head."),
     "look_up": (LookUp, "look_up", "look_up", "The numbers of one computation of attention."),
@@ -161,15 +120,15 @@ VIEWS: dict[str, tuple[type[Explain] | type[Text], str, str, str]] = {
         "layers",
         "The translation from each encoder layer, and predictions of each decoder layer.",
     ),
-    "fill": (Text, "fill", "document", "The document of a text whose masks are filled in."),
+    "fill": (Masked, "fill", "document", "The document of a text whose masks are filled in."),
     "text_head": (TextHead, "text_head", "matrix", "The weights of one head of a text."),
 }
 """Fields of the request, what the engine is asked, field of the answer, and a description."""
 
 
-def _add_view(path: str, form: type[Explain] | type[Text], what: str, field: str, description: str) -> None:
-    async def view(call: Call, asked: Any) -> Shown:
-        return Shown(**{field: await asked.answer(call, what)})
+def _add_view(path: str, form: type[Explain] | type[Masked], what: str, field: str, description: str) -> None:
+    async def view(call: Call, asked: Any) -> JsonObject:
+        return {"format": FORMAT, field: await asked.answer(call, what)}
 
     view.__doc__ = description
     view.__annotations__["asked"] = form
@@ -180,13 +139,44 @@ for path, given in VIEWS.items():
     _add_view(path, *given)
 
 
-class Snapshots(Formatted):
-    """The snapshots of a run."""
+# ---- parts of the document, for programs
 
-    updates: list[int]
-    """After how many updates they were taken."""
-    curve: list[dict[str, float]]
-    """The validations of the run, by `update`."""
+
+class Whole(Explain):
+    """A sentence whose attention, steps or beam are asked for."""
+
+    every_head: bool = False
+    """Whether to return the weights of each head, and not only their means."""
+
+    async def parts(self, call: Call, *names: str) -> JsonObject:
+        """Some parts of the document. Raises `Refusal`."""
+        if self.prefix and self.target is not None:
+            raise bad_request("prefix: not with target, which is a whole translation; leave one of them out")
+        document = await self.answer(call, "explain_heads" if self.every_head else "explain")
+        return {"format": FORMAT, **{name: document.get(name) for name in names or document}}
+
+
+@API.post("/api/v1/attention")
+async def attention(call: Call, asked: Whole) -> JsonObject:
+    """The attention of a sentence and its translation, as in `docs/schema/page-1.json`."""
+    document = await asked.parts(call)
+    seen = {name: value for name, value in document.items() if name not in ("steps", "beam")}
+    return {"format": FORMAT, "attention": seen}
+
+
+@API.post("/api/v1/steps")
+async def steps(call: Call, asked: Whole) -> JsonObject:
+    """Every token of a translation with its probability, and what else could have stood there."""
+    return await asked.parts(call, "model", "translation", "steps")
+
+
+@API.post("/api/v1/beam")
+async def beam(call: Call, asked: Whole) -> JsonObject:
+    """The search for a translation, as a tree of hypotheses; null if the translation was given."""
+    return await asked.parts(call, "model", "translation", "beam")
+
+
+# ---- the page
 
 
 @API.get("/", public=True, counted=False, media_type=FRAME)
@@ -206,7 +196,27 @@ async def static(call: Call) -> Response:
 
 
 def _static(name: str, media_type: str) -> Response:
-    return content((files("limelight.page") / name).read_bytes(), media_type, Content_Security_Policy=POLICY)
+    content = (files("limelight.page") / name).read_bytes()
+    return Response(content, headers={"Content-Security-Policy": POLICY}, media_type=media_type)
+
+
+class File(Explain):
+    """A file for download."""
+
+    theme: str = "dark"
+    state: str = Field("", max_length=MAX_STATE)
+    """The fragment of the page's address: what is open."""
+    beside: list[str] = Field([], max_length=MAX_BESIDE)
+    """Models whose maps stand beside this one."""
+    patched: tuple[str, str] | None = None
+    """Two sentences for the view Patching."""
+    training: bool = False
+    """Whether to include the snapshots of the model's run."""
+
+    def plain(self, **changed: Any) -> Explain:
+        """The same sentence without anything forced or switched off."""
+        kept = self.model_dump(include={"text", "source_lang", "target_lang", "model", "beam_size"})
+        return Explain(**{**kept, **changed})
 
 
 @API.post("/api/v1/page/file", media_type=FRAME)
@@ -231,40 +241,38 @@ async def file(call: Call, asked: File) -> Response:
     if asked.beside:
         document["beside"] = [await asked.plain(model=name).answer(call, "explain_heads") for name in asked.beside]
     if asked.training:
-        document["training"] = await _training(call, asked)
+        found = await call.service.of_model(call.client, asked.model, "snapshots")
+        count = min(len(found["updates"]), MAX_SNAPSHOTS)
+        updates = [found["updates"][(each + 1) * len(found["updates"]) // count - 1] for each in range(count)]
+        documents = {str(each): await asked.plain(snapshot=each).answer(call, "explain_heads") for each in updates}
+        document["training"] = {"updates": updates, "curve": found["curve"], "documents": documents}
     text = await asyncio.to_thread(standalone_page, document, theme=asked.theme)
-    return content(
-        text.encode(),
-        FRAME,
-        Content_Disposition='attachment; filename="limelight.html"',
-        Content_Security_Policy="sandbox",
-    )
-
-
-async def _training(call: Call, asked: File) -> dict[str, Any]:
-    """The curve, and the document of each snapshot; of many of them so many that are spread evenly."""
-    found = await call.service.of_model(call.client, asked.model, "snapshots")
-    updates = found["updates"]
-    count = min(len(updates), MAX_SNAPSHOTS)
-    chosen = [updates[(each + 1) * len(updates) // count - 1] for each in range(count)]
-    documents = {str(update): await asked.plain(snapshot=update).answer(call, "explain_heads") for update in chosen}
-    return {"updates": chosen, "curve": found["curve"], "documents": documents}
+    headers = {"Content-Disposition": 'attachment; filename="limelight.html"', "Content-Security-Policy": "sandbox"}
+    return Response(text, headers=headers, media_type=FRAME)
 
 
 @API.post("/api/v1/page/snapshots")
-async def snapshots(call: Call, asked: Named) -> Snapshots:
-    """The snapshots of a model's run, and the curve of its validations."""
-    return Snapshots(**await call.service.of_model(call.client, asked.model, "snapshots"))
+async def snapshots(call: Call, asked: Named) -> JsonObject:
+    """The updates of a run after which it has snapshots, and the curve of its validations by `update`."""
+    return {"format": FORMAT, **await call.service.of_model(call.client, asked.model, "snapshots")}
+
+
+class Write(Masked):
+    """A text to write on."""
+
+    max_tokens: int = Field(40, ge=1, le=MAX_WRITTEN)
+    sampling: Sampling | None = None
+    """How to draw; if omitted, the most probable tokens are searched for."""
 
 
 @API.post("/api/v1/page/write", media_type="text/event-stream")
 async def write(call: Call, asked: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
-    options = {"max_tokens": asked.max_tokens, "sampling": asked.sampling and asked.sampling.model_dump()}
-    begun = await following(
-        call.service, lambda shown: call.service.of_model(call.client, asked.model, "write", asked.text, options, shown)
+    service, options = call.service, asked.model_dump(include={"max_tokens", "sampling"})
+    following = Following(
+        service.log, lambda shown: service.of_model(call.client, asked.model, "write", asked.text, options, shown)
     )
-    return streamed(begun, _events(begun))
+    return streamed(await following.begun(), _events(following))
 
 
 async def _events(items: Following) -> AsyncIterator[str]:
@@ -273,6 +281,6 @@ async def _events(items: Following) -> AsyncIterator[str]:
         if isinstance(item, Progress):
             yield event({"text": item.text}, "partial")
         elif isinstance(item, Refusal):
-            yield event(plain(failure(item)), "error")
+            yield event(failure(item), "error")
         else:
-            yield event({"format": 1, "document": item["document"]}, "done")
+            yield event({"format": FORMAT, "document": item["document"]}, "done")

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
-from typing import Any, Literal, Protocol
+from itertools import chain, count
+from typing import Any, Literal
 
 from limelight.child import KILLED
 from limelight.serving.limits import Limits
-from limelight.serving.links import LONG, PING, Report, ReportCallback, Task
+from limelight.serving.links import LONG, PING, Link, Report, ReportCallback, Task
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
 
 Lane = Literal["short", "long", "explain"]
@@ -27,33 +27,15 @@ WIDTH = 4
 """With more hypotheses than these the characters of a request count for more."""
 OVERHEAD = 20
 """What a request counts for beside its characters."""
-RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
-"""Seconds before an engine that ended is started again; the last value is used for all further times."""
-MAX_LOST = 1
-"""How often a request is given to another engine because its own has ended: it may be the reason."""
+RESTART_SECONDS = 5.0
+"""Seconds before an engine is started again that ended while it loaded; others are started at once."""
 SILENT_SECONDS = 10.0
 """An engine that has not reported for so long is not ready."""
 RETRY_SECONDS = 5
 """`Retry-After` of a service with too much to do."""
 
-Partial = Callable[[int, str, str], None]
-"""Called with the number of a text, its beginning, and how much of that is certain."""
-
-
-class Link(Protocol):
-    """The connection to an engine, see `links.Link`."""
-
-    pid: int | None
-
-    def send(self, task: Task) -> None: ...
-
-    def close(self) -> None: ...
-
-    def kill(self) -> None: ...
-
-    def join(self, seconds: float) -> None: ...
-
-
+Partial = Callable[[int, str], None]
+"""Called with the number of a text and its beginning."""
 NewLink = Callable[[ReportCallback], Link]
 
 
@@ -68,8 +50,8 @@ class Request:
     """Requests are given to engines in the order of these numbers."""
     done: asyncio.Future[Any]
     partial: Partial | None = None
-    lost: int = 0
-    """How many engines have ended that had it."""
+    lost: bool = False
+    """Whether an engine has ended that had it."""
     begun: bool = False
 
     def __lt__(self, other: Request) -> bool:
@@ -85,7 +67,7 @@ class Request:
 class Engine:
     """One engine as the pool sees it."""
 
-    link: Link | None = None
+    link: Link = field(init=False)
     ready: bool = False
     requests: dict[int, Request] = field(default_factory=dict)
     pinged: float | None = None
@@ -118,15 +100,11 @@ class Pool:
         """The turn of the last request of each client that waits."""
         self._turn = 0.0
         self._engines: list[Engine] = []
-        self._ended_in_a_row = 0
         self._interval = min(5.0, limits.silence / 4)
-        self._watching: asyncio.TimerHandle | None = None
         self.info: dict[str, Any] = {}
         """What the model is: of the last report `loaded`."""
         self.trouble = ""
         """Why the model cannot be loaded; empty while it loads, and when it has been."""
-        self.settled = asyncio.Event()
-        """Set when the model is loaded, or cannot be."""
         self.complete = asyncio.Event()
         """Set when all engines are ready for the first time, or the model cannot be loaded."""
         self.closing = False
@@ -156,25 +134,18 @@ class Pool:
         """Requests that engines have."""
         return sum(len(engine.requests) for engine in self._engines)
 
-    @property
-    def pids(self) -> list[int]:
-        """The processes of the engines."""
-        links = [engine.link for engine in self._engines if engine.link is not None]
-        return [link.pid for link in links if link.pid is not None]
-
     def start(self) -> None:
         """Begin to load."""
         self._log("loading", engines=self._size)
         for _ in range(self._size):
             self._start_engine()
-        self._watching = asyncio.get_running_loop().call_later(self._interval, self._watch)
+        asyncio.get_running_loop().call_later(self._interval, self._watch)
 
     def close(self) -> list[Link]:
         """Let all engines end; returns their links, to be joined."""
         self.closing = True
-        self.settled.set()
         self.complete.set()
-        links = [engine.link for engine in self._engines if engine.link is not None]
+        links = [engine.link for engine in self._engines]
         for link in links:
             link.close()
         return links
@@ -191,28 +162,33 @@ class Pool:
         texts: Sequence[str],
         options: dict[str, Any] | None = None,
         partial: Partial | None = None,
+        *,
+        patient: bool = False,
     ) -> Any:
         """The result of a task, see `translation.py`. Canceled, or when its time is over, it is taken back. While
-        there is no engine it waits for one.
+        there is no engine it waits for one. A `patient` one, of which there are few, has a place and any time.
 
         Raises `Refusal`: 400 for what the model refuses, 429 for too many requests of one client, 503 for too many of
         all, for a model that cannot be loaded, for engines that ended, for a wait that was too long, 504 after the
         deadline.
         """
-        self.require_room(client)
+        if self.closing or (self.trouble and not self.usable):
+            raise unavailable()
+        if not patient:
+            self._require_room(client)
         options, loop = options or {}, asyncio.get_running_loop()
         characters = sum(map(len, texts)) + len(options.get("prefix") or "")
         weight = characters * max(1.0, max(options.get("beam_size") or 1, options.get("n_best") or 1) / WIDTH)
-        lane: Lane = "explain" if kind not in ("translate", "detect", "write") else "short"
-        if lane == "short" and kind == "translate" and weight > LONG:
-            lane = "long"
+        lane: Lane = "explain"
+        if kind in ("translate", "detect", "write"):
+            lane = "long" if kind == "translate" and weight > LONG else "short"
         turn = self._turns[client] = max(self._turn, self._turns.get(client, 0.0)) + weight + OVERHEAD
         task = Task(next(self._numbers), kind, texts, options, partial is not None)
         request = Request(task, client, lane, turn, loop.create_future(), partial)
-        timers = (
-            loop.call_later(self._limits.queue_seconds, self._waited, request),
-            loop.call_later(self._limits.deadline, request.refuse, overdue(self._limits.deadline)),
-        )
+        limits, timers = self._limits, list[asyncio.TimerHandle]()
+        if not patient:
+            timers.append(loop.call_later(limits.queue_seconds, self._waited, request))
+            timers.append(loop.call_later(limits.deadline, request.refuse, overdue(limits.deadline)))
         heapq.heappush(self._waiting[lane], request)
         self._dispatch()
         try:
@@ -222,16 +198,12 @@ class Pool:
                 timer.cancel()
             self._take_back(request)
 
-    def require_room(self, client: str) -> None:
+    def _require_room(self, client: str) -> None:
         """Raises `Refusal` if there is no room for a request of this client."""
-        if self.closing or (self.trouble and not self.usable):
-            raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=RETRY_SECONDS)
-        if self.waiting >= self._limits.queue:
-            message = beyond(
-                f"{self.waiting} requests wait already", self._limits.queue, "--max-queue", "try again later"
-            )
+        if self.waiting >= (most := self._limits.queue):
+            message = beyond(f"{self.waiting} requests wait already", most, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=RETRY_SECONDS)
-        mine = sum(each.client == client for some in self._waiting.values() for each in some)
+        mine = sum(each.client == client for each in chain(*self._waiting.values()))
         if mine >= (most := self._limits.queue // 2):
             remedy = "wait for answers, or send less at a time"
             message = beyond(f"{mine} of your requests wait already", most, "--max-queue", remedy)
@@ -249,18 +221,13 @@ class Pool:
     def _dispatch(self) -> None:
         """Give waiting requests to the engines that have room, the emptiest first."""
         for lane, waiting in self._waiting.items():
-            while waiting:
-                able = [each for each in self._engines if each.ready and each.room(lane) > 0]
-                if not able:
-                    break
+            while waiting and (able := [each for each in self._engines if each.ready and each.room(lane) > 0]):
                 request = heapq.heappop(waiting)
-                if request.done.done():
-                    continue
-                engine = min(able, key=lambda each: (-each.room(lane), len(each.requests)))
-                self._turn, request.begun = max(self._turn, request.turn), True
-                engine.requests[request.task.id] = request
-                assert engine.link is not None
-                engine.link.send(request.task)
+                if not request.done.done():
+                    engine = min(able, key=lambda each: (-each.room(lane), len(each.requests)))
+                    self._turn, request.begun = max(self._turn, request.turn), True
+                    engine.requests[request.task.id] = request
+                    engine.link.send(request.task)
         if not self.waiting:
             self._turns.clear()
             self._turn = 0.0
@@ -273,7 +240,7 @@ class Pool:
             waiting.remove(request)
             heapq.heapify(waiting)
         for engine in self._engines:
-            if engine.requests.pop(request.task.id, None) is not None and engine.link is not None:
+            if engine.requests.pop(request.task.id, None) is not None:
                 engine.link.send(Task(request.task.id, "cancel"))
         self._dispatch()
 
@@ -295,25 +262,22 @@ class Pool:
         if self.closing:
             return
         for engine in [each for each in self._engines if each.ready]:
-            assert engine.link is not None
             if engine.pinged is None:
                 engine.pinged = time.monotonic()
                 engine.link.send(Task(0, PING))
             elif engine.silent() > self._limits.silence:
                 self._log("engine_silent", seconds=round(engine.silent(), 1), pid=engine.link.pid)
                 engine.link.kill()
-        self._watching = asyncio.get_running_loop().call_later(self._interval, self._watch)
+        asyncio.get_running_loop().call_later(self._interval, self._watch)
 
     def _take(self, engine: Engine, report: Report) -> None:
         if report.kind == "pong":
             engine.pinged = None
         elif report.kind == "loaded":
-            engine.ready, self.info, self.trouble, self._ended_in_a_row = True, report.value, "", 0
-            self._log("engine_ready", pid=engine.link.pid if engine.link else None)
-            self.settled.set()
+            engine.ready, self.info, self.trouble = True, report.value, ""
+            self._log("engine_ready", pid=engine.link.pid)
             if self.ready:
                 self.complete.set()
-            self._dispatch()
         elif report.kind == "closed":
             self._closed(engine, str(report.value))
         elif (request := engine.requests.get(report.id)) is not None and not request.done.done():
@@ -328,7 +292,7 @@ class Pool:
                 request.refuse(Refusal(500, "failed", str(report.value)))
             else:
                 request.refuse(bad_request(str(report.value), "tags" if report.kind == "tags" else "invalid_request"))
-            self._dispatch()
+        self._dispatch()
 
     def _closed(self, engine: Engine, reason: str) -> None:
         """An engine has ended: another one takes its place, and its requests."""
@@ -340,23 +304,25 @@ class Pool:
         self._log("engine_ended", reason=reason)
         if not self._engines and not engine.ready:
             self.trouble = reason or "its engine has ended"
-            self.settled.set()
             self.complete.set()
-            for request in [each for some in self._waiting.values() for each in some]:
-                message = "the model is not available at the moment"
-                request.refuse(Refusal(503, "unavailable", message, retry_after=RETRY_SECONDS))
-        wait = RESTART_SECONDS[min(self._ended_in_a_row, len(RESTART_SECONDS) - 1)]
-        self._ended_in_a_row += 1
+            for request in chain(*self._waiting.values()):
+                request.refuse(unavailable())
+        wait = 0.0 if engine.ready else RESTART_SECONDS
         asyncio.get_running_loop().call_later(wait, self._start_engine)
-        self._dispatch()
 
     def _lost(self, request: Request, reason: str) -> None:
-        """The engine that had it has ended: it waits for another one, once."""
-        request.lost += 1
-        if request.lost <= MAX_LOST and not self.closing:
+        """The engine that had it has ended: it waits for another one, once, as it may be the reason."""
+        if not request.lost and not self.closing:
+            request.lost = True
             heapq.heappush(self._waiting[request.lane], request)
             return
         message = "the engines that translated this have ended: try again later"
         if reason == KILLED:  # other reasons may have paths in them
             message = f"the engines that translated this were {KILLED}: try again later, with fewer --engines"
         request.refuse(Refusal(503, "engine_ended", message, retry_after=RETRY_SECONDS))
+
+
+def unavailable() -> Refusal:
+    """Of a model that cannot be loaded, or has no engine."""
+    message = "the model is not available at the moment"
+    return Refusal(503, "unavailable", message, retry_after=RETRY_SECONDS)

@@ -1,6 +1,6 @@
 """Why a request is not answered, before any dialect has put it into words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
@@ -13,11 +13,19 @@ class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault
         code: one word for programs, the same in all dialects.
         message: one or two sentences for people: the value, the bound and what to change.
         retry_after: seconds after which it may work, where it may.
+        headers: further headers of the answer.
     """
 
-    def __init__(self, status: int, code: str, message: str, *, retry_after: int | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, *, retry_after: int | None = None, headers: Mapping[str, str] = {}
+    ) -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
+        self.headers = {**headers, **({} if retry_after is None else {"Retry-After": str(retry_after)})}
+
+
+FAULT = Refusal(500, "internal", "something went wrong in the service; it is in its log")
+"""Of an error in our own code."""
 
 
 def beyond(what: str, bound: int | float, option: str, remedy: str) -> str:
@@ -28,18 +36,13 @@ def beyond(what: str, bound: int | float, option: str, remedy: str) -> str:
         option: of `limelight serve`, which raises the bound.
         remedy: of the client.
     """
-    return f"{what}, and at most {number(bound)} are accepted: {remedy}, or ask the operator to raise {option}"
+    return f"{what}, and at most {bound:,} are accepted: {remedy}, or ask the operator to raise {option}"
 
 
 def overdue(seconds: float) -> Refusal:
     """After the time of `--deadline`."""
     message = f"this took longer than {seconds:g} s: send less at a time, or ask the operator to raise --deadline"
     return Refusal(504, "deadline", message, retry_after=1)
-
-
-def number(bound: int | float) -> str:
-    """A bound as people write it: `4,194,304`."""
-    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
 
 
 def bad_request(message: str, code: str = "invalid_request") -> Refusal:

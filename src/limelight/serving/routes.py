@@ -2,10 +2,11 @@
 
 import json
 from functools import cache
-from typing import Any
+
+from starlette.responses import Response
 
 from limelight.serving import page
-from limelight.serving.call import Call, content
+from limelight.serving.call import Call, JsonObject
 from limelight.serving.dialects import deepl, documents, glossaries, libretranslate, openai, own
 from limelight.serving.openapi import openapi_document
 
@@ -23,6 +24,6 @@ def documentation() -> bytes:
 
 @own.API.get("/openapi.json")
 @libretranslate.API.get("/spec", public=True)
-async def describe(call: Call) -> dict[str, Any]:
+async def describe(call: Call) -> JsonObject:
     """This document."""
-    return content(documentation(), "application/json")  # type: ignore[return-value]
+    return Response(documentation(), media_type="application/json")  # type: ignore[return-value]

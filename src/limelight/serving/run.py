@@ -10,9 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from limelight.errors import UserError
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Catalog, Model
 from limelight.serving.keys import Keys, read_keys, watch_keys
@@ -39,9 +37,9 @@ class Plan:
     """Number of engines of each model."""
     keys: Path | None = None
     glossaries: Path | None = None
-    """A folder for those of clients; they are in memory alone where it is None."""
+    """A folder for those of clients; if None, they end with the service."""
     memories: Path | None = None
-    """Likewise for their translation memories, which end with the service where it is None."""
+    """Likewise for their translation memories."""
     hosts: tuple[str, ...] = ()
     """Names under which it is reached, beside addresses and `localhost`."""
     cors: tuple[str, ...] = ()
@@ -49,17 +47,6 @@ class Plan:
     drain_seconds: float = 30.0
     drain_delay: float = 0.0
     quiet: bool = False
-
-
-def _listens(log: Log, **fields: Any) -> None:
-    """Say that requests are answered: in the log, and to systemd, which waits for it."""
-    log("listening", **fields)
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address:
-        return
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        systemd.connect("\0" + address[1:] if address.startswith("@") else address)
-        systemd.sendall(b"READY=1")
 
 
 async def run_service(plan: Plan, log: Log | None = None) -> None:
@@ -78,8 +65,9 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
         model.pool.start()
     service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
     service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
-
-    reloading: set[asyncio.Task[None]] = set()
+    tasks = set[asyncio.Task[None]]()
+    if keys is not None and plan.keys is not None:
+        tasks.add(asyncio.create_task(watch_keys(plan.keys, keys, log)))
 
     async def load_again(model: Model) -> None:
         if not await model.reload(new := pool_of(model.name)):
@@ -87,41 +75,33 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
 
     def reload() -> None:
         log("reload")
-        for model in catalog.models:
-            reloading.add(task := asyncio.create_task(load_again(model)))
-            task.add_done_callback(reloading.discard)
-        if keys is not None and plan.keys is not None:
-            try:
-                keys.replace(read_keys(plan.keys, required=True))
-            except UserError as error:
-                log("reload_failed", reason=str(error))
+        tasks.update(asyncio.create_task(load_again(model)) for model in catalog.models)
 
-    app = build_app(service, APIS, plan.cors)
-    host, port = listening.getsockname()[:2]
-    listens = partial(
-        _listens,
-        log,
-        host=host,
-        port=port,
-        keys=keys is not None,
-        models=list(plan.models),
-        glossaries="in memory" if plan.glossaries is None else "in the folder",
-    )
-    watching = None
-    if keys is not None and plan.keys is not None:
-        watching = asyncio.create_task(watch_keys(plan.keys, keys, log))
+    def begun() -> None:
+        host, port = listening.getsockname()[:2]
+        log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
+        _notify_systemd()
+
     try:
         await serve(
             service,
-            app,
+            build_app(service, APIS, plan.cors),
             listening,
             drain_seconds=plan.drain_seconds,
             drain_delay=plan.drain_delay,
             reload=reload,
             proxies=plan.proxies,
-            begun=listens,
+            begun=begun,
         )
     finally:
-        if watching is not None:
-            watching.cancel()
+        for task in tasks:
+            task.cancel()
         end_engines(service)
+
+
+def _notify_systemd() -> None:
+    """Tell systemd, if it waits for that, that requests are answered."""
+    if address := os.environ.get("NOTIFY_SOCKET", ""):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.connect("\0" + address[1:] if address.startswith("@") else address)
+            systemd.sendall(b"READY=1")

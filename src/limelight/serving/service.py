@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from html import unescape
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.origin import Origins
-from limelight.serving.pool import Partial, Pool
+from limelight.serving.pool import Partial
 from limelight.serving.refusal import Refusal, beyond, overdue
 from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.uploads import Uploads
@@ -24,8 +24,6 @@ from limelight.text.judge import IN_TARGET_LANGUAGE
 
 DETECTED = 2000
 """Characters of a text that are sent to an engine to detect its language."""
-MAX_WAITING = 256
-"""Requests that wait for a model that is loading."""
 _TAG = re.compile("<[^<>]*>")
 """Tags, which say nothing about the language of a text."""
 
@@ -94,8 +92,6 @@ class Service:
         self.uploads = Uploads(limits.documents)
         self.glossaries = glossaries or Glossaries()
         self.memories = memories or Memories(limits)
-        self._waiting = 0
-        """Requests that wait for a model that is loading."""
         self.used: dict[str, int] = {}
         """Characters that each client has had translated since the start."""
 
@@ -104,171 +100,50 @@ class Service:
         """Whether every model has all its engines, and the service is to go on."""
         return not (self.leaving or self.draining) and all(model.pool.ready for model in self.catalog.models)
 
-    async def translate(self, client: Client, ask: Ask, shown: Partial | None = None) -> list[Answer]:
-        """The answers, in the order of the texts. Raises `Refusal`."""
-        async with self._in_time():
-            ways = await self.ways(ask.source, ask.target, ask.model)
-            with self._paid(client, self._check(ask)):
-                if ways[0].changes_nothing:
-                    answers = [Answer(text, ways[0].model.name, ways[0].direction) for text in ask.texts]
-                else:
-                    answers = await self._answers(client, ask, ways, shown)
-        self._count(client, sum(map(len, ask.texts)), sum(len(each.found.get("sentences", ())) for each in answers))
-        return answers
-
-    async def _answers(self, client: Client, ask: Ask, ways: Sequence[Way], shown: Partial | None) -> list[Answer]:
-        """Texts of the same direction are one task; those of different directions are translated side by side."""
-        seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
-        likely = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
-        groups: dict[Way, list[int]] = {}
-        for number, each in enumerate(likely):
-            groups.setdefault(_way(ways, each), []).append(number)
-        answers: dict[int, Answer] = {}
-
-        async def translated(way: Way, numbers: Sequence[int]) -> None:
-            partial = None if shown is None else lambda number, *said: shown(numbers[number], *said)
-            options = {**ask.engine_options(), **self._options(client, way), "detected": not ask.source}
-            if form := preferred_form(ask.target):
-                options.setdefault("formality", form)
-            texts = [ask.texts[number] for number in numbers]
-            found = await way.model.pool.run(client.id, "translate", texts, options, partial)
-            for number, each in zip(numbers, found, strict=True):
-                answers[number] = Answer(each["text"], way.model.name, way.direction, likely[number], each)
-
-        try:
-            async with asyncio.TaskGroup() as group:
-                for way, numbers in groups.items():
-                    group.create_task(translated(way, numbers))
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        return [answers[number] for number in range(len(likely))]
-
-    async def way(self, client: Client, source: str, target: str, sample: str) -> Way:
-        """The way into a language, from that of the sample if it is not named. Raises `Refusal`."""
-        ways = await self.ways(source, target)
-        return _way(ways, {} if source else (await self._detected(client, ways, [sample]))[0])
-
-    async def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
-        """See `Catalog.ways`. While the models that may be asked are loading, it waits for them. Raises `Refusal`."""
-        while True:
-            self.require_open()
-            loading = self.catalog.loading(name)
-            try:
-                return self.catalog.ways(source, target, name, pivot=pivot)
-            except Refusal:
-                if not loading:
-                    raise
-            await self._loaded(loading)
-
-    async def _loaded(self, pools: Sequence[Pool]) -> None:
-        """Wait until one of these is loaded, or cannot be. Raises `Refusal`, 503, if that takes too long, and if too
-        many wait already."""
-        if self._waiting >= MAX_WAITING:
-            message = f"the model is loading, and {MAX_WAITING} requests wait for it: try again later"
-            raise Refusal(503, "loading", message, retry_after=5)
-        self._waiting += 1
-        waits = [asyncio.ensure_future(pool.settled.wait()) for pool in pools]
-        try:
-            await asyncio.wait(waits, timeout=self.limits.deadline, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._waiting -= 1
-            for each in waits:
-                each.cancel()
-        if not any(pool.settled.is_set() for pool in pools):
-            raise Refusal(503, "loading", "the model is loading: try again later", retry_after=5)
-
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
-        """A request as a whole has the time of `--deadline`."""
-        try:
-            async with asyncio.timeout(self.limits.deadline):
-                yield
-        except TimeoutError:
-            raise overdue(self.limits.deadline) from None
-
-    async def segments(
-        self, client: Client, way: Way, some: Sequence[tuple[str, Sequence[Any]]], options: Mapping[str, Any]
-    ) -> list[str]:
-        """The translations of segments of a document, texts with their codes; a key has paid for them. Raises
-        `Refusal`. A service that is about to end goes on with the documents that it has accepted."""
-        texts, codes = [text for text, _ in some], [each for _, each in some]
-        if way.changes_nothing:
-            return texts
-        given = {**options, **self._options(client, way), "codes": codes}
-        found = await way.model.pool.run(client.id, "translate", texts, given)
-        self._count(client, sum(map(len, texts)), len(texts))
-        return [each["text"] for each in found]
-
     def require_connection(self) -> None:
         """Raises `Refusal` if there are too many connections."""
-        if self.connections() > self.limits.connections:
-            message = beyond(
-                "there are more connections", self.limits.connections, "--max-connections", "try again later"
-            )
-            raise Refusal(503, "too_many_connections", message, retry_after=5)
+        if self.connections() > (most := self.limits.connections):
+            message = beyond("there are more connections", most, "--max-connections", "try again later")
+            headers = {"Connection": "close"}
+            raise Refusal(503, "too_many_connections", message, retry_after=5, headers=headers)
 
     def require_open(self) -> None:
         """Raises `Refusal` if nothing more is taken."""
         if self.draining:
             raise Refusal(503, "draining", "this service is about to end: try again", retry_after=1)
 
-    async def detect(self, client: Client, text: str) -> dict[str, float]:
-        """How likely each source language of the models is, the likeliest first."""
-        async with self._in_time():
-            self.catalog.require_known()
-            with self._paid(client, self._check(Ask([text], ""))):
-                ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
-                return (await self._detected(client, ways, [text]))[0]
-
-    async def inspect(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
-        """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
-        async with self._in_time():
-            ways = await self.ways(ask.source, ask.target, ask.model, pivot=False)
-            with self._paid(client, self._check(ask)):
-                way = _way(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
-                languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-                answer = await way.model.pool.run(client.id, what, ask.texts, {**options, **languages})
-        self._count(client, len(ask.texts[0]), 1)
-        return answer
-
-    async def of_model(
-        self,
-        client: Client,
-        name: str,
-        what: str,
-        text: str = "",
-        options: dict[str, Any] | None = None,
-        shown: Partial | None = None,
-    ) -> Any:
-        """What one model is asked beside translations. Raises `Refusal`, also for an unknown name."""
-        pool = self.catalog.find(name).pool
-        async with self._in_time():
-            if pool.loading:
-                await self._loaded([pool])
-            with self._paid(client, self._check(Ask([text], ""))):
-                answer = await pool.run(client.id, what, [text], options, shown)
-        self._count(client, len(text), 1)
-        return answer
-
-    def _check(self, ask: Ask) -> int:
-        """The characters of a request. Raises `Refusal` for what is beyond a limit, before any work."""
+    @asynccontextmanager
+    async def _accepted(self, client: Client, ask: Ask) -> AsyncIterator[None]:
+        """A request within its bounds, the rate of its key, and `--deadline`. Raises `Refusal`; a refused request does
+        not count for its key."""
         self.require_open()
-        return require_bounds(ask, self.limits)
-
-    @contextmanager
-    def _paid(self, client: Client, characters: int) -> Iterator[None]:
-        """Count characters for the key; not if a request is refused because there is no room or time for it. Raises
-        `Refusal`, 429, above the rate of the key."""
-        if self.keys is None:
-            yield
-            return
-        self.keys.spend(client.key, characters)
+        characters = require_bounds(ask, self.limits)
+        if self.keys is not None:
+            self.keys.spend(client.key, characters)
         try:
-            yield
-        except Refusal as refusal:
-            if refusal.status in (429, 503, 504):
+            async with asyncio.timeout(self.limits.deadline):
+                yield
+        except (TimeoutError, Refusal) as error:
+            if self.keys is not None:
                 self.keys.give_back(client.key, characters)
-            raise
+            raise (error if isinstance(error, Refusal) else overdue(self.limits.deadline)) from None
+
+    def _count(self, client: Client, characters: int, sentences: int) -> None:
+        self.metrics.characters.inc(characters)
+        self.metrics.sentences.inc(sentences)
+        self.used[client.key] = self.used.get(client.key, 0) + characters
+
+    # ---- models
+
+    def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
+        """See `Catalog.ways`. Raises `Refusal`, also if nothing more is taken."""
+        self.require_open()
+        return self.catalog.ways(source, target, name, pivot=pivot)
+
+    async def way(self, client: Client, source: str, target: str, sample: str) -> Way:
+        """The way into a language, from that of the sample if it is not named. Raises `Refusal`."""
+        ways = self.ways(source, target)
+        return _way(ways, {} if source else (await self._detected(client, ways, [sample]))[0])
 
     async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:
         """How likely the languages these ways come from are, of each text. A single one is taken without a look at the
@@ -285,16 +160,89 @@ class Service:
                     known[language] = max(probability, known.get(language, 0.0))
         return [dict(sorted(each.items(), key=lambda pair: -pair[1])) for each in likely]
 
-    def _options(self, client: Client, way: Way) -> dict[str, Any]:
-        """The direction, and the memories of a client for it."""
-        found = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-        memories = self.memories.of(client.key, *way.direction)
-        return {**found, "memories": memories} if memories else found
+    # ---- requests
 
-    def _count(self, client: Client, characters: int, sentences: int) -> None:
-        self.metrics.characters.inc(characters)
-        self.metrics.sentences.inc(sentences)
-        self.used[client.key] = self.used.get(client.key, 0) + characters
+    async def translate(self, client: Client, ask: Ask, shown: Partial | None = None) -> list[Answer]:
+        """The answers, in the order of the texts. Raises `Refusal`."""
+        async with self._accepted(client, ask):
+            ways = self.ways(ask.source, ask.target, ask.model)
+            if ways[0].changes_nothing:
+                answers = [Answer(text, ways[0].model.name, ways[0].direction) for text in ask.texts]
+            else:
+                answers = await self._answers(client, ask, ways, shown)
+        self._count(client, sum(map(len, ask.texts)), sum(len(each.found.get("sentences", ())) for each in answers))
+        return answers
+
+    async def _answers(self, client: Client, ask: Ask, ways: Sequence[Way], shown: Partial | None) -> list[Answer]:
+        """Texts of the same direction are one task."""
+        seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
+        likely = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
+        groups: dict[Way, list[int]] = {}
+        for number, each in enumerate(likely):
+            groups.setdefault(_way(ways, each), []).append(number)
+        answers: dict[int, Answer] = {}
+        for way, numbers in groups.items():
+            partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
+            options = {**ask.engine_options(), "detected": not ask.source}
+            if form := preferred_form(ask.target):
+                options.setdefault("formality", form)
+            found = await self._run(client, way, [ask.texts[number] for number in numbers], options, partial=partial)
+            for number, answer in zip(numbers, found, strict=True):
+                answers[number] = Answer(answer["text"], way.model.name, way.direction, likely[number], answer)
+        return [answers[number] for number in range(len(likely))]
+
+    async def _run(
+        self, client: Client, way: Way, texts: Sequence[str], options: dict[str, Any], **more: Any
+    ) -> list[dict[str, Any]]:
+        """The translations of texts, with the memories of the client; `more` as `Pool.run` has it."""
+        options |= {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        if memories := self.memories.of(client.key, *way.direction):
+            options["memories"] = memories
+        return await way.model.pool.run(client.id, "translate", texts, options, **more)
+
+    async def segments(
+        self, client: Client, way: Way, some: Sequence[tuple[str, Sequence[Any]]], options: Mapping[str, Any]
+    ) -> list[str]:
+        """The translations of segments of a document, texts with their codes; a key has paid for them. Raises
+        `Refusal`. They wait as long as it takes, also in a service that is about to end."""
+        texts, codes = [text for text, _ in some], [each for _, each in some]
+        if way.changes_nothing:
+            return texts
+        found = await self._run(client, way, texts, {**options, "codes": codes}, patient=True)
+        self._count(client, sum(map(len, texts)), len(texts))
+        return [each["text"] for each in found]
+
+    async def detect(self, client: Client, text: str) -> dict[str, float]:
+        """How likely each source language of the models is, the likeliest first."""
+        async with self._accepted(client, Ask([text])):
+            self.catalog.require_known()
+            ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
+            return (await self._detected(client, ways, [text]))[0]
+
+    async def inspect(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
+        """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
+        async with self._accepted(client, ask):
+            ways = self.ways(ask.source, ask.target, ask.model, pivot=False)
+            way = _way(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
+            languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+            answer = await way.model.pool.run(client.id, what, ask.texts, {**options, **languages})
+        self._count(client, len(ask.texts[0]), 1)
+        return answer
+
+    async def of_model(
+        self,
+        client: Client,
+        name: str,
+        what: str,
+        text: str = "",
+        options: dict[str, Any] | None = None,
+        shown: Partial | None = None,
+    ) -> Any:
+        """What one model is asked beside translations. Raises `Refusal`, also for an unknown name."""
+        async with self._accepted(client, Ask([text])):
+            answer = await self.catalog.find(name).pool.run(client.id, what, [text], options, shown)
+        self._count(client, len(text), 1)
+        return answer
 
 
 def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:

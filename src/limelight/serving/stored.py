@@ -12,16 +12,16 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.config.directions import same_language
 from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL, cause, fill_file, remove, write_whole
+from limelight.files import cause, fill_file, remove, write_whole
 from limelight.formats.glossaries import read_rows
 from limelight.formats.opening import BOTH_SIDES
 from limelight.formats.pairs import read_pairs
@@ -32,13 +32,15 @@ from limelight.text.glossary import Glossary, Term
 from limelight.text.pair import BadLine
 
 MAX_OWN = 1000
-"""Maximum number of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
-MAX_OWN_CHARACTERS = 50_000_000
-"""Maximum characters of all entries of all glossaries of one client."""
+"""Maximum glossaries of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
 MAX_CHARACTERS = 500_000
 """Maximum characters of all entries of a glossary."""
 MAX_SEGMENT = 5000
 """Maximum characters of one side of a segment of a memory."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Item(BaseModel):
@@ -51,8 +53,7 @@ class Item(BaseModel):
     owner: str
     """The name of a key; empty without keys."""
     name: str
-    created: str = ""
-    """The time; empty for one that is not kept yet."""
+    created: str = Field(default_factory=_now)
 
 
 Kind = TypeVar("Kind", bound=Item)
@@ -67,27 +68,23 @@ class Store(Generic[Kind]):
     """
 
     def __init__(self, folder: Path | None, kind: type[Kind], name: str) -> None:
-        self.name, self._all, self._writing = name, dict[str, Kind](), asyncio.Lock()
+        self.name, self._writing = name, asyncio.Lock()
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix=f"limelight-{name}-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for unfinished in folder.glob(f"*.json{PARTIAL}"):
-                remove(unfinished)
-            for path in sorted(folder.glob("*.json")):
-                item = kind.model_validate_json(path.read_bytes())
-                datetime.fromisoformat(item.created)
-                self._all[item.id] = item
+            items = [kind.model_validate_json((path := each).read_bytes()) for each in folder.glob("*.json")]
         except OSError as error:
             raise RunError(f"{folder}: a {name} cannot be kept there: {cause(error)}") from None
         except ValueError:
             raise UserError(f"{path}: not a {name} of the service; move it elsewhere") from None
+        self._all = {item.id: item for item in sorted(items, key=lambda item: item.created)}
 
     def list(self, owner: str) -> list[Kind]:
         """Items of a client, the oldest first."""
-        return sorted((each for each in self._all.values() if each.owner == owner), key=lambda each: each.created)
+        return [each for each in self._all.values() if each.owner == owner]
 
     def find(self, owner: str, identity: str) -> Kind:
         """The item of this id. Raises `Refusal`, 404, also for one of another client."""
@@ -109,12 +106,7 @@ class Store(Generic[Kind]):
             self._all.pop(identity, None)
 
     async def write(self, item: Kind) -> Kind:
-        """Keep an item. A new one is created after the newest item, also if the clock was set back."""
-        if not item.created:
-            time = datetime.now(UTC)
-            if newest := max((each.created for each in self._all.values()), default=""):
-                time = max(time, datetime.fromisoformat(newest) + timedelta(microseconds=1))
-            item = item.model_copy(update={"created": time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")})
+        """Keep an item."""
         await asyncio.to_thread(write_whole, self.folder / f"{item.id}.json", item.model_dump_json())
         self._all[item.id] = item
         return item
@@ -147,12 +139,7 @@ class Dictionary(BaseModel):
 class StoredGlossary(Item):
     """A glossary."""
 
-    dictionaries: tuple[Dictionary, ...]
-
-    @property
-    def size(self) -> int:
-        """Characters of all entries."""
-        return sum(len(each.entries) for each in self.dictionaries)
+    dictionaries: tuple[Dictionary, ...] = ()
 
     def dictionary(self, source: str, target: str) -> Dictionary:
         """The dictionary of a direction. Raises `Refusal`, 404, if there is none."""
@@ -200,9 +187,8 @@ def read_entries(source: str, target: str, text: str, separator: str, before: Di
     except UserError as error:
         raise bad_request(str(error), "glossary") from None
     terms = {**(dict(before.terms) if before else {}), **dict(rows)}
-    languages = (each.replace("_", "-").partition("-")[0].lower() for each in (source, target))
-    lines = "\n".join(f"{source}\t{target}" for source, target in terms.items())
-    return Dictionary(**dict(zip(("source", "target"), languages, strict=True)), entries=lines)
+    source, target = (each.replace("_", "-").partition("-")[0].lower() for each in (source, target))
+    return Dictionary(source=source, target=target, entries="\n".join(map("\t".join, terms.items())))
 
 
 class Glossaries(Store[StoredGlossary]):
@@ -213,7 +199,7 @@ class Glossaries(Store[StoredGlossary]):
 
     async def add(self, owner: str, name: str, dictionaries: Iterable[Dictionary]) -> StoredGlossary:
         """Create a glossary. Raises `Refusal` if there are too many, or if it is too large."""
-        new = StoredGlossary(owner=owner, name=name, dictionaries=())
+        new = StoredGlossary(owner=owner, name=name)
         for each in dictionaries:
             if any(other.fits(each.source, each.target) for other in new.dictionaries):
                 raise bad_request(f"dictionaries: there are two from {each.source} to {each.target}")
@@ -232,14 +218,8 @@ class Glossaries(Store[StoredGlossary]):
             return await self._put(await asyncio.to_thread(change, self.find(owner, identity)))
 
     async def _put(self, glossary: StoredGlossary) -> StoredGlossary:
-        if glossary.size > MAX_CHARACTERS:
-            message = f"a glossary of {glossary.size} characters: at most {MAX_CHARACTERS} are kept; divide it"
-            raise Refusal(413, "too_long", message)
-        whole = glossary.size + sum(each.size for each in self.list(glossary.owner) if each.id != glossary.id)
-        if whole > MAX_OWN_CHARACTERS:
-            message = (
-                f"with this one your glossaries have {whole} characters, of at most {MAX_OWN_CHARACTERS}: delete one"
-            )
+        if (size := sum(len(each.entries) for each in glossary.dictionaries)) > MAX_CHARACTERS:
+            message = f"a glossary of {size} characters: at most {MAX_CHARACTERS} are kept; divide it"
             raise Refusal(413, "too_long", message)
         return await self.write(glossary)
 
@@ -265,15 +245,6 @@ class StoredMemory(Item):
     segments: int = 0
 
 
-class Sent(NamedTuple):
-    """A memory as a client sends it: a file of pairs, or the pairs."""
-
-    name: str = ""
-    """The name of the file; its suffix names the format."""
-    content: bytes = b""
-    pairs: Sequence[tuple[str, str]] = ()
-
-
 class Memories(Store[StoredMemory]):
     """All memories of a service."""
 
@@ -281,21 +252,20 @@ class Memories(Store[StoredMemory]):
         super().__init__(folder, StoredMemory, "memory")
         self._limits = limits
 
-    async def add(self, memory: StoredMemory, sent: Sent) -> tuple[StoredMemory, list[str]]:
-        """Keep a new one; returns it with an entry for each segment that cannot be used, the first
-        of which says why. Raises `Refusal` if there are too many, or
-        too many segments, and for what is no memory."""
+    async def add(self, memory: StoredMemory, name: str, content: bytes) -> tuple[StoredMemory, list[str]]:
+        """Keep a new one with the segments of a file; returns it with an entry for each line that cannot be used, the
+        first of which says why. Raises `Refusal` if there are too many, or too many segments, and for an invalid
+        file."""
         async with self._writing:
             mine, limits = self.list(memory.owner), self._limits
             if len(mine) >= limits.memories:
-                message = beyond(
-                    f"this is memory {len(mine) + 1} of yours", limits.memories, "--max-memories", "delete one"
-                )
+                what = f"this is memory {len(mine) + 1} of yours"
+                message = beyond(what, limits.memories, "--max-memories", "delete one")
                 raise bad_request(message, "too_many_memories")  # which clients do not repeat
             room = limits.memory_segments - sum(each.segments for each in mine)
             left_out = list[str]()
             try:
-                count = await asyncio.to_thread(self._fill, memory, sent, room, left_out)
+                count = await asyncio.to_thread(self._fill, memory, name, content, room, left_out)
                 return await self.write(memory.model_copy(update={"segments": count})), left_out
             except BaseException as error:
                 for path in self.folder.glob(f"{memory.id}.*"):
@@ -312,18 +282,29 @@ class Memories(Store[StoredMemory]):
             if same_language(each.source, source) and same_language(each.target, target)
         ]
 
-    def _fill(self, memory: StoredMemory, sent: Sent, room: int, left_out: list[str]) -> int:
+    def _fill(self, memory: StoredMemory, name: str, content: bytes, room: int, left_out: list[str]) -> int:
         """Write the segments, and index them; returns their number. Raises `Refusal`, and `UserError`."""
-        count, path = 0, self.folder / f"{memory.id}.jsonl"
+        suffix, count, path = Path(name).suffix.lower(), 0, self.folder / f"{memory.id}.jsonl"
+        if suffix not in BOTH_SIDES:
+            raise UserError(f"file: its name must end in {', '.join(BOTH_SIDES)}")
+
+        def leave_out(line: BadLine) -> None:
+            left_out.append("" if left_out else f"line {line.line}: {line.reason}")
 
         def write(partial: Path) -> None:
             nonlocal count
-            with partial.open("w", encoding="utf-8") as lines:
-                for source, target in _pairs(sent, memory, left_out):
-                    if source.strip() and target.strip():
-                        count += 1
-                        self._require_fit(source, target, count, room)
-                        lines.write(json.dumps({"source": source, "target": target}) + "\n")
+            with tempfile.TemporaryDirectory(prefix="limelight-memory-") as folder, partial.open("wb") as lines:
+                sent = Path(folder) / f"file{suffix}"
+                sent.write_bytes(content)
+                try:
+                    for pair in read_pairs([sent], memory.source, memory.target, on_bad_line=leave_out):
+                        if pair.source.strip() and pair.target.strip():
+                            count += 1
+                            self._require_fit(pair.source, pair.target, count, room)
+                            line = json.dumps({"source": pair.source, "target": pair.target}) + "\n"
+                            lines.write(line.encode())
+                except UserError as error:
+                    raise UserError(str(error).replace(str(sent), name)) from None  # without our path
 
         fill_file(path, write)
         if not count:
@@ -341,29 +322,3 @@ class Memories(Store[StoredMemory]):
         if max(len(source), len(target)) > MAX_SEGMENT:
             message = f"segment {count} has more than {MAX_SEGMENT} characters: divide it, or leave it out"
             raise Refusal(413, "too_long", message)
-
-
-def _pairs(sent: Sent, memory: StoredMemory, left_out: list[str]) -> Iterator[tuple[str, str]]:
-    """Raises `UserError` for a file that cannot be read, without its path, and for a segment with a NUL character,
-    which readers of files leave out."""
-    if not sent.name:
-        for number, texts in enumerate(sent.pairs):
-            if any("\0" in text for text in texts):
-                raise UserError(f"segments[{number}] holds a NUL character: remove it, or leave the segment out")
-            yield texts
-        return
-    suffix = Path(sent.name).suffix.lower()
-    if suffix not in BOTH_SIDES:
-        raise UserError(f"file: its name must end in {', '.join(BOTH_SIDES)}")
-    with tempfile.TemporaryDirectory(prefix="limelight-memory-") as folder:
-        path = Path(folder) / f"file{suffix}"
-        path.write_bytes(sent.content)
-
-        def leave_out(line: BadLine) -> None:
-            left_out.append("" if left_out else f"line {line.line}: {line.reason}")
-
-        try:
-            for pair in read_pairs([path], memory.source, memory.target, on_bad_line=leave_out):
-                yield pair.source, pair.target
-        except UserError as error:
-            raise UserError(str(error).replace(str(path), sent.name)) from None

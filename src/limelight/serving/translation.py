@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from itertools import islice
+from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,12 +21,12 @@ from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory, open_memory
 from limelight.formats.unit import FormatError, Unit, rewritten, with_codes
 from limelight.models.interface import eval_mode
-from limelight.pipelines.explain import ANSWERS, Question, answer, explain
+from limelight.pipelines.explain import ANSWERS, answer
 from limelight.pipelines.job import Text
 from limelight.pipelines.scheduler import Ended, Scheduler
 from limelight.pipelines.sentence import Found, with_spans
 from limelight.pipelines.snapshots import Snapshots
-from limelight.pipelines.translation import Translation, token_weights
+from limelight.pipelines.translation import Translation, joined, token_weights
 from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.engine import Engine, finite
 from limelight.serving.links import LONG, Report, ReportCallback, Task
@@ -34,7 +34,6 @@ from limelight.serving.stored import read_terms
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
 from limelight.text.judge import foreign_evidence
-from limelight.text.plan import Plan
 from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
@@ -45,8 +44,8 @@ MAX_CODES = 2000
 """Tags within a segment of a request."""
 UNFINISHED = "\0"
 """In place of the sentences that follow in an unfinished text."""
-REST = 4
-"""After the progress of a request was made, so many times as long passes before it is made again."""
+GROWTH = 8
+"""A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*(?=\S)")
 """A single line break, which is a space to a text that is divided across lines."""
 
@@ -60,11 +59,10 @@ class Request:
     """The units of each text with tags; None for plain texts."""
     jobs: list[TextJob] = field(default_factory=list)
     """Those that have begun."""
-    done: set[int] = field(default_factory=set)
-    """Places of jobs that have ended."""
-    next_shown: float = 0.0
-    shown: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """The last progress of each text."""
+    shown: Counter[int] = field(default_factory=Counter)
+    """Number of sentences of each text that were reported."""
+    complete: set[int] = field(default_factory=set)
+    """Texts that were reported as a whole."""
 
 
 class TranslationEngine(Engine):
@@ -90,7 +88,6 @@ class TranslationEngine(Engine):
         self._engine = translator.engine()
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
-        self._memories: dict[str, TranslationMemory] = {}
         self._questions = SimpleQueue[Task | None]()
 
     @property
@@ -113,7 +110,7 @@ class TranslationEngine(Engine):
             self._begin(task)
         elif task.kind == "detect":
             self.send(Report(task.id, "done", [self._detected(text) for text in task.texts]))
-        elif task.kind in ANSWERS or task.kind in ("snapshots", "explain_text"):
+        elif task.kind in ANSWERS or task.kind == "snapshots":
             self._questions.put(task)
         else:
             raise UserError(f"this engine does not know how to {task.kind}")
@@ -128,13 +125,12 @@ class TranslationEngine(Engine):
             one.refresh()
         if self._engine.model is not one.searched:
             self._engine.change_form(one.searched, one.short)
-        for ended in self._scheduler.step():
-            self.guarded(ended.number, self._ended, ended)
-        now = time.monotonic()
+        ended = self._scheduler.step()
         for request in list(self._requests.values()):
-            if request.task.stream and request.units is None and now >= request.next_shown:
-                self._show(request)
-                request.next_shown = now + REST * (time.monotonic() - now)
+            if request.task.stream and request.units is None:
+                self.guarded(request.task.id, self._show, request)
+        for each in ended:
+            self.guarded(each.number, self._ended, each)
 
     # ---- translation
 
@@ -170,55 +166,58 @@ class TranslationEngine(Engine):
             yield job
 
     def _ended(self, ended: Ended) -> None:
-        if (request := self._requests.get(ended.number)) is None:
-            return
-        if ended.job is None:
-            self._finish(request)
-            return
-        if ended.job.error is not None:
+        request = self._requests.get(ended.number)
+        if request is not None and ended.job is None:
+            del self._requests[ended.number]
+            self.send(Report(ended.number, "done", self._answers(request)))
+        elif request is not None and ended.job is not None and ended.job.error is not None:
             raise ended.job.error
-        request.done.add(ended.place)
-        if request.task.stream and request.units is None and ended.job.result is not None:
-            self._report_progress(request, ended.place, (ended.job.result.text, ended.job.result.text))
 
-    def _finish(self, request: Request) -> None:
-        del self._requests[request.task.id]
+    def _answers(self, request: Request) -> list[dict[str, Any]]:
+        """The translated texts of a request as JSON takes them, with the translations of their sentences or units."""
         jobs, answers = iter(request.jobs), list[dict[str, Any]]()
         for place, text in enumerate(request.task.texts):
             if request.units is None:
                 job = next(jobs)
-                results = [job.result] if job.result is not None else []
-                if results and not text.strip():
-                    results = [replace(results[0], text=text)]
-                answers.append(_answer(results, "".join, _sentences(job)))
-                continue
-            units = request.units[place]
-            results = [job.result for job in islice(jobs, len(units)) if job.result is not None]
-            shown = [_with_tags(result, unit) for result, unit in zip(results, units, strict=True)]
-            answers.append(_answer(results, partial(rewritten, text, units), shown))
-        self.send(Report(request.task.id, "done", answers))
-
-    # ---- progress
+                assert job.result is not None
+                whole, sentences = job.result, _sentences(job)
+                if not text.strip():
+                    whole = replace(whole, text=text)
+            else:
+                units = request.units[place]
+                results = [job.result for job in itertools.islice(jobs, len(units)) if job.result is not None]
+                whole = _rejoined(text, units, results)
+                sentences = [_with_tags(result, unit) for result, unit in zip(results, units, strict=True)]
+            ranks = (whole, *whole.alternatives)
+            answers.append(
+                {
+                    "text": whole.text,
+                    "alternatives": [each.text for each in whole.alternatives],
+                    "tokens": [len(each.tokens) for each in ranks],
+                    "confidence": whole.confidence,
+                    "warnings": list(whole.warnings),
+                    "path": list(whole.path),
+                    "sentences": finite(sentences),
+                }
+            )
+        return answers
 
     def _show(self, request: Request) -> None:
+        """Report the finished sentences of each text, in their order."""
         for place, job in enumerate(request.jobs):
-            if place not in request.done and job.plan is not None and job.found:
-                beginning = self._beginning(job, job.plan)
-                self._report_progress(request, place, (beginning, beginning))
-
-    def _report_progress(self, request: Request, place: int, progress: tuple[str, str]) -> None:
-        if progress != request.shown.get(place):
-            request.shown[place] = progress
-            self.send(Report(request.task.id, "partial", [place, *progress]))
-
-    def _beginning(self, job: TextJob, plan: Plan) -> str:
-        """The beginning of a text: the sentences that are done, in order."""
-        texts = list[str | None]()
-        while len(texts) in job.found:
-            done = job.found[len(texts)].translations
-            texts.append(done[0].text if done else None)
-        rest = [UNFINISHED] * (len(plan.sentences) - len(texts))
-        return plan.join([*texts, *rest])[0].partition(UNFINISHED)[0]
+            if place in request.complete:
+                continue
+            if job.result is not None:
+                request.complete.add(place)
+                text = job.result.text
+            else:
+                before, found = request.shown[place], job.found
+                count = next(number for number in itertools.count(before) if number not in found)
+                if (count - before) * GROWTH <= before:
+                    continue
+                request.shown[place] = count
+                text = _beginning(job, count)
+            self.send(Report(request.task.id, "partial", [place, text]))
 
     # ---- glossaries and memories
 
@@ -233,13 +232,9 @@ class TranslationEngine(Engine):
     def _memory_of(self, named: Sequence[Sequence[str]]) -> WatchedMemory | JoinedMemory | None:
         """The memories of a client, and that of the service. One that was deleted meanwhile is left out."""
         opened = list[tuple[str, TranslationMemory]]()
-        for name, path, source, target in named:
-            memory = self._memories.pop(path, None)
+        for name, *place in named:
             with suppress(UserError, OSError):
-                self._memories[path] = memory or open_memory(path, source, target)
-                opened.append((name, self._memories[path]))
-        for path in list(self._memories)[: -max(MAX_OPEN, len(named))]:  # the newest come last
-            self._memories.pop(path).close()
+                opened.append((name, _opened_memory(*place)))
         return JoinedMemory(opened, self._memory) if opened else self._memory
 
     # ---- languages and explanations
@@ -260,34 +255,25 @@ class TranslationEngine(Engine):
             self.guarded(task.id, self._explain, task)
 
     def _explain(self, task: Task) -> None:
-        text, options = task.texts[0] if task.texts else "", dict(task.options)
         if task.kind == "snapshots":
             found: Any = {"updates": [], "curve": []} if self._snapshots is None else self._snapshots.described()
-        elif task.kind == "explain_text":
-            encode, every_head = self._translator.tokenizers.target.encode, bool(options.pop("every_head", False))
-            prefix, target = options.pop("prefix", ""), options.pop("target", None)
-            question = Question(
-                text,
-                prefix=tuple(encode(prefix)) if prefix else (),
-                target=None if target is None else tuple(encode(target)),
-                **options,
-            )
-            found = finite(explain(self._translator, question, every_head=every_head))
         else:
-            found = answer(task.kind, self._snapshot(options.get("snapshot")), text, options)
-        self.send(Report(task.id, "done", found))
+            options = dict(task.options)
+            for name in ("prefix", "target"):
+                if isinstance(options.get(name), str):
+                    options[name] = self._translator.tokenizers.target.encode(options[name])
+            found = answer(task.kind, self._snapshot(options.get("snapshot")), task.texts[0], options)
+        self.send(Report(task.id, "done", finite(found)))
 
     def _snapshot(self, update: int | None) -> Translator:
         """The model that is served, or its snapshot of an update."""
         if update is None:
             return self._translator
-        if self._snapshots is None:
-            raise UserError(f"there is no snapshot of update {update}: this model is not of a run")
+        if self._snapshots is None or update not in self._snapshots.updates:
+            raise UserError(f"there is no snapshot of update {update} of this model")
         try:
             return self._snapshots.at(update)
         except (UserError, OSError):
-            if update not in self._snapshots.updates:
-                raise
             raise UserError(f"the snapshot of update {update} cannot be read") from None  # without its path
 
 
@@ -296,6 +282,9 @@ def _opened(files: tuple[tuple[str, int], ...], source: str, target: str) -> Glo
     """The terms of some files for a direction."""
     terms = (Term(*pair) for path, _ in files for pair in read_terms(path, source, target))
     return Glossary(list(dict.fromkeys(terms)), source or "en")
+
+
+_opened_memory = lru_cache(MAX_OPEN)(open_memory)
 
 
 def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
@@ -311,25 +300,25 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
     return units
 
 
-def _answer(
-    results: Sequence[Translation], join: Callable[[Sequence[str]], str], sentences: Sequence[Translation]
-) -> dict[str, Any]:
-    """A translated text as JSON takes it: with its alternatives, and the translations of its sentences or units."""
-    count = max((1 + len(each.alternatives) for each in results), default=1)
+def _beginning(job: TextJob, count: int) -> str:
+    """A text that has the translations of so many sentences."""
+    assert job.plan is not None
+    found = [job.found[number].translations for number in range(count)]
+    done = [ranks[0].text if ranks else None for ranks in found]
+    rest = len(job.plan.sentences) - count
+    return job.plan.join([*done, *[UNFINISHED] * rest])[0].partition(UNFINISHED)[0]
+
+
+def _rejoined(text: str, units: Sequence[Unit], results: Sequence[Translation]) -> Translation:
+    """The translation of a text from those of its units."""
+    if not results:
+        return Translation(text, 0.0, (), 0.0, text, finished=True)
+    count = max(1 + len(each.alternatives) for each in results)
     ranks = [[(each, *each.alternatives)[: rank + 1][-1] for each in results] for rank in range(count)]
-    text, *alternatives = [join([each.text for each in rank]) for rank in ranks]
-    pairs = [(each.confidence, weight) for each, weight in zip(results, token_weights(results), strict=True)]
-    known = [(confidence, weight) for confidence, weight in pairs if confidence is not None]
-    sure = sum(each * weight for each, weight in known) / sum(weight for _, weight in known) if known else None
-    return {
-        "text": text,
-        "alternatives": alternatives,
-        "tokens": [sum(len(each.tokens) for each in rank) for rank in ranks],
-        "confidence": sure,
-        "warnings": list(dict.fromkeys(name for each in results for name in each.warnings)),
-        "path": next((list(each.path) for each in results if each.path), []),
-        "sentences": finite(sentences),
-    }
+    best, *others = (
+        joined(text, rewritten(text, units, [each.text for each in rank]), rank, token_weights(rank)) for rank in ranks
+    )
+    return replace(best, alternatives=tuple(others))
 
 
 def _sentences(job: TextJob) -> list[Translation]:

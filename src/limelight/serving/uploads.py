@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
 
 from limelight.serving.refusal import Refusal
 
@@ -23,29 +22,36 @@ OVERHEAD = 1 << 20
 
 @dataclass(slots=True)
 class Document:
-    """One of them."""
+    """A document."""
 
-    key: str
     name: str
     client: str
-    characters: int
     size: int
     """Bytes of the file, before and after."""
-    work: asyncio.Future[bytes]
+    characters: int = 0
+    work: asyncio.Future[bytes] | None = None
+    """None while it is read."""
     taken: bool = False
     """Whether its translation was downloaded."""
+    id: str = field(default_factory=lambda: secrets.token_hex(16).upper())
+    key: str = field(default_factory=lambda: secrets.token_hex(32).upper())
+
+    @property
+    def open(self) -> bool:
+        """Whether it is read or translated."""
+        return self.work is None or not self.work.done()
 
     @property
     def status(self) -> str:
         """`translating`, `done` or `error`."""
-        if not self.work.done():
+        if self.open:
             return "translating"
         return "error" if self.error else "done"
 
     @property
     def error(self) -> str:
         """Why there is no translation; empty where there is, or may still be."""
-        if not self.work.done():
+        if self.work is None or not self.work.done():
             return ""
         if self.work.cancelled():
             return "it was not finished in time"
@@ -60,8 +66,6 @@ class Uploads:
         """`most_open` may be read or translated at a time, half of them of one client."""
         self._most_open = most_open
         self._documents: dict[str, Document] = {}
-        self._opening: list[tuple[str, int]] = []
-        """Client and size of those that are being read."""
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -71,56 +75,42 @@ class Uploads:
         """How many have a translation that nobody has fetched, or will have one."""
         return sum(document.status != "error" and not document.taken for document in self._documents.values())
 
-    def require_room(self, client: str, size: int) -> None:
-        """Raises `Refusal` where there are too many documents for another one of this size."""
-        kept = [(each.client, each.size, each.work.done()) for each in self._documents.values() if not each.taken]
-        kept += [(*each, False) for each in self._opening]
-        opened = [(owner, 1) for owner, _, done in kept if not done]
-        sizes = [(owner, size + OVERHEAD) for owner, size, _ in kept]
-        for some, more, most, what in (
-            (opened, 1, self._most_open, "documents at a time"),
-            (sizes, size + OVERHEAD, MAX_BYTES, "bytes of documents"),
+    def add(self, name: str, client: str, size: int) -> Document:
+        """A document that is read from now on. Raises `Refusal` where there are too many for another one of this
+        size."""
+        new = Document(name, client, size)
+        kept = [new, *(each for each in self._documents.values() if not each.taken)]
+        for some, most, what in (
+            ([(each.client, 1) for each in kept if each.open], self._most_open, "documents at a time"),
+            ([(each.client, each.size + OVERHEAD) for each in kept], MAX_BYTES, "bytes of documents"),
         ):
             mine = sum(each for owner, each in some if owner == client)
-            if mine + more > most // 2 or sum(each for _, each in some) + more > most:
+            if mine > most // 2 or sum(each for _, each in some) > most:
                 message = (
                     f"with this one there would be more than {most:,} {what}, or {most // 2:,} of yours: fetch their "
                     "translations first, or try again later"
                 )
                 raise Refusal(429, "too_many_documents", message, retry_after=10)
+        self._documents[new.id] = new
+        return new
 
-    @contextmanager
-    def opening(self, client: str, size: int) -> Iterator[None]:
-        """Count a document that is being read as one that is open. Raises `Refusal` as `require_room` does."""
-        self.require_room(client, size)
-        self._opening.append((client, size))
-        try:
-            yield
-        finally:
-            self._opening.remove((client, size))
-
-    def add(self, name: str, characters: int, work: Awaitable[bytes], *, client: str = "", size: int = 0) -> tuple[
-        str, str]:  # fmt: skip
-        """Begin with a document; returns its id and its key. Raises `Refusal` as `require_room` does."""
-        self.require_room(client, size)
-        identity, key = secrets.token_hex(16).upper(), secrets.token_hex(32).upper()
-        task = asyncio.ensure_future(work)
-        document = self._documents[identity] = Document(key, name, client, characters, size, task)
+    def begin(self, document: Document, work: Awaitable[bytes]) -> asyncio.Future[bytes]:
+        """Translate a document that was read."""
 
         def done(ended: asyncio.Future[bytes]) -> None:
             if not ended.cancelled() and ended.exception() is None:  # errors are raised when the upload is read
                 document.size = len(ended.result())
 
-        task.add_done_callback(done)
-        asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, identity)
-        return identity, key
+        document.work = asyncio.ensure_future(work)
+        document.work.add_done_callback(done)
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document.id)
+        return document.work
 
     def find(self, identity: str, key: str, missing: int = 400) -> Document:
-        """The document. Raises `Refusal` for a wrong key and for an unknown one, whose status
-        of DeepL is the default."""
+        """The document. Raises `Refusal` for a wrong key and for an unknown one, whose status of DeepL is the
+        default."""
         document = self._documents.get(identity)
-        expected = document.key if document is not None else secrets.token_hex(32)
-        if not hmac.compare_digest(key.encode(), expected.encode()) or document is None:
+        if document is None or not hmac.compare_digest(key.encode(), document.key.encode()):
             raise Refusal(missing, "document", "Document not found")
         return document
 
@@ -128,7 +118,7 @@ class Uploads:
         """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
         arrived. Raises `Refusal` where that is not there, or no longer."""
         document = self.find(identity, key, missing)
-        if document.status == "translating":
+        if document.work is None or document.open:
             raise Refusal(503, "document_not_ready", "Document is not ready", retry_after=1)
         if document.error:
             error = None if document.work.cancelled() else document.work.exception()
@@ -147,5 +137,5 @@ class Uploads:
     def forget(self, identity: str) -> None:
         """What is left of a document; nothing where it is not there."""
         document = self._documents.pop(identity, None)
-        if document is not None:
+        if document is not None and document.work is not None:
             document.work.cancel()

@@ -66,7 +66,7 @@ class TextEngine(Engine):
         writing.text += growth.text
         if growth.done is None:
             if writing.task.stream and growth.text:
-                self.send(Report(writing.task.id, "partial", [0, writing.text, writing.text]))
+                self.send(Report(writing.task.id, "partial", [0, writing.text]))
             return
         del self._writing[writing.task.id]
         assert isinstance(self._pipeline, TextGenerator)

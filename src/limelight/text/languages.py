@@ -40,6 +40,11 @@ def english_names() -> dict[str, str]:
     return _names().english
 
 
+def known_names() -> list[str]:
+    """All names of languages that `code_of` knows, in lower case."""
+    return list(_names().code_of_name)
+
+
 def code_of(name: str) -> str:
     """`de` for `German` and `Deutsch`; empty if it is not the name of a language."""
     return _names().code_of_name.get(name.strip().lower(), "")

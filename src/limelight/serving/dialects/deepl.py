@@ -6,13 +6,13 @@ characters are counted where it asks for them; English and Portuguese are target
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from limelight.config.directions import Direction, same_language
 from limelight.serving.asks import Ask, Split
-from limelight.serving.call import Api, Asked, Call, Result
+from limelight.serving.call import Api, Asked, Call, JsonObject
 from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Client, Service
@@ -24,20 +24,12 @@ VARIANTS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
 """Targets that its clients take with a region alone."""
 
 
-class Failure(Result):
-    """An error."""
-
-    message: str
-    code: str
+def failure(refusal: Refusal) -> JsonObject:
+    """A refusal."""
+    return {"message": refusal.message, "code": refusal.code}
 
 
-API = Api(
-    "deepl",
-    lambda refusal: Failure(message=refusal.message, code=refusal.code),
-    denied=403,
-    key_field="auth_key",
-    key_in_json=False,
-)
+API = Api("deepl", failure, ("/v2/", "/v3/"), denied=403, key_field="auth_key")
 
 OneOrMore = BeforeValidator(
     lambda value: value if isinstance(value, list) else [value], json_schema_input_type=str | list[str]
@@ -54,12 +46,8 @@ FORMALITIES = {
 }
 REQUIRED = {"formal": "prefer_more", "informal": "prefer_less"}
 """Forms of address that a model is refused for which has no choice, and what to ask instead."""
-REFUSED = {
-    "style_id": "styles",
-    "custom_instructions": "instructions",
-    "translation_memory_id": "translation memories",
-}
-"""Fields that would change a translation, and what they ask for."""
+REFUSED = ("style_id", "custom_instructions", "translation_memory_id")
+"""Fields that would change a translation."""
 
 
 class WithGlossary(Asked):
@@ -76,21 +64,21 @@ class WithGlossary(Asked):
         """The form of address."""
         return FORMALITIES.get(self.formality, "")
 
-    async def files(self, call: Call) -> list[tuple[str, int]]:
+    def files(self, call: Call) -> list[tuple[str, int]]:
         """The files of the glossaries. Raises `Refusal` if one has no terms for the direction, for settings that would
         change a translation and that no model here has, and for a form of address that no model chooses."""
-        for name, what in REFUSED.items():
+        for name in REFUSED:
             if call.fields.get(name):
-                raise bad_request(f"{name}: {what} are not supported: leave it out")
-        await require_form(call.service, self.form, self.source_lang, self.target_lang)
+                raise bad_request(f"{name} is not supported: leave it out")
+        require_form(call.service, self.form, self.source_lang, self.target_lang)
         named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
         return call.service.glossaries.files(call.client.key, named, self.source_lang, self.target_lang)
 
 
-async def require_form(service: Service, form: str, source: str, target: str) -> None:
+def require_form(service: Service, form: str, source: str, target: str) -> None:
     """Raises `Refusal` for a form of address that no model chooses in this language."""
     if form in REQUIRED:
-        ways = await service.ways(source, target)
+        ways = service.ways(source, target)
         if not any(way.direction.target in way.model.formality for way in ways):
             language, instead = ways[0].direction.target or target, REQUIRED[form]
             raise bad_request(
@@ -110,26 +98,8 @@ class Translate(Tagging, WithGlossary):
     tag_handling_version: Literal["v1", "v2"] | None = None
 
 
-class Translation(Result):
-    """A translated text."""
-
-    detected_source_language: str
-    text: str
-    billed_characters: int = 0
-    """Present if requested."""
-    model_type_used: str = ""
-    """If the request has `model_type`: the same."""
-
-
-class Translated(Result):
-    """The answer."""
-
-    translations: list[Translation]
-    """One for each text, in their order."""
-
-
 @API.post("/v2/translate")
-async def translate(call: Call, asked: Translate) -> Translated:
+async def translate(call: Call, asked: Translate) -> JsonObject:
     """Translate texts."""
     ask = Ask(
         asked.text,
@@ -138,16 +108,18 @@ async def translate(call: Call, asked: Translate) -> Translated:
         options={"formality": asked.form or None},
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
-        glossaries=await asked.files(call),
+        glossaries=asked.files(call),
     )
-    found = []
+    translations = []
     for text, answer in zip(asked.text, await translated(call.service, call.client, ask), strict=True):
-        more: dict[str, Any] = {"billed_characters": len(text)} if asked.show_billed_characters else {}
+        found: JsonObject = {"detected_source_language": (answer.language or asked.source_lang).upper()}
+        found["text"] = answer.text
+        if asked.show_billed_characters:
+            found["billed_characters"] = len(text)
         if asked.model_type:
-            more["model_type_used"] = asked.model_type
-        source = (answer.language or asked.source_lang).upper()
-        found.append(Translation(detected_source_language=source, text=answer.text, **more))
-    return Translated(translations=found)
+            found["model_type_used"] = asked.model_type
+        translations.append(found)
+    return {"translations": translations}
 
 
 async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]:
@@ -170,31 +142,22 @@ class Languages(Asked):
     type: Literal["source", "target"] = "source"
 
 
-class NamedLanguage(Result):
-    """A language."""
-
-    language: str
-    name: str
-    supports_formality: bool = False
-    """Of targets alone."""
-
-
 @API.get("/v2/languages")
 @API.post("/v2/languages")
-async def languages(call: Call, asked: Languages) -> list[NamedLanguage]:
+async def languages(call: Call, asked: Languages) -> list[JsonObject]:
     """List the source or the target languages."""
     catalog = call.service.catalog
     catalog.require_known()
     found = dict.fromkeys(getattr(direction, asked.type) for direction in catalog.directions)
     if asked.type == "source":
-        return [NamedLanguage(language=code.upper(), name=language_name(code)) for code in found]
+        return [{"language": code.upper(), "name": language_name(code)} for code in found]
     chooses = {language for model in catalog.models for language in model.formality}
     return [
-        NamedLanguage(
-            language=code,
-            name=language_name(code),
-            supports_formality=any(same_language(code, each) for each in chooses),
-        )
+        {
+            "language": code,
+            "name": language_name(code),
+            "supports_formality": any(same_language(code, each) for each in chooses),
+        }
         for known in found
         for code in VARIANTS.get(known.lower(), (known.upper(),))
     ]
@@ -216,62 +179,36 @@ class LanguagesOf(Asked):
     ] = Field("translate_text", validation_alias=AliasChoices("resource", "product"))
 
 
-class Feature(Result):
-    """A feature of a language."""
-
-    status: Literal["stable"]
-
-
-class LanguageOf(Result):
-    """A language, and what can be done with it."""
-
-    lang: str
-    name: str
-    usable_as_source: bool
-    usable_as_target: bool
-    status: Literal["stable"]
-    features: dict[str, Feature]
-
-
 @API.get("/v3/languages")
-async def languages_of(call: Call, asked: LanguagesOf) -> list[LanguageOf]:
+async def languages_of(call: Call, asked: LanguagesOf) -> list[JsonObject]:
     """List each language once, whether as a source, as a target, or as both; Weblate asks for this."""
     if asked.resource not in FEATURES:
         return []
     call.service.catalog.require_known()
     directions = call.service.catalog.directions
-    sources = {code for each in directions if (code := each.source)}
-    targets = {code for each in directions if (code := each.target)}
-
-    def shown(code: str, *, source: bool, target: bool) -> LanguageOf:
-        names = [name for name in FEATURES[asked.resource] if source or name != "auto_detection"]
-        return LanguageOf(
-            lang=code,
-            name=language_name(code),
-            usable_as_source=source,
-            usable_as_target=target,
-            status="stable",
-            features={name: Feature(status="stable") for name in names},
-        )
-
+    sources = {each.source for each in directions} - {""}
+    targets = {each.target for each in directions} - {""}
     variants = [
         f"{code.lower()}{variant[2:]}" for code in sorted(targets) for variant in VARIANTS.get(code.lower(), ())
     ]
-    return [
-        *(shown(code, source=code in sources, target=code in targets) for code in sorted(sources | targets)),
-        *(shown(code, source=False, target=True) for code in variants),
-    ]
-
-
-class Usage(Result):
-    """What was translated since the start of the service."""
-
-    character_count: int
-    character_limit: int
+    found = []
+    for code in [*sorted(sources | targets), *variants]:
+        names = [name for name in FEATURES[asked.resource] if code in sources or name != "auto_detection"]
+        found.append(
+            {
+                "lang": code,
+                "name": language_name(code),
+                "usable_as_source": code in sources,
+                "usable_as_target": code in targets or code in variants,
+                "status": "stable",
+                "features": {name: {"status": "stable"} for name in names},
+            }
+        )
+    return found
 
 
 @API.get("/v2/usage")
 @API.post("/v2/usage")
-async def usage(call: Call) -> Usage:
+async def usage(call: Call) -> JsonObject:
     """How many characters were translated since the start of the service."""
-    return Usage(character_count=call.service.used.get(call.client.key, 0), character_limit=UNLIMITED)
+    return {"character_count": call.service.used.get(call.client.key, 0), "character_limit": UNLIMITED}

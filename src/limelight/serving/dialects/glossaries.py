@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from limelight.serving.call import Asked, Call, Response, Result, content
+from limelight.serving.call import Asked, Call, JsonObject, Response
 from limelight.serving.dialects.deepl import API, Language
 from limelight.serving.refusal import bad_request
 from limelight.serving.service import Service
@@ -52,13 +52,11 @@ class _Several(Asked):
     @classmethod
     def _with_list(cls, fields: Any) -> Any:
         """The fields of a form of the client for Node, `dictionaries[0].source_lang`, as a list of objects."""
-        found = {name: _INDEXED.fullmatch(name) for name in fields} if isinstance(fields, Mapping) else {}
         parts: dict[int, dict[str, Any]] = {}
-        for name, match in found.items():
-            if match:
-                parts.setdefault(int(match[1]), {})[match[2]] = fields[name]
-        others = {name: fields[name] for name, match in found.items() if not match}
-        return {**others, "dictionaries": [parts[number] for number in sorted(parts)]} if parts else fields
+        for name, value in fields.items() if isinstance(fields, Mapping) else ():
+            if match := _INDEXED.fullmatch(name):
+                parts.setdefault(int(match[1]), {})[match[2]] = value
+        return {**fields, "dictionaries": [parts[number] for number in sorted(parts)]} if parts else fields
 
 
 class NewMultilingual(_Several):
@@ -75,85 +73,22 @@ class Changed(_Several):
     dictionaries: list[Entries] = Field([], max_length=1)
 
 
-class LanguagePair(Result):
-    """A direction."""
-
-    source_lang: str
-    target_lang: str
+def _counted(each: Dictionary) -> JsonObject:
+    return {"source_lang": each.source, "target_lang": each.target, "entry_count": len(each.terms)}
 
 
-class Counted(LanguagePair):
-    """The terms of one direction."""
-
-    entry_count: int
+def _named(glossary: StoredGlossary) -> JsonObject:
+    return {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
 
 
-class Listed(LanguagePair):
-    """The terms of one direction."""
-
-    entries: str
-    entries_format: Literal["tsv"]
-
-
-class Glossary(Counted):
-    """A glossary of version 2."""
-
-    glossary_id: str
-    name: str
-    ready: bool
-    creation_time: str
-
-
-class Multilingual(Result):
-    """A glossary of version 3."""
-
-    glossary_id: str
-    name: str
-    creation_time: str
-    dictionaries: list[Counted]
-
-
-class Glossaries(Result):
-    """Glossaries of a client that have one direction."""
-
-    glossaries: list[Glossary]
-
-
-class Multilinguals(Result):
-    """All glossaries of a client."""
-
-    glossaries: list[Multilingual]
-
-
-class Pairs(Result):
-    """The directions that glossaries can have."""
-
-    supported_languages: list[LanguagePair]
-
-
-class ListedEntries(Result):
-    """The terms of one direction."""
-
-    dictionaries: list[Listed]
-
-
-def _counted(each: Dictionary) -> Counted:
-    return Counted(source_lang=each.source, target_lang=each.target, entry_count=len(each.terms))
-
-
-def _one(glossary: StoredGlossary) -> Glossary:
+def _one(glossary: StoredGlossary) -> JsonObject:
     """The answer of version 2."""
-    (only,) = glossary.dictionaries
-    named = {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
-    return Glossary(ready=True, **named, **_counted(only).model_dump())
+    return {"ready": True, **_named(glossary), **_counted(glossary.dictionaries[0])}
 
 
-def _many(glossary: StoredGlossary) -> Multilingual:
+def _many(glossary: StoredGlossary) -> JsonObject:
     """The answer of version 3."""
-    dictionaries = [_counted(each) for each in glossary.dictionaries]
-    return Multilingual(
-        glossary_id=glossary.id, name=glossary.name, creation_time=glossary.created, dictionaries=dictionaries
-    )
+    return {**_named(glossary), "dictionaries": [_counted(each) for each in glossary.dictionaries]}
 
 
 def _single(call: Call) -> StoredGlossary:
@@ -164,21 +99,21 @@ def _single(call: Call) -> StoredGlossary:
 
 
 @API.post("/v2/glossaries", status=201)
-async def create(call: Call, asked: OneDirection) -> Glossary:
+async def create(call: Call, asked: OneDirection) -> JsonObject:
     """Create a glossary of one direction."""
     dictionary = await asyncio.to_thread(asked.read, call.service)
     return _one(await call.service.glossaries.add(call.client.key, asked.name, [dictionary]))
 
 
 @API.get("/v2/glossaries")
-async def several(call: Call) -> Glossaries:
+async def several(call: Call) -> JsonObject:
     """List the glossaries of one direction."""
     found = call.service.glossaries.list(call.client.key)
-    return Glossaries(glossaries=[_one(each) for each in found if len(each.dictionaries) == 1])
+    return {"glossaries": [_one(each) for each in found if len(each.dictionaries) == 1]}
 
 
 @API.get("/v2/glossaries/{id}")
-async def details(call: Call) -> Glossary:
+async def details(call: Call) -> JsonObject:
     """A glossary of one direction."""
     return _one(_single(call))
 
@@ -186,8 +121,7 @@ async def details(call: Call) -> Glossary:
 @API.get("/v2/glossaries/{id}/entries", media_type=TSV)
 async def entries(call: Call) -> Response:
     """The terms of a glossary of one direction."""
-    (only,) = _single(call).dictionaries
-    return content(only.entries.encode(), TSV)
+    return Response(_single(call).dictionaries[0].entries, media_type=TSV)
 
 
 @API.delete("/v2/glossaries/{id}")
@@ -198,34 +132,34 @@ async def delete(call: Call) -> None:
 
 
 @API.get("/v2/glossary-language-pairs")
-async def pairs(call: Call) -> Pairs:
+async def pairs(call: Call) -> JsonObject:
     """List the directions that glossaries can have."""
     call.service.catalog.require_known()
     directions = call.service.catalog.directions
-    return Pairs(supported_languages=[LanguagePair(source_lang=one, target_lang=other) for one, other in directions])
+    return {"supported_languages": [{"source_lang": one, "target_lang": other} for one, other in directions]}
 
 
 @API.post("/v3/glossaries", status=201)
-async def create_many(call: Call, asked: NewMultilingual) -> Multilingual:
+async def create_many(call: Call, asked: NewMultilingual) -> JsonObject:
     """Create a glossary."""
     dictionaries = [await asyncio.to_thread(each.read, call.service) for each in asked.dictionaries]
     return _many(await call.service.glossaries.add(call.client.key, asked.name, dictionaries))
 
 
 @API.get("/v3/glossaries")
-async def several_many(call: Call) -> Multilinguals:
+async def several_many(call: Call) -> JsonObject:
     """List the glossaries."""
-    return Multilinguals(glossaries=[_many(each) for each in call.service.glossaries.list(call.client.key)])
+    return {"glossaries": [_many(each) for each in call.service.glossaries.list(call.client.key)]}
 
 
 @API.get("/v3/glossaries/{id}")
-async def details_many(call: Call) -> Multilingual:
+async def details_many(call: Call) -> JsonObject:
     """A glossary."""
     return _many(call.service.glossaries.find(call.client.key, call.path["id"]))
 
 
 @API.route("PATCH", "/v3/glossaries/{id}")
-async def change(call: Call, asked: Changed) -> Multilingual:
+async def change(call: Call, asked: Changed) -> JsonObject:
     """Rename a glossary, or add terms of a direction; a term that is there gets the new target."""
 
     def changed(glossary: StoredGlossary) -> StoredGlossary:
@@ -240,16 +174,16 @@ async def change(call: Call, asked: Changed) -> Multilingual:
 
 
 @API.get("/v3/glossaries/{id}/entries")
-async def entries_many(call: Call, asked: Pair) -> ListedEntries:
+async def entries_many(call: Call, asked: Pair) -> JsonObject:
     """The terms of one direction of a glossary."""
     glossary = call.service.glossaries.find(call.client.key, call.path["id"])
     found = glossary.dictionary(asked.source_lang, asked.target_lang)
-    terms = Listed(source_lang=found.source, target_lang=found.target, entries=found.entries, entries_format="tsv")
-    return ListedEntries(dictionaries=[terms])
+    terms = {"source_lang": found.source, "target_lang": found.target, "entries": found.entries}
+    return {"dictionaries": [{**terms, "entries_format": "tsv"}]}
 
 
 @API.route("PUT", "/v3/glossaries/{id}/dictionaries")
-async def put_dictionary(call: Call, asked: Entries) -> Counted:
+async def put_dictionary(call: Call, asked: Entries) -> JsonObject:
     """Replace the terms of a direction."""
     new = await asyncio.to_thread(asked.read, call.service)
     await call.service.glossaries.change(call.client.key, call.path["id"], lambda each: each.with_dictionary(new))

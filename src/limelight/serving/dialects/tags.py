@@ -42,12 +42,10 @@ class Tagging(Asked):
         """How tags are read; None for plain text. Raises `Refusal` for names of tags in such a text."""
         names = ("ignore_tags", "splitting_tags", "non_splitting_tags")
         given = [name for name in names if getattr(self, name)]
-        if given and not self.tag_handling:
-            raise bad_request(f"{given[0]}: give tag_handling, too, as xml or html")
-        if given and self.tag_handling == "markdown":
-            raise bad_request(f"{given[0]}: only for xml and html")
-        if not self.tag_handling or self.tag_handling == "markdown":
-            return TagHandling("markdown") if self.tag_handling else None
+        if given and self.tag_handling not in ("xml", "html"):
+            raise bad_request(f"{given[0]}: only for xml and html: give tag_handling, too")
+        if not self.tag_handling:
+            return None
         xml = self.tag_handling == "xml"
         ignored, splitting, inline = (
             tuple(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name)) for name in names
