@@ -72,7 +72,7 @@ def test_without_the_plugin_the_configuration_names_it(file: Path, monkeypatch: 
     del SCORES.parts["own"]
     with pytest.raises(UserError, match=r"run: the score 'own' is registered by the plugin own_score: .*own_score\.py"):
         config_from(written, where="run")
-    with pytest.raises(UserError, match="the plugin of score is not a mapping"):
+    with pytest.raises(UserError, match="score is not a part with its `module` and `sha256`"):
         config_from({**written, "plugins": {"score": "own_score"}})
 
 

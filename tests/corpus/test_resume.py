@@ -59,15 +59,6 @@ def test_half_a_surrogate_pair_in_any_field_stays_as_it_was(tmp_path: Path) -> N
     assert "😀" in (tmp_path / "out" / "b.jsonl").read_text()
 
 
-def test_reasons_keep_digits_that_belong_to_a_name(tmp_path: Path) -> None:
-    given = tmp_path / "in"
-    given.mkdir()
-    (given / "a.txt").write_bytes(b"\xff one\n\xff two\n")
-    (given / "b.txt").write_text("x it refuses\n")
-    report = run(job_of(given, tmp_path / "out"))
-    assert report.counts.reasons == {"not valid UTF-8": 2, "text N: it is too long": 1}
-
-
 def test_drivers_that_start_at_once_share_a_folder(tmp_path: Path) -> None:
     for turn in range(20):
         begin = Barrier(4)

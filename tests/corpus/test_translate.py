@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from limelight.corpus.pool import ENDED, Process
-from limelight.corpus.results import MANIFEST, SHARDS
 from limelight.corpus.translate import Report
 from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL
 from tests.corpus.fakes import DIE, HANG, REFUSE, contents, drive, job_of, run, said, write_shards
 
 
@@ -102,15 +100,6 @@ def test_a_line_that_ends_or_hangs_its_worker_is_left_out(tmp_path: Path) -> Non
     assert reasons[HANG] == f"{ENDED}, 2 with no other: no answer after 3 s"
     assert (report.counts.written, report.counts.skipped) == (70, 2)
     assert report.ended >= 5
-
-
-def test_a_job_that_is_killed_while_it_makes_its_folder_begins_anew(tmp_path: Path) -> None:
-    given, output = write_shards(tmp_path / "in", shards=1, lines=2), tmp_path / "out"
-    (output / SHARDS).mkdir(parents=True)
-    (output / (MANIFEST + PARTIAL)).write_text("{")
-    run(job_of(given, output))
-    run(job_of(given, tmp_path / "whole"))
-    assert contents(output) == contents(tmp_path / "whole")
 
 
 def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:

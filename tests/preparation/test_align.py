@@ -3,7 +3,6 @@
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
@@ -80,14 +79,3 @@ def test_corpora_of_one_direction_teach_one_another(tmp_path: Path, monkeypatch:
     assert list(map(len, found)) == [5, 115, 7]
     assert learned == [60, 7]
     assert any(link.sure for row in range(5) for link in found[0].of(row).links)
-
-
-def test_a_group_of_pairs_at_a_time_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = stored(tmp_path, 0, numbers(50))
-    whole = align_stores([EN_DE], [store], tmp_path, print)[0]
-    expected = [whole.of(row) for row in range(50)]
-    monkeypatch.setattr(align, "GROUP", 7)
-    monkeypatch.setattr(align, "VERSION", 99)
-    parts = align_stores([EN_DE], [store], tmp_path, print)[0]
-    assert [parts.of(row) for row in range(50)] == expected
-    assert np.array_equal(whole.links.values, parts.links.values)

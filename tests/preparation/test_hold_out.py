@@ -9,7 +9,7 @@ import pytest
 from limelight.batching.store import open_store
 from limelight.config import Corpus, DataConfig, RunConfig, load_config
 from limelight.errors import UserError
-from limelight.preparation.hold_out import fold, is_held_out, plan_hold_out
+from limelight.preparation.hold_out import fold, is_held_out
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import Pair
 from limelight.training.run import train
@@ -140,11 +140,6 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
     ):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run" / "config.yaml").exists()
-
-
-def test_plain_text_has_no_pairs_to_hold_out(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--hold-out takes pairs of sentences"):
-        plan_hold_out(RunConfig(data=DataConfig(text=("a.txt",), hold_out=5)), tmp_path)
 
 
 def test_pairs_are_left_out_for_either_side() -> None:

@@ -18,7 +18,6 @@ from limelight.preparation.lexicon import (
     meet,
     most_frequent,
     most_likely,
-    word_ids,
 )
 
 NOTHING, CLASSES = 11, 13
@@ -80,29 +79,6 @@ def test_places_near_the_diagonal_are_preferred() -> None:
     assert preferences[[3, 7, 8]] == pytest.approx(NO_SOURCE)
 
 
-def test_the_diagonal_tells_words_apart_that_always_come_together() -> None:
-    pairs = [Pieces(np.array([2, 3]), np.array([5, 6]))] * 20
-    plain = as_dictionary(learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES))
-    assert plain[2, 5] == pytest.approx(0.5)
-    found = as_dictionary(learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, diagonal=4.0))
-    assert min(found[2, 5], found[3, 6]) > 0.9
-
-
-def test_it_finds_the_lexicon_of_a_language(seed: int) -> None:
-    """Each word has a word of its own, sentences are in any order, and one word more comes from none."""
-    random.seed(seed)
-    own = random.sample(range(3, CLASSES), 8)
-    pairs = []
-    for _ in range(400):
-        source = random.sample(range(8), 4)
-        target = [own[piece] for piece in source] + [2]
-        random.shuffle(target)
-        pairs.append(Pieces(np.array(source), np.array(target)))
-    found = learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, iterations=20)
-    assert most_likely(found, sources=8, count=1, fill=0)[:, 0].tolist() == own
-    assert as_dictionary(found)[NOTHING, 2] > 0.9
-
-
 @pytest.mark.parametrize("highest", [1, 50, 2**40, 2**62])
 def test_distinct_keys_and_where_each_is(highest: int, seed: int) -> None:
     """Also where a key and its place are too much for one number."""
@@ -150,9 +126,3 @@ def test_evenly() -> None:
     chosen = evenly(100_003, 211)
     assert len(set(chosen.tolist())) == 211
     assert max(np.diff(chosen)) - min(np.diff(chosen)) <= 1
-
-
-def test_words_have_ids_in_order_of_appearance() -> None:
-    rows, numbers = word_ids([["b", "a", "b"], [], ["c", "a"]])
-    assert [row.tolist() for row in rows] == [[0, 1], [], [1, 2]]
-    assert numbers == {"b": 0, "a": 1, "c": 2}

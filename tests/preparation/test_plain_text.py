@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import random
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +91,6 @@ def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
     assert (found.train.documents, found.train.characters) == (1, len(text))
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_vocabulary_is_learned_from_a_line_without_a_space(kind: str, seed: int, tmp_path: Path) -> None:
-    line = "".join(random.Random(seed).choices("abcdefgh", k=50_000))
-    config = configured(tmp_path, kind, text=(write(tmp_path / "line.txt", line),), held_out=0.0)
-    found, _ = prepared(config, tmp_path / "run")
-    assert text_of(found, "train") == [line + "\n"]
-
-
 @given(st.text(st.sampled_from("ab c")), st.integers(2, 9))
 def test_sentences_for_a_vocabulary_are_short_and_lose_nothing(line: str, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -148,15 +139,6 @@ def test_without_validation(tmp_path: Path) -> None:
     assert text_of(found, "train") == [TEXT]
     assert found.valid is NO_TEXT
     assert not (tmp_path / "run" / "data" / "text-valid").exists()
-
-
-def test_parts_of_a_long_document_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, _ = prepared(configured(tmp_path, "bpe"), tmp_path / "whole")
-    monkeypatch.setattr("limelight.formats.running_text.PART", 50)
-    monkeypatch.setattr(module, "PART", 50)
-    parts, _ = prepared(configured(tmp_path, "bpe"), tmp_path / "parts")
-    for role in ("train", "valid"):
-        assert getattr(parts, role).ids.tolist() == getattr(whole, role).ids.tolist()
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe"])

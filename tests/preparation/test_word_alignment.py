@@ -66,33 +66,12 @@ def test_unknown_words_and_empty_sides_have_no_links(seed: int) -> None:
     assert list(aligner.align(odd)) == [[], [], [], [], [Link(0, 0)]]
 
 
-@pytest.mark.parametrize("block", [1, 30, 10**6])
-def test_blocks_change_nothing(block: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    random.seed(seed)
-    known = [words for words, _ in sentences(40)]
-    whole = list(learn_aligner(known).align(known))
-    monkeypatch.setattr(
-        "limelight.preparation.lexicon.BLOCK", max(block, 72)
-    )  # one pair has at most (7 + 1) * 8 meetings
-    assert list(learn_aligner(known).align(known)) == whole
-
-
 def test_sure_links_are_in_both_directions_and_others_grow_beside_them() -> None:
     # target word 0 comes from source 0; 1 from 1; 2 from 1; 4 from 5.  source 0 becomes 0; 1 becomes 1; 2 becomes 1
     links = grow([0, 1, 1, -1, 5], [0, 1, 1, -1, -1, -1])
     assert links == [Link(0, 0), Link(1, 1), Link(1, 2, sure=False), Link(2, 1, sure=False)]
     assert grow([], []) == []
     assert grow([-1], [-1, -1]) == []
-
-
-def test_common_words_are_a_small_share_of_all(seed: int) -> None:
-    random.seed(seed)
-    texts = [["the", f"w{number}"] for number in range(500)]
-    aligner = learn_aligner([Words(text, text) for text in texts])
-    common = aligner.sources.common()
-    assert "the" in common
-    assert len(common) == 5
-    assert learn_aligner([words for words, _ in sentences(50)]).sources.common() == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -78,16 +78,6 @@ def test_a_run_stands_for_its_best_model_and_the_folder_can_be_moved(
     assert load_model(str(tmp_path / "elsewhere")).folder == tmp_path / "elsewhere"
 
 
-def test_a_better_model_replaces_the_weights(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
-    save(tmp_path, joint)
-    written = (tmp_path / "tokenizer" / "joint" / "spm.model").stat().st_mtime_ns
-    better = save(tmp_path, joint, card="better")
-    batch = random_batch(better)
-    assert torch.equal(load_model(tmp_path).model(batch), better(batch))
-    assert (tmp_path / "README.md").read_text() == "better"
-    assert (tmp_path / "tokenizer" / "joint" / "spm.model").stat().st_mtime_ns == written
-
-
 class Killed(BaseException):
     pass
 
@@ -214,12 +204,3 @@ def test_nothing_in_a_model_folder_could_run(joint: Tokenizers, seed: int, tmp_p
     save(tmp_path, joint)
     kinds = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert kinds == {".safetensors", ".yaml", ".md", ".model"}
-
-
-def test_separate_vocabularies_stay_separate(seed: int, tmp_path: Path) -> None:
-    separate = Tokenizers(tokenizer(TEXTS[:2]), tokenizer(TEXTS))
-    config = CONFIGS["recurrent"]
-    save_model(tmp_path, build_model(config.model, separate), separate, config, notes={}, card="")
-    found = load_model(tmp_path).tokenizers
-    assert (found.source.size, found.target.size) == (separate.source.size, separate.target.size)
-    assert found.source.size != found.target.size

@@ -143,10 +143,3 @@ def test_words_match_through_a_lexicon_that_met_them_twice() -> None:
     found = words.learned_words(pairs, len(ours), len(theirs), {})
     assert theirs["x"] in found[ours["a"]]
     assert theirs["z"] not in found[ours["c"]]
-
-
-def test_common_words_count_once_with_their_greatest_weight() -> None:
-    rows, others = [np.array([0, 1]), np.array([2])], [np.array([0, 2]), np.array([1])]
-    matches = {0: {0: 0.5, 9: 1.0}, 1: {0: 0.75}, 2: {1: 1.0}}
-    found = words.in_common(rows, others, matches, np.array([2.0, 3.0, 5.0]))
-    assert found.tolist() == [[1.5, 0.0], [0.0, 3.0]]
