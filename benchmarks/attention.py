@@ -27,7 +27,7 @@ from limelight.inspection import save, save_grid
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.align import AttentionAligner, Links, WordPair
 from limelight.pipelines.load import load_translator
-from limelight.preparation.word_alignment import Words, learn_aligner
+from limelight.preparation.word_alignment import WordAligner, Words
 from limelight.recipes import find_recipe
 from limelight.storage.layout import bundled_models, find_model
 from limelight.text.words import words_and_signs
@@ -141,7 +141,7 @@ def _by_words(pairs: Sequence[WordPair], text: Path) -> list[Links]:
         if number == MAX_LEARNED:
             break
         learned.append(Words(words_and_signs(pair.source), words_and_signs(pair.target)).lowercased())
-    found = learn_aligner(learned).align(learned[: len(pairs)])
+    found = WordAligner(learned).align(learned[: len(pairs)])
     return [[(link.source, link.target) for link in links] for links in found]
 
 

@@ -1,9 +1,8 @@
-"""The names of all recipes, for help texts; `limelight.config.recipes` has their functions."""
+"""The names of all recipes, for help texts; `limelight.config.recipes` reads them."""
 
 import difflib
-from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from limelight.errors import UserError
 
@@ -32,4 +31,6 @@ def find_recipe(name: str) -> "RunConfig":
         near = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UserError(f"unknown recipe {name!r}; {hint}choose from {', '.join(RECIPES)}")
-    return cast("RunConfig", getattr(import_module("limelight.config.recipes"), name.replace("-", "_"))())
+    from limelight.config.recipes import recipe
+
+    return recipe(name)

@@ -55,8 +55,8 @@ def test_sure_links_of_a_corpus_are_translations_in_both_directions(tmp_path: Pa
 
 def test_they_are_made_once_and_anew_for_other_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[int] = []
-    learn = align.learn_aligner
-    monkeypatch.setattr(align, "learn_aligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
+    learn = align.WordAligner
+    monkeypatch.setattr(align, "WordAligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
     pairs = numbers(30)
     store = stored(tmp_path, 0, pairs)
     first = align_stores([EN_DE], [store], tmp_path, print)[0]
@@ -70,8 +70,8 @@ def test_they_are_made_once_and_anew_for_other_text(tmp_path: Path, monkeypatch:
 
 def test_corpora_of_one_direction_teach_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[int] = []
-    learn = align.learn_aligner
-    monkeypatch.setattr(align, "learn_aligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
+    learn = align.WordAligner
+    monkeypatch.setattr(align, "WordAligner", lambda pairs: learned.append(len(pairs)) or learn(pairs))
     monkeypatch.setattr(align, "MAX_LEARNED", 60)
     pairs = numbers(120)
     stores = [stored(tmp_path, number, part) for number, part in enumerate((pairs[:5], pairs[5:], pairs[:7]))]

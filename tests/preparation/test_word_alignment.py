@@ -6,10 +6,10 @@ import pytest
 
 from limelight.preparation.word_alignment import (
     FormCounter,
+    WordAligner,
     Words,
     grow,
     grow_final,
-    learn_aligner,
     share_stem,
     split_words,
 )
@@ -38,7 +38,7 @@ def test_the_words_of_a_language_are_aligned(seed: int) -> None:
     """Almost every link between words of the dictionary is found and sure."""
     random.seed(seed)
     known = sentences(600)
-    aligner = learn_aligner([words for words, _ in known])
+    aligner = WordAligner([words for words, _ in known])
     found = [{link for link in links if link.sure} for links in aligner.align([words for words, _ in known])]
     right = sum(len(links & set(gold)) for links, (_, gold) in zip(found, known, strict=True))
     assert right >= 0.95 * sum(len(gold) for _, gold in known)
@@ -48,14 +48,14 @@ def test_the_words_of_a_language_are_aligned(seed: int) -> None:
 def test_the_diagonal_decides_between_equal_words(seed: int) -> None:
     random.seed(seed)
     known = [words for words, _ in sentences(300, swaps=0)]
-    aligner = learn_aligner(known)
+    aligner = WordAligner(known)
     twice = Words(["house", "red", "house"], ["haus", "rot", "haus"])
     assert list(aligner.align([twice])) == [[Link(0, 0), Link(1, 1), Link(2, 2)]]
 
 
 def test_unknown_words_and_empty_sides_have_no_links(seed: int) -> None:
     random.seed(seed)
-    aligner = learn_aligner([words for words, _ in sentences(50)])
+    aligner = WordAligner([words for words, _ in sentences(50)])
     odd = [
         Words(["what", "ever"], ["was"]),
         Words([], ["eins"]),

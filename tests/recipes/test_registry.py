@@ -11,6 +11,7 @@ from limelight.config import load_config, override, recipes, save_config
 from limelight.errors import UserError
 from limelight.models.families import count_parameters
 from limelight.recipes import RECIPES, describe_recipes, find_recipe
+from limelight.untrusted import read_yaml
 from tests.recipes.helpers import outline
 
 
@@ -37,7 +38,7 @@ def test_a_recipe_builds_a_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_is_documented_with_where_it_comes_from(name: str) -> None:
-    said = getattr(recipes, name.replace("-", "_")).__doc__ or ""
+    said = recipes.about(name)
     assert any(mark in said for mark in (" 20", "no paper")), f"{name} names neither a paper nor that there is none"
 
 
@@ -49,12 +50,7 @@ def test_an_unknown_recipe_names_the_near_one_and_all() -> None:
 
 
 def test_every_recipe_of_the_package_is_listed() -> None:
-    """A public function of the module is a recipe."""
-    public = {
-        name.replace("_", "-")
-        for name, value in vars(recipes).items()
-        if getattr(value, "__module__", "") == recipes.__name__ and not name.startswith("_")
-    }
+    public = {"finetune", *read_yaml(recipes.FILE.read_text(encoding="utf-8"))}
     assert public == set(RECIPES)
     assert set(re.findall(r"[\w-]+(?=[,:])", describe_recipes())) >= public
 

@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -30,10 +30,8 @@ from limelight.preparation.word_alignment import (
     FormCounter,
     WordAligner,
     Words,
-    learn_aligner,
     split_words,
 )
-from limelight.text.marked_pairs import Link
 from limelight.text.pair import Pair, Sides
 
 GROUP = 10_000
@@ -47,43 +45,47 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
 
     Corpora of the same two languages are learned together.
     """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for number, corpus in enumerate(corpora):
-        groups.setdefault((corpus.source, corpus.target), []).append(number)
-    found: dict[int, AlignmentStore] = {}
-    for numbers in groups.values():
-        folders = [run / DATA / f"train-{number}" for number in numbers]
-        found |= zip(numbers, _aligned([stores[number] for number in numbers], folders, say), strict=True)
-    return [found[number] for number in range(len(stores))]
+    groups: dict[tuple[str, str], list[Path]] = {}
+    folders = [run / DATA / f"train-{number}" for number in range(len(stores))]
+    for corpus, folder in zip(corpora, folders, strict=True):
+        groups.setdefault((corpus.source, corpus.target), []).append(folder)
+    of = dict(zip(folders, stores, strict=True))
+    for group in groups.values():
+        made_of = [described(folder).fingerprint for folder in group]
+        fingerprints = [hashlib.sha256(json.dumps([VERSION, each, made_of]).encode()).hexdigest() for each in made_of]
+        if not all(map(store_matches, map(_words_of, group), fingerprints)):
+            _align_together({folder: of[folder] for folder in group}, fingerprints, say)
+    return [open_alignments(_words_of(folder)) for folder in folders]
 
 
-def _aligned(stores: Sequence[TokenStore], folders: Sequence[Path], say: Say) -> list[AlignmentStore]:
-    """The word alignments of corpora of one direction."""
-    made_of = [described(folder).fingerprint for folder in folders]
-    places = [folder.with_name(f"{folder.name}-words") for folder in folders]
-    fingerprints = [hashlib.sha256(json.dumps([VERSION, name, made_of]).encode()).hexdigest() for name in made_of]
-    if all(map(store_matches, places, fingerprints)):
-        return [open_alignments(place) for place in places]
-    aligner, counter = learn_aligner(_sample(stores)), FormCounter()
-    stride = -(-sum(map(len, stores)) // MAX_LEARNED)
+def _words_of(folder: Path) -> Path:
+    """The folder of the alignments of a store."""
+    return folder.with_name(f"{folder.name}-words")
+
+
+def _align_together(stores: Mapping[Path, TokenStore], fingerprints: Sequence[str], say: Say) -> None:
+    """Write the word alignments of corpora of one direction."""
+    aligner, counter = WordAligner(_sample(list(stores.values()))), FormCounter()
+    stride = -(-sum(map(len, stores.values())) // MAX_LEARNED)
     with ExitStack() as stack:
-        writers = [stack.enter_context(AlignmentWriter(place)) for place in places]
-        for store, writer, folder in zip(stores, writers, folders, strict=True):
+        writers = [stack.enter_context(AlignmentWriter(_words_of(folder))) for folder in stores]
+        for writer, (folder, store) in zip(writers, stores.items(), strict=True):
             count = 0
-            for words, links in _align(store, aligner):
+            for first in range(0, len(store), GROUP):
+                words = _words(store, np.arange(first, min(first + GROUP, len(store))))
+                links = list(aligner.align([each.lowercased() for each in words]))
                 count += sum(map(len, links))
                 writer.append(links)
                 for each, row in zip(words[::stride], links[::stride], strict=True):
                     counter.add(each, row)
             say(f"{folder.name}: aligned words, {count / max(len(store), 1):.1f} links per pair")
-        sides = zip((aligner.sources, aligner.targets), range(2), strict=True)
-        source, target = (SideForms(counter.related(side), sorted(ids.common())) for ids, side in sides)
-        forms = source, target
-        return [writer.close(made_of, forms) for writer, made_of in zip(writers, fingerprints, strict=True)]
+        source, target = (SideForms(counter.related(side), aligner.common(side)) for side in range(2))
+        for writer, fingerprint in zip(writers, fingerprints, strict=True):
+            writer.close(fingerprint, (source, target))
 
 
 def _sample(stores: Sequence[TokenStore]) -> list[Words]:
-    """The words of at most `MAX_LEARNED` pairs, evenly spread over all stores."""
+    """The lowercased words of at most `MAX_LEARNED` pairs, evenly spread over all stores."""
     ends = np.cumsum([len(store) for store in stores])
     chosen, found = evenly(int(ends[-1]), MAX_LEARNED), []
     for store, end in zip(stores, ends, strict=True):
@@ -93,13 +95,6 @@ def _sample(stores: Sequence[TokenStore]) -> list[Words]:
     return found
 
 
-def _align(store: TokenStore, aligner: WordAligner) -> Iterator[tuple[list[Words], list[list[Link]]]]:
-    """The words and the links of all pairs, in groups."""
-    for first in range(0, len(store), GROUP):
-        words = _words(store, np.arange(first, min(first + GROUP, len(store))))
-        yield words, list(aligner.align([each.lowercased() for each in words]))
-
-
 def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:
     return [split_words(Sides(*texts)) for texts in zip(*store.texts(rows), strict=True)]
 
@@ -107,32 +102,30 @@ def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:
 def find_similar(stores: Sequence[TokenStore], run: Path, say: Say) -> list[np.ndarray]:
     """For each store the row of the most similar other pair of each of its rows, and -1 for rows without one; mapped
     from disk."""
-    return [_similar(store, run / DATA / f"train-{number}", say) for number, store in enumerate(stores)]
-
-
-def _similar(store: TokenStore, folder: Path, say: Say) -> np.ndarray:
-    fingerprint = described(folder).fingerprint
-    place = folder.with_name(f"{folder.name}-similar-{fingerprint[:16]}.npy")
-    if not place.exists():
-        with tempfile.TemporaryDirectory(prefix="limelight-") as name:
-            index = Path(name) / "index"
-            index_pairs(index, _pairs(store))
-            memory = TranslationMemory(index)
-            rows = np.fromiter((_row(memory, pair.source) for pair in _pairs(store)), dtype=np.int32, count=len(store))
-            memory.close()
-        content = io.BytesIO()
-        np.save(content, rows, allow_pickle=False)
-        write_whole(place, content.getvalue())
-        say(f"{folder.name}: {np.count_nonzero(rows >= 0):,} of {len(rows):,} pairs have a similar one")
-    found: np.ndarray = np.load(place, mmap_mode="r", allow_pickle=False)
+    found = []
+    for number, store in enumerate(stores):
+        folder = run / DATA / f"train-{number}"
+        path = folder.with_name(f"{folder.name}-similar-{described(folder).fingerprint[:16]}.npy")
+        if not path.exists():
+            rows, content = _similar(store), io.BytesIO()
+            np.save(content, rows, allow_pickle=False)
+            write_whole(path, content.getvalue())
+            say(f"{folder.name}: {np.count_nonzero(rows >= 0):,} of {len(rows):,} pairs have a similar one")
+        found.append(np.load(path, mmap_mode="r", allow_pickle=False))
     return found
 
 
-def _row(memory: TranslationMemory, source: str) -> int:
-    """The row of the most similar pair with another source. The pair itself, and others with the same source, would
+def _similar(store: TokenStore) -> np.ndarray:
+    """The rows of the most similar pairs with another source: the pair itself, and others with the same source, would
     teach the model to copy."""
-    match = fuzzy_match(memory, source)
-    return int(match.origin.rpartition(":")[2]) - 1 if match else -1
+    with tempfile.TemporaryDirectory(prefix="limelight-") as name:
+        index_pairs(Path(name) / "index", _pairs(store))
+        memory = TranslationMemory(Path(name) / "index")
+        matches = (fuzzy_match(memory, pair.source) for pair in _pairs(store))
+        numbers = (int(match.origin.rpartition(":")[2]) - 1 if match else -1 for match in matches)
+        rows = np.fromiter(numbers, dtype=np.int32, count=len(store))
+        memory.close()
+    return rows
 
 
 def _pairs(store: TokenStore) -> Iterator[Pair]:

@@ -7,10 +7,9 @@ have none ("grow-diag", Koehn et al. 2003, section 4.5).
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import islice, product, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -60,63 +59,45 @@ def split_words(pair: Sides) -> Words:
     return Words(words_of(pair.source), words_of(pair.target))
 
 
-class WordIds:
-    """Numbers of the lowercased words of one side. Words that were not there when it was made share one."""
-
-    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        self.counts = Counter(chain.from_iterable(texts))
-        self._ids = {word: number for number, word in enumerate(self.counts)}
-
-    def __len__(self) -> int:
-        """One more than there are words: the last number is that of unknown ones."""
-        return len(self._ids) + 1
-
-    def encode(self, words: Sequence[str]) -> Ids:
-        """(words,) their numbers."""
-        unknown = len(self._ids)
-        return np.array([self._ids.get(word, unknown) for word in words], dtype=np.int32)
-
-    def common(self) -> frozenset[str]:
-        """The most frequent words."""
-        count = min(MAX_COMMON, int(COMMON_SHARE * len(self.counts)))
-        return frozenset(word for word, _ in self.counts.most_common(count))
-
-
-@dataclass(frozen=True, slots=True)
 class WordAligner:
-    """Tables learned from the pairs of a direction."""
+    """Tables of t(target | source) and t(source | target), learned from lowercased pairs of one direction."""
 
-    sources: WordIds
-    targets: WordIds
-    forward: Lexicon
-    """t(target | source)."""
-    backward: Lexicon
-    """t(source | target)."""
+    def __init__(self, pairs: Sequence[Words]) -> None:
+        self._counts = [Counter(word for pair in pairs for word in pair[side]) for side in range(2)]
+        self._ids = [{word: number for number, word in enumerate(counts)} for counts in self._counts]
+        self._sizes = [len(ids) + 1 for ids in self._ids]  # the last number is that of unknown words
+        self._lexicons = [
+            learn_lexicon(rows, nothing=nothing, classes=classes, diagonal=DIAGONAL)
+            for rows, nothing, classes in self._both_ways(pairs)
+        ]
 
     def align(self, pairs: Sequence[Words]) -> Iterator[list[Link]]:
         """The links of each pair, in the order of the source words."""
-        rows = [self.encode(pair) for pair in pairs]
-        forward = _best_sources(rows, self.forward, len(self.sources), len(self.targets))
-        turned = [Pieces(row.target, row.source) for row in rows]
-        backward = _best_sources(turned, self.backward, len(self.targets), len(self.sources))
+        forward, backward = map(_best_sources, self._both_ways(pairs), self._lexicons)
         yield from map(grow, forward, backward)
 
-    def encode(self, pair: Words) -> Pieces:
-        """The words of a pair as numbers."""
-        return Pieces(self.sources.encode(pair.source), self.targets.encode(pair.target))
+    def common(self, side: int) -> list[str]:
+        """The most frequent words of a side, sorted."""
+        counts = self._counts[side]
+        count = min(MAX_COMMON, int(COMMON_SHARE * len(counts)))
+        return sorted(word for word, _ in counts.most_common(count))
+
+    def _both_ways(self, pairs: Sequence[Words]) -> tuple["_Rows", "_Rows"]:
+        rows = [Pieces(*map(self._encoded, pair, range(2))) for pair in pairs]
+        turned = [Pieces(row.target, row.source) for row in rows]
+        return _Rows(rows, *self._sizes), _Rows(turned, *self._sizes[::-1])
+
+    def _encoded(self, words: Sequence[str], side: int) -> Ids:
+        ids = self._ids[side]
+        return np.array([ids.get(word, len(ids)) for word in words], dtype=np.int32)
 
 
-def learn_aligner(pairs: Sequence[Words]) -> WordAligner:
-    """Learn from pairs of one direction, lowercased; `MAX_LEARNED` of them are enough."""
-    sources, targets = WordIds(pair.source for pair in pairs), WordIds(pair.target for pair in pairs)
-    rows = [Pieces(sources.encode(pair.source), targets.encode(pair.target)) for pair in pairs]
-    turned = [Pieces(row.target, row.source) for row in rows]
-    return WordAligner(
-        sources,
-        targets,
-        learn_lexicon(rows, nothing=len(sources), classes=len(targets), diagonal=DIAGONAL),
-        learn_lexicon(turned, nothing=len(targets), classes=len(sources), diagonal=DIAGONAL),
-    )
+class _Rows(NamedTuple):
+    """Pairs as numbers, and bounds of these."""
+
+    pairs: Sequence[Pieces]
+    nothing: int
+    classes: int
 
 
 def grow(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
@@ -162,11 +143,11 @@ def grow_final(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Lin
     return sorted(links)
 
 
-def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classes: int) -> Iterator[list[int]]:
+def _best_sources(rows: _Rows, lexicon: Lexicon) -> Iterator[list[int]]:
     """For each target word of each pair the place of its most probable source word, -1 for none."""
-    table = lexicon.sources * classes + lexicon.targets
-    for block in in_blocks(rows):
-        keys, widths, preferences = meet(block, nothing, classes, DIAGONAL)
+    table = lexicon.sources * rows.classes + lexicon.targets
+    for block in in_blocks(rows.pairs):
+        keys, widths, preferences = meet(block, rows.nothing, rows.classes, DIAGONAL)
         assert preferences is not None
         unique, inverse = distinct(keys)
         scores = looked_up(unique, table, lexicon.probabilities)[inverse] * preferences
@@ -176,10 +157,9 @@ def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classe
         hits = np.flatnonzero(scores == np.repeat(highest, widths))
         best = hits[np.searchsorted(hits, begins)] - begins  # the first hit of each
         best[(best == widths - 1) | (highest <= 0)] = -1
-        found, place = best.tolist(), 0
+        found = iter(best.tolist())
         for row in block:
-            yield found[place : place + len(row.target)]
-            place += len(row.target)
+            yield list(islice(found, len(row.target)))
 
 
 class FormCounter:
@@ -203,22 +183,18 @@ class FormCounter:
                 groups.setdefault(word, []).append((form, count))
         found: dict[str, Counter[str]] = {}
         for forms in groups.values():
-            for form, _ in forms:
-                for other, count in forms:
-                    if other != form and share_stem(form, other):
-                        found.setdefault(form, Counter())[other] += count
-        chosen = list(found)[:MAX_FORMS]
-        return {form: [other for other, _ in found[form].most_common(MAX_RELATED)] for form in chosen}
+            for (form, _), (other, count) in product(forms, repeat=2):
+                if share_stem(form, other):
+                    found.setdefault(form, Counter())[other] += count
+        chosen = islice(found.items(), MAX_FORMS)
+        return {form: [other for other, _ in others.most_common(MAX_RELATED)] for form, others in chosen}
 
 
 def share_stem(one: str, other: str) -> bool:
     """Whether two words may be forms of one word: they begin alike, accents and capitals aside."""
     one, other = _bare(one), _bare(other)
-    if one == other:
-        return False
-    longest = min(len(one), len(other))
-    stem = next((place for place in range(longest) if one[place] != other[place]), longest)
-    return stem >= LEAST_STEM and stem >= STEM_SHARE * max(len(one), len(other))
+    stem = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return one != other and stem >= LEAST_STEM and stem >= STEM_SHARE * max(len(one), len(other))
 
 
 @lru_cache(maxsize=1 << 16)
