@@ -119,17 +119,7 @@ def test_hostile_files_are_refused(name: str, data: bytes, reason: str) -> None:
         read_document(data, name, GIVEN)
 
 
-def test_files_that_are_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_no_documents(tmp_path: Path) -> None:
     for name, reason in (("a.pdf", "documents are"), ("none.txt", "cannot be read")):
         with pytest.raises(UserError, match=reason):
             open_document(tmp_path / name, GIVEN)
-    (tmp_path / "big.txt").write_text("x" * 2000)
-    monkeypatch.setattr(document, "MAX_FILE", 1000)
-    with pytest.raises(UserError, match="at most"):
-        open_document(tmp_path / "big.txt", GIVEN)
-
-
-def test_what_the_encoding_lacks_names_the_file() -> None:
-    data = b'msgid ""\nmsgstr "charset=ISO-8859-1"\n\nmsgid "one two"\nmsgstr ""\n'
-    with pytest.raises(UserError, match=r"a\.po: the translation has"):
-        read_document(data, "a.po", GIVEN).written(["\u20ac"])

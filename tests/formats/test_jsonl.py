@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.formats import names_languages, read_pairs
@@ -57,19 +55,6 @@ def test_what_is_no_pair_is_named(line: str, reason: str, tmp_path: Path) -> Non
     assert bad.line == 2
     with pytest.raises(ValueError, match=reason):
         raise ValueError(bad.reason)
-
-
-SIDE = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
-
-
-@given(st.lists(st.tuples(SIDE, SIDE), max_size=5), st.booleans())
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, sides: list[tuple[str, str]], ascii_only: bool
-) -> None:
-    records = [{"source": source, "target": target} for source, target in sides]
-    content = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records)
-    pairs = scan(tmp_path_factory.mktemp("jsonl"), content)
-    assert [(pair.source, pair.target) for pair in pairs if isinstance(pair, Pair)] == sides
 
 
 SENTENCES = [("a\tb", "ä"), ("c", "d"), ("", "e")]

@@ -3,7 +3,6 @@
 import gzip
 import io
 import lzma
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,50 +78,6 @@ def test_the_longest_line_is_read_and_a_longer_one_is_not(ending: bytes) -> None
     assert first == "a"
     assert str(bad) == "f:2: the line is longer than 1,000,000 bytes; is this file text, one sentence a line?"
     assert rest == (["b"] if ending else [])
-
-
-class Endless(io.RawIOBase):
-    """40 MB without a line end, then a line."""
-
-    def __init__(self) -> None:
-        self.left = 40_000_000
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        content = b"x" * min(self.left, len(buffer)) if self.left else b"\nend\n"
-        self.left -= min(self.left, len(content))
-        if content.endswith(b"end\n"):
-            self.readinto = lambda _: 0  # type: ignore[assignment]
-        buffer[: len(content)] = content
-        return len(content)
-
-
-def test_a_line_without_end_does_not_fill_the_memory() -> None:
-    tracemalloc.start()
-    try:
-        bad, end = scan_lines(io.BufferedReader(Endless()), "f")
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert isinstance(bad, BadLine)
-    assert end == "end"
-    assert peak < 8_000_000
-
-
-@pytest.mark.parametrize("suffix", COMPRESS)
-def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: Path) -> None:
-    lines = [f"line {number} {number * 7919 % 104729}" for number in range(20_000)]
-    whole = COMPRESS[suffix]("\n".join(lines).encode())
-    path = tmp_path / f"text{suffix}"
-    path.write_bytes(whole[: len(whole) * 2 // 3])
-    good: list[str] = []
-    with pytest.raises(UserError, match="the file is damaged or cut off here") as raised:
-        good.extend(map(str, read_lines(path)))
-    assert good == lines[: len(good)]
-    assert len(good) < len(lines)
-    assert str(raised.value).startswith(f"{path}:{len(good) + 1}: ")
 
 
 # --- a text whose lines may be of any length ---

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.formats import lines, read_stream
+from limelight.formats import read_stream
 from limelight.formats.lines import MAX_LINE_BYTES, chunks, read_live
 
 
@@ -38,30 +38,6 @@ def test_a_pause_comes_when_the_writer_waits() -> None:
         alarm.cancel()
         os.close(writing)
         assert list(lines) == ["and half of the next"]
-
-
-def test_a_steady_drip_is_answered_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each line comes well before the wait is over; their waits add up."""
-    monkeypatch.setattr(lines, "WAIT", 0.3)
-    with pipe() as (stream, writing):
-        answered = threading.Event()
-
-        def drip() -> None:
-            for _ in range(3000):
-                os.write(writing, b"x\n")
-                if answered.wait(0.02):
-                    break
-            os.close(writing)
-
-        writer = threading.Thread(target=drip)
-        writer.start()
-        found: list[str | None] = []
-        for line in read_live(stream, "pipe"):
-            found.append(line)
-            if found.count(None) == 2:
-                answered.set()
-        writer.join()
-    assert answered.is_set(), "no answer before the end of the drip"
 
 
 def test_a_pipe_has_the_lines_of_a_file(seed: int) -> None:

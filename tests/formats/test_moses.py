@@ -1,5 +1,6 @@
 """Two files line by line: the sides never slip against each other, whatever is wrong with a line."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -85,5 +86,8 @@ def test_a_line_without_an_end_is_not_read_for_ever(tmp_path: Path) -> None:
     with paths[1].open("wb") as file:
         file.write(b"t\n")
         file.truncate(1 << 34)  # a hole: 16 GiB of NULs that take no space
+    tracemalloc.start()
     (_, bad) = scan_moses(*paths)
+    assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    tracemalloc.stop()
     assert str(bad).startswith(f"{paths[1]}:2: no line end within 100,000,000 bytes")
