@@ -80,19 +80,3 @@ def test_any_translation_is_divided_among_all_cues(parts: list[str]) -> None:
 def test_a_cue_without_a_blank_line_before_it_is_a_cue(number: str) -> None:
     text = f"WEBVTT\n\n00:01.000 --> 00:02.000\none.\n{number}00:02.000 --> 00:03.000\ntwo.\n"
     assert translated(text, ".vtt") == text.replace("one.", "ONE.").replace("two.", "TWO.")
-
-
-def test_lines_that_are_too_long_or_too_many_are_reported() -> None:
-    joined, tagged, question, answer = units_of(SRT, ".srt")
-    assert [list(unit.limits(unit.text)) for unit in (joined, tagged, question, answer)] == [[], [], [], []]
-    word = "Donaudampfschifffahrtsgesellschaftskapit\u00e4nswitwe"
-    assert list(tagged.limits(tagged.text.replace("Tom", word))) == [
-        f"a line of {len(word) + 1} characters, at most 42 are read in time"
-    ]
-    assert list(joined.limits("word " * 50)) == [
-        "4 lines, at most 2 are shown",
-        "3 lines, at most 2 are shown",
-    ]
-    assert list(question.limits("- " + "word " * 9)) == ["a line of 47 characters, at most 42 are read in time"]
-    wide = SRT.replace("...", "word " * 10 + "end")
-    assert list(units_of(wide, ".srt")[-1].limits("Wort " * 10 + "Ende")) == []

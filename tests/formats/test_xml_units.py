@@ -97,36 +97,3 @@ def test_forms_of_qt(target: str, forms: int, new: int) -> None:
 def test_another_root_is_refused(suffix: str) -> None:
     with pytest.raises(FormatError, match="the file begins with <html>"):
         units_of("<html/>", suffix)
-
-
-def reasons(text: str, *translations: str) -> list[list[str]]:
-    """What each unit of XLIFF says of its translation."""
-    pairs = zip(units_of(text, ".xlf"), translations, strict=True)
-    return [list(unit.limits(new)) for unit, new in pairs]
-
-
-def test_translations_that_exceed_the_width_of_xliff_1_are_reported() -> None:
-    text = """<xliff version="1.2"><file source-language="en"><body>
-    <trans-unit id="1" maxwidth="10"><source>dogs</source></trans-unit>
-    <trans-unit id="2" maxwidth="10" size-unit="char"><source>dogs</source></trans-unit>
-    <trans-unit id="3" maxwidth="10" size-unit="byte"><source>dogs</source></trans-unit>
-    <trans-unit id="4" maxwidth="90" size-unit="pixel"><source>dogs</source></trans-unit>
-    <group maxwidth="5" size-unit="char"><trans-unit id="5"><source><g id="1">dogs</g></source></trans-unit></group>
-    <trans-unit id="6"><source>dogs</source></trans-unit>
-    </body></file></xliff>"""
-    code = [unit.text for unit in units_of(text, ".xlf")][4]
-    assert reasons(text, "x" * 11, "x" * 11, "\u00fc" * 6, "Hunde", code.replace("dogs", "Hunden"), "x" * 99) == [
-        ["too long: 11 characters, maxwidth is 10"],
-        ["too long: 11 characters, maxwidth is 10"],
-        [],
-        [],
-        ["too long: 6 characters, maxwidth is 5"],
-        [],
-    ]
-    assert reasons(text, "x" * 10, "x" * 10, "\u00fc" * 5, "Hund", code.replace("dogs", "Hunde"), "") == [[]] * 6
-
-
-@pytest.mark.parametrize("most", ["²", "9" * 5000, "-1", "ten", ""])
-def test_a_width_that_is_no_number_is_no_limit(most: str) -> None:
-    text = XLIFF_1.replace('<trans-unit id="1">', f'<trans-unit id="1" maxwidth="{most}">')
-    assert list(units_of(text, ".xlf")[0].limits("x" * 99)) == []

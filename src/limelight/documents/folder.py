@@ -14,8 +14,7 @@ from limelight.documents.report import LeftOut, Note, Report
 from limelight.documents.translate import Work, made_of, translate_document
 from limelight.errors import UserError
 from limelight.files import PARTIAL, cause, sha256
-from limelight.formats.opening import COMPRESSIONS, name_of_format
-from limelight.formats.registry import DOCX, FORMATS, is_document, suffix_of
+from limelight.formats.registry import DOCX, FORMATS, is_document
 from limelight.parts import SUFFIX, Parts, parts_of
 
 RECORD = f".limelight{SUFFIX}"
@@ -89,15 +88,9 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
 
 def _why_left_out(path: Path) -> tuple[str, bool]:
     """Why a file is not a document, and whether its text is missing in the result."""
-    suffix = suffix_of(path)
-    if not path.is_file():
-        return "no regular file" if path.exists() else "a link to nothing", True
-    if suffix in COMPRESSIONS or suffix == ".zip":
-        return "packed: unpack it first", True
     if (mimetypes.guess_type(path.name)[0] or "").startswith(_WITHOUT_TEXT):
         return "no document", False
-    kind = name_of_format(suffix) or f"a file with the ending {suffix or 'of no format'}"
-    return f"{kind} is not read as a document; save it as one of {', '.join([*FORMATS, DOCX])}", True
+    return f"not read as a document, but {', '.join([*FORMATS, DOCX])} are: save it as one of them", True
 
 
 def _is_there(path: Path, target: Path) -> bool:

@@ -47,12 +47,6 @@ def _arrow(source: Any) -> Any:
         )
 
 
-def columns_of(path: str, file: BinaryIO | None = None) -> list[str]:
-    """The names of the columns. Raises `UserError` where it is not a Parquet file."""
-    with _opened(path, file) as rows:
-        return list(rows.schema_arrow.names)
-
-
 def write_rows(
     path: str, translations: Iterator[str | None], output: Path, column: str, file: BinaryIO | None = None
 ) -> None:

@@ -131,6 +131,20 @@ def _ended(entry: Entry, file: str) -> Entry:
     return entry
 
 
+def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, list[str]]]:
+    """The keywords of the source texts, with those of their translations: the singular has the form for one, the plural
+    all others. Forms that are numbered otherwise are all of the plural."""
+    own = entry.forms
+    if "msgid_plural" not in entry.parts:
+        return [("msgid", own)]
+    if own != [f"msgstr[{number}]" for number in range(len(own))]:
+        return [("msgid_plural", own)]
+    plurals = plurals or PluralForms(len(own), 0 if len(own) == 2 else -1)
+    forms = [f"msgstr[{number}]" for number in range(plurals.total)]
+    one = [forms[plurals.one]] if plurals.one >= 0 else []
+    return [("msgid", one), ("msgid_plural", [form for form in forms if form not in one])]
+
+
 def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
     """The entries of a catalog. The source language is the header's X-Source-Language, if it has one.
 
@@ -155,21 +169,13 @@ def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
                 source, target = header.get("x-source-language", ""), header.get("language", "")
                 plurals = forms_of_header(text) or forms_of_language(target)
             else:
-                for left, right in _sides(entry, plurals):
-                    texts = entry.text(left), entry.text(right)
-                    variants = [Variant(source, [texts[0]]), Variant(target, [texts[1]])]
-                    unused = "not translated" if not texts[1].strip() else FUZZY if entry.is_fuzzy else ""
-                    yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
-
-
-def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, str]]:
-    """The keywords of source and target."""
-    if "msgid_plural" not in entry.parts:
-        return [("msgid", "msgstr")]
-    forms = sorted(name for name in entry.forms if name != "msgstr")
-    last = [("msgid_plural", forms[-1])] if forms else []
-    one = f"msgstr[{plurals.one if plurals and plurals.total == len(forms) else 0 if len(forms) == 2 else -1}]"
-    return [("msgid", one), *last] if one in forms and one != forms[-1] else last
+                known = plurals if plurals and plurals.total == len(entry.forms) else None
+                for keyword, forms in _sides(entry, known):
+                    translation = entry.text(forms[-1]) if forms else ""
+                    variants = [Variant(source, [entry.text(keyword)]), Variant(target, [translation])]
+                    unused = "not translated" if not translation.strip() else FUZZY if entry.is_fuzzy else ""
+                    if forms:
+                        yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
 
 
 def charset(data: bytes) -> str:
@@ -179,9 +185,9 @@ def charset(data: bytes) -> str:
 
 
 def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Entries without a translation; with `everything` all entries. The singular is translated to the form for one, the
-    plural to all other forms; the header determines the number of forms, else the language. Translated entries are
-    marked `fuzzy`, for review. Missing header fields for language, plural forms and encoding are filled in.
+    """Entries without a translation; with `everything` all entries. The header determines the number of plural forms,
+    else the language. Translated entries are marked `fuzzy`, for review. Missing header fields for language, plural
+    forms and encoding are filled in.
 
     Raises `FormatError` for an invalid catalog.
     """
@@ -189,37 +195,26 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
     for entry in entries(_LINE.findall(text)):
         if entry.fault is not None:
             raise FormatError(entry.fault.reason, entry.fault.line)
-        asked = everything or entry.is_fuzzy
         if entry.is_header:
             plurals = plurals or forms_of_header(entry.text("msgstr"))
-        elif "msgid_plural" in entry.parts:
-            units += _plural(text, entry, plurals or forms_of_language(language), asked=asked)
-        elif (asked or not entry.text(entry.forms[0])) and has_words(entry.text("msgid")):
-            units.append(_unit(text, entry, "msgid", entry.forms))
-    forms = forms_of_language(language)
-    given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, forms.rule if forms else ""),
+            continue
+        sides = _sides(entry, plurals or forms_of_language(language))
+        asked = everything or entry.is_fuzzy
+        open_forms = [name for name in entry.forms if asked or not entry.text(name)]
+        known = [form for _, forms in sides for form in forms]
+        surplus = [name for name in open_forms if name not in known]
+        for keyword, forms in sides:
+            wanted = [form for form in forms if form in open_forms or form not in entry.parts]
+            if wanted and has_words(entry.text(keyword)):
+                units.append(_unit(text, entry, keyword, wanted, surplus))
+    rule = forms_of_language(language)
+    given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, rule.rule if rule else ""),
              (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
     found = [(pattern.search(text), new) for pattern, new in given]
     return with_first(units, [Splice(*match.span(), new) for match, new in found if match and new])
 
 
-def _plural(text: str, entry: Entry, plurals: PluralForms | None, *, asked: bool) -> Iterator[Unit]:
-    """The units of a plural: singular for the form for one, plural for all others. Without `asked`, forms that have a
-    translation are unchanged."""
-    own = entry.forms
-    plurals = plurals or PluralForms(len(own), 0 if len(own) > 1 else -1)
-    wanted = [f"msgstr[{number}]" for number in range(plurals.total)]
-    if own != [f"msgstr[{number}]" for number in range(len(own))]:
-        wanted, plurals = own, PluralForms(len(own), -1)  # numbered otherwise: as they are
-    singular = f"msgstr[{plurals.one}]"
-    surplus = [name for name in own[plurals.total :] if asked or not entry.text(name)]
-    for keyword, is_one in (("msgid", True), ("msgid_plural", False)):
-        names = [name for name in wanted if (name == singular) == is_one and (asked or not entry.text(name))]
-        if names and has_words(entry.text(keyword)):
-            yield _unit(text, entry, keyword, names, surplus)
-
-
-def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
+def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     first, last = min(entry.places.values())[0], entry.places[entry.forms[-1]][1]
     label, short_cut = divide_label(entry.text(keyword))

@@ -67,17 +67,13 @@ def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = 
         UserError: the file is missing or has a bad line; the message names file and line.
     """
     documents = blank = characters = 0
-    seen = False
     for text in _read(Path(file), on_bad_line, by_line=by_line):
-        full = bool(text) and not text.isspace()
-        seen |= full
-        if by_line:
-            documents, blank = documents + full, blank + (not full)
-        if full or not by_line:
-            characters += len(text) + by_line
+        is_blank = not text or text.isspace()
+        documents, blank = documents + (not is_blank), blank + is_blank
+        characters += 0 if by_line and is_blank else len(text) + by_line
     if by_line:
         return Extent(documents, blank, characters)
-    return Extent(1, 0, characters) if seen else Extent(0, 1, 0)
+    return Extent(1, 0, characters) if documents else Extent(0, 1, 0)
 
 
 def read_documents(
@@ -93,32 +89,30 @@ def read_documents(
     """
     cut = int(extent.characters * (1 - held_out))
     place = 0
-    for part in _documents(Path(file), by_line, on_bad_line) if extent.documents else ():
+    for text, ends in _parts(_read(Path(file), on_bad_line, by_line=by_line), by_line) if extent.documents else ():
         room = cut - place
-        if by_line or not 0 < room < len(part.text):
-            yield Part(part.text, part.ends or place + len(part.text) == cut, room <= 0, by_line)
+        if by_line or not 0 < room < len(text):
+            yield Part(text, ends or place + len(text) == cut, room <= 0, by_line)
         else:
-            yield Part(part.text[:room], True, False, by_line)
-            yield Part(part.text[room:], part.ends, True, by_line)
-        place += part.characters
+            yield Part(text[:room], True, False, by_line)
+            yield Part(text[room:], ends, True, by_line)
+        place += len(text) + by_line
 
 
-def _documents(file: Path, by_line: bool, on_bad_line: OnBadLine | None) -> Iterator[Part]:
-    texts = _read(file, on_bad_line, by_line=by_line)
-    if by_line:
-        for line in texts:
-            if line and not line.isspace():
-                yield Part(line, True, False, is_line=True)
-        return
-    held: list[str] = []
-    size = 0
+def _parts(texts: Iterator[str], by_line: bool) -> Iterator[tuple[str, bool]]:
+    """The lines that are not blank, or the text of a file in parts; and whether a document ends with them."""
+    held, size = list[str](), 0
     for text in texts:
-        if size >= PART:  # tested only here, so that the last part is never empty
-            yield Part("".join(held), False, False, is_line=False)
-            held, size = [], 0
-        held.append(text)
-        size += len(text)
-    yield Part("".join(held), True, False, is_line=False)
+        if by_line and text and not text.isspace():
+            yield text, True
+        elif not by_line:
+            if size >= PART:  # tested only here, so that the last part is never empty
+                yield "".join(held), False
+                held, size = [], 0
+            held.append(text)
+            size += len(text)
+    if held:
+        yield "".join(held), True
 
 
 def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterator[str]:

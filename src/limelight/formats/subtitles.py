@@ -14,8 +14,6 @@ from limelight.text.words import is_unspaced
 
 WIDTH = 42
 """Maximum columns of a line, as in most subtitle guidelines; a cue with longer lines keeps its width."""
-MAX_LINES = 2
-"""Maximum lines of a cue, as in most guidelines."""
 MAX_JOINED = 4
 """Maximum number of cues that are translated together."""
 MAX_GAP = 1.0
@@ -103,26 +101,15 @@ def _unit(text: str, group: Sequence[_Cue]) -> Unit:
         unspaced = not joined or (is_unspaced(joined[-1]) and is_unspaced(line[:1]))
         joined += line if unspaced else f" {line}"
 
-    def broken(new: str) -> Iterator[tuple[_Cue, list[str]]]:
-        """The lines of each cue; those of one speaker among several keep their number."""
-        for cue, share in zip(group, _divided(new, [len(cue.raw) for cue in group]), strict=True):
-            count = -(-_width(share) // cue.width) if cue.is_whole else len(cue.lines)
-            yield cue, _divided(share, [1] * max(1, count))
-
     def write(new: str) -> Iterator[Splice]:
-        for cue, lines in broken(_in_order(new, unit.codes)):
-            written = cue.newline.join(with_codes(line, unit.codes) for line in lines)
-            yield Splice(cue.begin, cue.begin + len(cue.raw), written)
+        shares = _divided(_in_order(new, unit.codes), [len(cue.raw) for cue in group])
+        for cue, share in zip(group, shares, strict=True):
+            # The lines of one speaker among several keep their number.
+            count = max(1, -(-_width(share) // cue.width)) if cue.is_whole else len(cue.lines)
+            lines = (with_codes(line, unit.codes) for line in _divided(share, [1] * count))
+            yield Splice(cue.begin, cue.begin + len(cue.raw), cue.newline.join(lines))
 
-    def limits(new: str) -> Iterator[str]:
-        for cue, lines in broken(new):
-            longest = max(map(_width, lines))
-            if longest > cue.width:
-                yield f"a line of {longest} characters, at most {WIDTH} are read in time"
-            if len(lines) > max(MAX_LINES, len(cue.lines)):
-                yield f"{len(lines)} lines, at most {MAX_LINES} are shown"
-
-    unit = make_unit(list(_parts(joined)), write, line_at(text, group[0].begin), limits)
+    unit = make_unit(list(_parts(joined)), write, line_at(text, group[0].begin))
     return unit
 
 

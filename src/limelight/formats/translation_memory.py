@@ -42,7 +42,6 @@ CANDIDATES = 100
 """Maximum number of segments whose distance is computed for a text."""
 MAX_TOKENS = 200
 """Distinct words and pairs of words of a text that are looked up."""
-_AT_ONCE = 10_000
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE segments (id INTEGER PRIMARY KEY, key BLOB, source TEXT, target TEXT, origin TEXT);
@@ -334,15 +333,12 @@ def index_pairs(index: Path, pairs: Iterable[Pair], *, file: str = "", source: s
 
 def _insert(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:
     """Store pairs with text on both sides; returns their number."""
-    numbered = enumerate((pair for pair in pairs if pair.source.strip() and pair.target.strip()), start=1)
-    total = 0
-    while some := list(islice(numbered, _AT_ONCE)):
-        rows = [(number, _key(normalized(one.source)), one.source, one.target, one.place) for number, one in some]
-        database.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", rows)
-        words = [(number, " ".join(_tokens(pair.source))) for number, pair in some]
-        database.executemany("INSERT INTO lookup (rowid, words) VALUES (?, ?)", words)
-        total = some[-1][0]
-    return total
+    number = 0
+    for number, pair in enumerate((pair for pair in pairs if pair.source.strip() and pair.target.strip()), start=1):
+        row = number, _key(normalized(pair.source)), pair.source, pair.target, pair.place
+        database.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
+        database.execute("INSERT INTO lookup (rowid, words) VALUES (?, ?)", (number, " ".join(_tokens(pair.source))))
+    return number
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ from limelight.formats.xml import (
     read_units,
     with_attribute,
 )
-from limelight.text.marking import CODES
 from limelight.text.pair import BadLine
 
 APPROVED = ("final", "signed-off", "reviewed")
@@ -164,7 +163,6 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
 def _unit(text: str, sides: _Sides) -> Iterator[Unit]:
     element, target, divided = sides.unit.element, sides.target, sides.divided
     after = sides.source if divided else element.first("seg-source") or sides.source
-    most, measured = sides.unit.inherited("maxwidth"), sides.unit.inherited("size-unit")
 
     def write(new: str) -> Iterator[Splice]:
         content = with_codes(new, unit.codes, escape_xml)
@@ -182,12 +180,7 @@ def _unit(text: str, sides: _Sides) -> Iterator[Unit]:
         if element.name == "segment":
             yield with_attribute(text, element, "state", "translated")
 
-    def limits(new: str) -> Iterator[str]:
-        size = len(CODES.sub("", new))
-        if most.isdecimal() and measured in ("", "char") and size > int(most[:9]):
-            yield f"too long: {size} characters, maxwidth is {most}"
-
-    unit = make_unit(list(inline_parts(after, _inline, text)), write, element.line, limits)
+    unit = make_unit(list(inline_parts(after, _inline, text)), write, element.line)
     if unit.has_words:
         yield unit
 
