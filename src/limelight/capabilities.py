@@ -99,11 +99,6 @@ def multiplies_fp16(device: torch.device) -> bool:
     return _compute_capability(device) >= (7, 0) or (device.type == "mps" and torch.backends.mps.is_available())
 
 
-def multiplies_tf32(device: torch.device) -> bool:
-    """Whether a device has TF32: fp32 products of factors rounded to 11 significant bits (compute capability 8.0)."""
-    return _compute_capability(device) >= (8, 0)
-
-
 def _compute_capability(device: torch.device) -> tuple[int, int]:
     """The compute capability of a CUDA GPU; (0, 0) for other devices."""
     if device.type != "cuda" or not torch.cuda.is_available():

@@ -15,11 +15,15 @@ from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Chunk, Position, Relay
+from limelight.config import AugmentationConfig
 from limelight.errors import UserError
-from limelight.text.augmentation import Languages
+from limelight.text.augmentation import ALIGNED, Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
+RATES = dict.fromkeys(
+    AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
+)  # `Letters` has no reserved tokens
 EN_DE = Languages("en", "de")
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)

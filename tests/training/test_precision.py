@@ -7,7 +7,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.training.optimization import precision
-from limelight.training.optimization.precision import autocast, choose_precision, chosen_kernels
+from limelight.training.optimization.precision import autocast, choose_precision, deterministic_kernels
 from tests.training.helpers import go, last_weights, tiny_run
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -17,7 +17,7 @@ class Hardware:
     """What the hardware is said to multiply."""
 
     def __init__(self, patched: pytest.MonkeyPatch, *kinds: str) -> None:
-        for kind in ("bf16", "fp16", "tf32"):
+        for kind in ("bf16", "fp16"):
             patched.setattr(precision, f"multiplies_{kind}", lambda _, found=kind in kinds: found)
 
 
@@ -32,15 +32,6 @@ def test_auto_asks_the_hardware(
     assert choose_precision("auto", device) == chosen
     assert choose_precision("fp32", device) == "fp32"
     assert choose_precision("fp16", device) == "fp16"
-
-
-def test_tf32_is_put_back() -> None:
-    """It is a setting of the process."""
-    before = torch.get_float32_matmul_precision()
-    for name, inside in (("fp32", before), ("tf32", "high"), ("bf16", before)):
-        with chosen_kernels(name):
-            assert torch.get_float32_matmul_precision() == inside
-        assert torch.get_float32_matmul_precision() == before
 
 
 def test_bf16_on_a_gpu_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +55,6 @@ def test_deterministic_kernels_are_those_of_a_cpu(tmp_path: Path) -> None:
     go(config, tmp_path / "one")
     go(config, tmp_path / "two", deterministic=True)
     assert last_weights(tmp_path / "one") == last_weights(tmp_path / "two")
-    with chosen_kernels("fp32", deterministic=True):
+    with deterministic_kernels(True):
         assert torch.are_deterministic_algorithms_enabled()
     assert not torch.are_deterministic_algorithms_enabled()

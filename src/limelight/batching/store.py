@@ -114,7 +114,9 @@ class FolderWriter:
     def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
         """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
         paths."""
-        description = Description(dtype=self.dtype, fingerprint=fingerprint, files=list(files), **figures)
+        description = Description(
+            version=VERSION, dtype=self.dtype, fingerprint=fingerprint, files=list(files), **figures
+        )
         with self.writing():
             for file in self._files.values():
                 file.flush()
@@ -156,7 +158,7 @@ class StoreWriter(FolderWriter):
 class Description(BaseModel):
     """The content of `store.json`."""
 
-    version: Literal[1] = VERSION
+    version: Literal[1]
     dtype: Literal["<u2", "<i4"]
     fingerprint: str = ""
     """Identifies what the store was made from."""

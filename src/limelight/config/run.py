@@ -246,7 +246,7 @@ class TrainingConfig(Section):
     """Batches that are summed into one update."""
     mask_share: float = Field(0.15, gt=0, lt=1)
     """Share of tokens that a masked model predicts (Devlin et al. 2019, section 3.1)."""
-    precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """`auto` selects bf16 if the hardware multiplies it, fp16 on a GPU that has only that, else fp32. Master weights
     are always fp32."""
     device: Device = Field("auto", examples=["auto", "cpu", "cuda", "cuda:1", "mps"])

@@ -33,7 +33,7 @@ from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
 from limelight.training.optimization.loss import require_apart
 from limelight.training.optimization.optimizer import make_optimizer
-from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, chosen_kernels
+from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, deterministic_kernels
 from limelight.training.parent import (
     PARENT,
     borrow_weights,
@@ -160,7 +160,7 @@ def _trained(run: Run) -> Progress:
     if run.group.is_first:
         report.begin(run.progress)
     run.progress.finished = ""
-    with chosen_kernels(run.precision, deterministic=config.training.deterministic):
+    with deterministic_kernels(config.training.deterministic):
         reason = run_training(run)
         if run.progress.finished:
             _complete(run)

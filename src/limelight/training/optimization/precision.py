@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
-from limelight.capabilities import multiplies_bf16, multiplies_fp16, multiplies_tf32
+from limelight.capabilities import multiplies_bf16, multiplies_fp16
 from limelight.errors import UserError
 from limelight.models.interface import Model
 
@@ -37,11 +37,6 @@ def choose_precision(name: str, device: torch.device) -> str:
     if name == "bf16" and device.type == "cuda" and not multiplies_bf16(device):
         other = "fp16" if multiplies_fp16(device) else "fp32"
         raise UserError(f"training.precision=bf16, but this GPU cannot multiply bf16; set training.precision={other}")
-    if name == "tf32" and not multiplies_tf32(device):
-        raise UserError(
-            f"training.precision=tf32, but {device} has no TF32 (CUDA GPUs have it from compute capability 8.0 on); "
-            "set training.precision=fp32"
-        )
     return name
 
 
@@ -62,20 +57,17 @@ def search_precision(precision: str) -> str:
 
 
 @contextmanager
-def chosen_kernels(precision: str, *, deterministic: bool = False) -> Iterator[None]:
-    """A context in which fp32 products of the whole process use TF32 if that is the precision, and only deterministic
-    kernels if asked for. For a run, which owns its process."""
-    before = torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled()
-    if precision == "tf32":
-        torch.set_float32_matmul_precision("high")
-    if deterministic:
+def deterministic_kernels(wanted: bool) -> Iterator[None]:
+    """A context in which the whole process uses only deterministic kernels, if wanted. For a run, which owns its
+    process."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS with its first product
         torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before[0])
-        torch.use_deterministic_algorithms(before[1])
+        torch.use_deterministic_algorithms(before)
 
 
 class HalfCopy:

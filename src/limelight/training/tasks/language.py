@@ -35,17 +35,13 @@ class LanguageModeling(Task):
     def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
         require_positions(config, longest_sequence(model), "block")
         self.config, self.block = config, config.batching.block
-        self.text = prepared.valid
+        self.text, self.validates = prepared.valid, len(prepared.valid.ids) > 1
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
         self.tokens = max(config.batching.tokens, LOOKED_AT)
         blocks = ContinuousBlocks if isinstance(model, CarriesState) else ShuffledBlocks
         self.stream = blocks(
             prepared.train.ids, tokens=config.batching.tokens, block=self.block, seed=config.training.seed
         )
-
-    @property
-    def validates(self) -> bool:
-        return len(self.text.ids) > 1
 
     def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per token, and bits per byte of the text, which does not depend on the tokenization."""
@@ -74,8 +70,8 @@ class Masked(Task):
         self.config, self.tokenizer = config, prepared.tokenizers.target
         self.stream = stream = self._stream(prepared, seed=config.training.seed)
         self.amount = f"{len(stream):,} lines of text"
-        unseen = prepared.valid.documents > 0
-        self.valid_batches = list(self._stream(prepared, seed=0, unseen=True).epoch()) if unseen else []
+        self.validates = prepared.valid.documents > 0
+        self.valid_batches = list(self._stream(prepared, seed=0, unseen=True).epoch()) if self.validates else []
 
     def _stream(self, prepared: PreparedText, *, seed: int, unseen: bool = False) -> MaskedStream:
         batching = self.config.batching
@@ -88,10 +84,6 @@ class Masked(Task):
             seed=seed,
             chunk_rows=batching.chunk_pairs,
         )
-
-    @property
-    def validates(self) -> bool:
-        return bool(self.valid_batches)
 
     def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per masked token."""
@@ -108,6 +100,7 @@ class Labels(Task):
         longest = longest_sequence(model)
         require_positions(config, longest)
         self.config, self.labels, self.pairs = config, prepared.labels, prepared.valid
+        self.validates = bool(prepared.valid)
         self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
         self.stream = LabelStream(
             [View(store, corpus.weight) for corpus, store in zip(config.data.train, prepared.stores, strict=True)],
@@ -118,10 +111,6 @@ class Labels(Task):
             chunk_pairs=config.batching.chunk_pairs,
         )
         self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)
-
-    @property
-    def validates(self) -> bool:
-        return bool(self.pairs)
 
     def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per label, accuracy and macro-F1 of the most probable labels."""

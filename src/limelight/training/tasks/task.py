@@ -82,16 +82,13 @@ class Task(ABC):
     measured_by: str = ""
     """How the figures of a validation are measured, in words; may be empty."""
     stream: Stream
+    validates: bool
+    """Whether there is validation text."""
 
     def loss(self, model: Learner, batch: Batch) -> Float[Tensor, ""]:
         """What training minimizes, summed over the real target tokens of a batch: by default `training.loss`."""
         training = self.config.training
         return LOSSES.find(training.loss)(model, batch, label_smoothing=training.label_smoothing)
-
-    @property
-    @abstractmethod
-    def validates(self) -> bool:
-        """Whether there is validation text."""
 
     @abstractmethod
     def validate(self, model: Model, how: Execution) -> Validation:

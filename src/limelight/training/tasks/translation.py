@@ -156,13 +156,10 @@ class Translation(Task):
         )
         self.valid_pairs = valid_pairs(config.data, prepared.valid)
         self.valid = valid_sets(config, prepared.tokenizers, model, self.valid_pairs, config.training.bleu_sentences)
+        self.validates = bool(self.valid)
         ways = dict.fromkeys(each.measured_by for each in self.valid.values() if each.measured_by)
         mean = [f"mean of {len(self.valid)} directions"] if len(self.valid) > 1 else []
         self.measured_by = "; ".join([*mean, *ways])
-
-    @property
-    def validates(self) -> bool:
-        return bool(self.valid)
 
     def validate(self, model: Model, how: Execution) -> Validation:
         """Figures of each direction, and their means if there are several."""
@@ -182,7 +179,7 @@ def _amount(config: RunConfig, prepared: Prepared) -> str:
     return ", ".join(parts) + several
 
 
-_TAGS = {"bt": "back-translated", "replay": "replayed"}
+_TAGS = {"bt": f"back-translated (tag {BACK_TRANSLATED})", "replay": "replayed"}
 
 
 def valid_sets(
