@@ -18,7 +18,6 @@ from limelight.config import (
     Direction,
     ModelConfig,
     RunConfig,
-    TokensConfig,
     direction_of,
     directions_of,
     fitting_directions,
@@ -32,7 +31,7 @@ from limelight.files import write_whole
 from limelight.formats import names_languages
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
-from limelight.parts import describe_differences
+from limelight.parts import describe_differences, differences
 from limelight.preparation.kept import Say
 from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
@@ -215,7 +214,8 @@ def require_same_function(config: RunConfig) -> None:
     parent = read_parent(config.begin_with)
     faults = list(_model_differences(parent, config))
     if not any(name == "model.family" for name, _, _ in faults):
-        faults += _vocabulary_differences(parent.tokens, config.tokens)
+        tokens = [{"tokens": each.tokens.model_dump(exclude={"sampling"})} for each in (parent, config)]
+        faults += differences(tokens[0], tokens[1])
     if faults:
         listed = describe_differences(faults)
         raise UserError(
@@ -254,13 +254,6 @@ def _effective(model: ModelConfig) -> dict[str, Any]:
     if "score_size" in values:
         values["score_size"] = values["score_size"] or values["hidden"]
     return values
-
-
-def _vocabulary_differences(old: TokensConfig, new: TokensConfig) -> Iterator[tuple[str, Any, Any]]:
-    """Differences of vocabulary settings, except how it was made, and sampling, which only affects training."""
-    for name in sorted(TokensConfig.model_fields.keys() - {"sampling"}):
-        if getattr(old, name) != getattr(new, name):
-            yield f"tokens.{name}", getattr(old, name), getattr(new, name)
 
 
 def parent_warnings(config: RunConfig) -> Iterator[str]:
