@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -34,10 +35,23 @@ WARM_UP, PROCESSES = 5, 8
 ROOT = Path(__file__).parents[1]
 
 
-class Numbers:
-    """All of a tokenizer that rows of ids need."""
+class Words:
+    """A tokenizer for text that is numbers already."""
 
-    size, padding = VOCABULARY, VOCABULARY - 1
+    def __init__(self, size: int) -> None:
+        self.size, self.padding = size, size - 1
+
+    def encode(self, text: str) -> list[int]:
+        return [int(word) for word in text.split()]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(map(str, ids))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [str(number) for number in ids]
 
 
 def made_up_stream(tokens: int = TOKENS, vocabulary: int = VOCABULARY, pairs: int = PAIRS) -> BatchStream:
@@ -50,9 +64,8 @@ def made_up_stream(tokens: int = TOKENS, vocabulary: int = VOCABULARY, pairs: in
         for side in (sources, targets)
     ]
     nothing = Ragged(np.zeros(0, np.uint8), np.zeros(pairs + 1, np.int64))
-    numbers = Numbers()
-    numbers.padding = vocabulary - 1
-    tokenizers = Tokenizers(numbers, numbers)  # type: ignore[arg-type]
+    words = Words(vocabulary)
+    tokenizers = Tokenizers(words, words)  # type: ignore[arg-type]
     return BatchStream([View(TokenStore(*sides, nothing, nothing))], tokenizers, tokens=tokens, seed=1)
 
 

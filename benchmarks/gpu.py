@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from functools import partial
 from itertools import cycle, islice
@@ -29,7 +29,7 @@ import torch
 import typer
 
 from benchmarks.common import RESULTS, product_rate, report, table
-from benchmarks.data_path import made_up_stream
+from benchmarks.data_path import Words, made_up_stream
 from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import DecodingConfig, TransformerConfig
@@ -53,25 +53,6 @@ STARTING = {"eager": 25.0, "fed": 25.0, "decoding": 25.0, "compiled": 150.0}
 left out where the time is up."""
 WARM_UP, DIFFERENT = 3, 8
 CAPTIONS = 29_000
-
-
-class Words:
-    """A tokenizer for text that is numbers already."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self.padding = size, size - 1
-
-    def encode(self, text: str) -> list[int]:
-        return [int(word) for word in text.split()]
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return " ".join(map(str, ids))
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [str(number) for number in ids]
 
 
 def main(

@@ -34,8 +34,6 @@ from limelight.tokens.vocabulary import (
     require_size,
     required_characters,
     suggest_vocabulary_size,
-    too_large,
-    too_small,
 )
 
 # With byte fallback, the rarest characters (one in 10,000) need no token of their own.
@@ -168,13 +166,19 @@ def train_sentencepiece(
         model = learn(size=size, exact=vocabulary_size is not None, required=required)
     except RuntimeError as error:
         if match := _TOO_LARGE.search(str(error)):
-            raise too_large(size, int(match[1])) from None
+            raise UserError(
+                f"tokens.vocabulary_size is {size:,}, but this corpus fills about {int(match[1]):,} pieces at most; "
+                "choose a smaller size, or none for the default"
+            ) from None
         match = _TOO_SMALL.search(str(error))
         if match is None:
             raise
         smallest = int(match[1])
         if vocabulary_size is not None:
-            raise too_small(size, smallest) from None
+            raise UserError(
+                f"tokens.vocabulary_size is {size:,}, but the characters of this corpus, with bytes and reserved "
+                f"pieces, take {smallest:,} already; choose a larger size, or none for the default"
+            ) from None
         # The library requires characters that the suggestion does not count: add the suggested size to them.
         model = learn(size=smallest + size, exact=False, required=required)
     return SentencePieceTokenizer(model, kind=kind, reserved=reserved)

@@ -109,19 +109,3 @@ def require_size(size: int, reserved: int) -> None:
             f"tokens.vocabulary_size is {size:,}; it must be more than the {fixed} special and reserved pieces "
             f"and at most {MAX_PIECES:,}"
         )
-
-
-def too_large(size: int, largest: int) -> UserError:
-    """The error for a vocabulary larger than the corpus can fill."""
-    return UserError(
-        f"tokens.vocabulary_size is {size:,}, but this corpus fills about {largest:,} pieces at most; "
-        "choose a smaller size, or none for the default"
-    )
-
-
-def too_small(size: int, smallest: int) -> UserError:
-    """The error for a vocabulary that is too small for the characters of the corpus."""
-    return UserError(
-        f"tokens.vocabulary_size is {size:,}, but the characters of this corpus, with bytes and reserved pieces, "
-        f"take {smallest:,} already; choose a larger size, or none for the default"
-    )
