@@ -54,5 +54,5 @@ def test_a_device_that_is_not_there_is_told_before_the_weights_are_read(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     ended = limelight(*words(name), "--device", "cuda:1")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith("limelight: --device cuda:1, but torch finds no CUDA device here")
-    assert ended.err.endswith("use --device cpu or --device auto\n")
+    assert ended.err.startswith("limelight: --device cuda:1: this machine, or this build of torch, has only cpu")
+    assert ended.err.endswith("use one of them, or --device auto\n")

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 import torch
@@ -96,15 +95,6 @@ def at_once(requests: Sequence[Request]) -> list[tuple[int, Request]]:
     return [(0, request) for request in requests]
 
 
-@pytest.mark.parametrize("width", [2, 4])
-def test_equal_probabilities_are_settled_the_same_way(seed: int, width: int) -> None:
-    random.seed(seed)
-    model, requests = TableModel(torch.randint(3, (KINDS, 1009, VOCABULARY)).double()), random_requests(searched(width))
-    found = run(Engine(model, batch_tokens=90), at_random(requests, 20))
-    for request, (_, hypotheses) in zip(requests, found, strict=True):
-        assert hypotheses == alone(model, request)
-
-
 @pytest.mark.parametrize("draws", [1, 3])
 def test_samples_are_drawn_from_the_right_request(seed: int, draws: int) -> None:
     random.seed(seed)
@@ -120,14 +110,6 @@ def test_samples_are_drawn_from_the_right_request(seed: int, draws: int) -> None
             ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
             exact = math.fsum(log_probabilities(model, request.source[0], ids))
             assert hypothesis.log_probability == pytest.approx(exact, abs=1e-9)
-
-
-def test_a_draw_among_one_is_greedy_search(seed: int) -> None:
-    random.seed(seed)
-    model, requests = watched(), random_requests(SearchSettings(n_best=2, sampling=Sampling(top_k=1)))
-    found = run(Engine(model, batch_tokens=60), at_random(requests, 20))
-    for request, (_, hypotheses) in zip(requests, found, strict=True):
-        assert hypotheses == 2 * alone(model, replace(request, settings=searched(1)))
 
 
 @pytest.mark.parametrize("width", [1, 4])

@@ -45,7 +45,6 @@ def test_members_may_have_features_of_different_widths(seed: int) -> None:
             return features[..., :-2]
 
     narrow, wide = random_model(3, 7), Wide(random_model(3, 7).logits)
-    assert Ensemble([narrow, wide]).widths == [7, 9]
     found = greedy_search(Ensemble([narrow, wide]), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
     expected = greedy_search(joined([narrow, wide]), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
     assert [path.ids for path in found] == [path.ids for path in expected]

@@ -126,8 +126,7 @@ def test_every_character_may_be_spelled() -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_compiled_search_for_the_best_tokens_keeps_bytes_valid(beam: int, seed: int) -> None:
-    """An int8 model finds the best tokens without a table; its rows are then made for the requests in question."""
+def test_the_search_of_a_compiled_model_keeps_bytes_valid(beam: int, seed: int) -> None:
     settings = SearchSettings(beam_size=beam, n_best=beam)
     random = np.random.default_rng(seed)
     for _ in range(30):  # until a random model spells something invalid

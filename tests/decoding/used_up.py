@@ -62,9 +62,6 @@ class UsedUpModel(Seq2Seq):
     def forward(self, batch):
         return self.model(batch)
 
-    def rank(self, features):
-        return self.model.rank(features)
-
     def project(self, features):
         return self.model.project(features)
 

@@ -4,7 +4,6 @@ Bounds are derived, from the same numbers in double precision: with errors dx of
 product is off by at most sum |x| dw + |w| dx + dx dw. What sums in fp32 add to that is far below `SUMS`.
 """
 
-import numba
 import pytest
 import torch
 from torch import Tensor, nn
@@ -12,7 +11,7 @@ from torch.nn import functional
 
 from limelight.errors import UserError
 from limelight.inference import linear
-from limelight.inference.cpu.simd import steps
+from limelight.inference.cpu.products import STEPS
 from limelight.inference.linear import (
     Bf16Linear,
     CompiledInt8Linear,
@@ -27,11 +26,6 @@ INTEGER = [CompiledInt8Linear] if int8_kind() else []
 """The int8 layers that this machine can make."""
 HALF = 2.0**-9
 """bf16 has eight significant bits: rounding changes a number by at most this share of it."""
-
-
-def steps_of() -> int:
-    """How many steps activations have: fewer where products are summed in 16 bits."""
-    return int(numba.njit(lambda: steps())())
 
 
 @pytest.fixture
@@ -94,7 +88,7 @@ def test_int8_is_as_near_as_its_steps(
     assert found.dtype == torch.float32
     # Steps from a row's smallest to its largest input; zero is one of them, so both ends count it in.
     ends = inputs.amax(1).clamp(min=0) - inputs.amin(1).clamp(max=0)
-    step = ends.double()[:, None] / steps_of()
+    step = ends.double()[:, None] / float(STEPS)
     scales = weight.double().abs().amax(dim=1) / 127
     coarser = torch.from_numpy(layer.packed.scales[:OUTPUTS]).double()  # such rows are rounded twice
     scales = torch.where(coarser > 1.001 * scales, scales + coarser, scales)
@@ -119,7 +113,7 @@ def test_a_position_of_int8_is_scaled_alone(seed: int, weight: Tensor, bias: Ten
 @pytest.mark.parametrize("kind", INTEGER)
 def test_int8_is_exact_where_the_numbers_are_steps(seed: int, kind: type) -> None:
     """Nothing overflows on the way, also where every product is as large as it can be."""
-    steps = steps_of()
+    steps = int(STEPS)
     most = 18 if steps == 127 else 127  # 127 + 7 * 18 fits 16 bits
     weight = torch.randint(-most, most + 1, (OUTPUTS, INPUTS)).float()
     inputs = torch.randint(-50, steps - 49, (6, INPUTS)).float()

@@ -80,9 +80,12 @@ def test_a_subclass_decodes_as_it_was_trained(change, precision: str, seed: int)
     plain = stepped(model, batch := random_batch(model))
     change(model)
     expected, found = stepped(model.eval(), batch), stepped(prepare(model, precision), batch)
-    tolerance = 1e-4 if precision == "fp32" else 0.1 * float(expected.abs().max())
-    torch.testing.assert_close(found, expected, rtol=0, atol=tolerance)
-    assert (expected - plain).abs().max() > tolerance
+    off, apart = (found - expected).abs(), (expected - plain).abs()
+    if precision == "fp32":
+        assert off.max() < 1e-4 < apart.max()
+    else:  # rounding to 8 bits may turn single short vectors by much, but not all of them
+        assert off.mean() < 0.03 * expected.abs().max()
+        assert off.mean() < apart.mean()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -93,32 +93,25 @@ def test_a_device_by_its_name(gpus: Callable[[int], None], monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "message"),
+    ("name", "count", "there"),
     [
-        (
-            "cuda",
-            0,
-            r"training.device=cuda, but torch finds no CUDA device here.*; use training.device=cpu or training",
-        ),
-        ("cuda:1", 0, r"training.device=cuda:1, but torch finds no CUDA device here"),
-        ("cuda:1", 1, r"training.device=cuda:1, but there is cuda:0 alone"),
-        ("cuda:7", 4, r"training.device=cuda:7, but there are cuda:0 to cuda:3"),
-        ("mps", 1, r"training.device=mps, but torch finds no such Apple GPU here; use training.device=cpu"),
-        ("gpu", 1, r"training.device=gpu: there is no such device; there are auto, cpu, cuda, cuda:N and mps"),
-        ("meta", 1, r"training.device=meta: there is no such device"),
-        ("cpu:1", 1, r"training.device=cpu:1: there is no such device"),
+        ("cuda", 0, "cpu"), ("cuda:1", 0, "cpu"), ("cuda:1", 1, "cpu, cuda, cuda:0"), ("mps", 0, "cpu"),
+        ("gpu", 0, "cpu"), ("meta", 0, "cpu"), ("cpu:1", 0, "cpu"),
     ],
-)
+)  # fmt: skip
 def test_a_device_that_is_not_there_is_refused(
-    gpus: Callable[[int], None], monkeypatch: pytest.MonkeyPatch, name: str, count: int, message: str
+    gpus: Callable[[int], None], monkeypatch: pytest.MonkeyPatch, name: str, count: int, there: str
 ) -> None:
     gpus(count)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    message = (
+        f"^training.device={name}: this machine, or this build of torch, has only {there}; use one of them, or train"
+    )
     with pytest.raises(UserError, match=message):
         choose_device(name)
 
 
 def test_a_refusal_names_what_the_caller_was_given(gpus: Callable[[int], None]) -> None:
     gpus(0)
-    with pytest.raises(UserError, match=r"^--device cuda:3, but torch .* use --device cpu or --device auto$"):
+    with pytest.raises(UserError, match=r"^--device cuda:3: this .* use one of them, or --device auto$"):
         choose_device("cuda:3", setting="--device ")

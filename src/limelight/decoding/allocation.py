@@ -45,10 +45,6 @@ class Allocation:
         self.needs = [self._progress.begin] * width
         """The needs of each active hypothesis."""
 
-    def follow(self, parents: Integers, token: int) -> None:
-        """Continue all hypotheses with a forced token."""
-        self._go_on([self._progress.after(self.needs[parent].states, token) for parent in parents])
-
     def choose(
         self, log_probabilities: Float[Tensor, "rows vocab"], before: Numbers, room: int, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:

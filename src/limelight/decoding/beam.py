@@ -33,11 +33,11 @@ from torch import Tensor
 
 from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths, numbers
-from limelight.decoding.request import Hypothesis, Request, penalties_at
-from limelight.decoding.search import Search, gains, grown
+from limelight.decoding.request import Hypothesis, Request, length_penalty
+from limelight.decoding.search import Search
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.decoding.utf8 import Utf8
-from limelight.models.interface import Active, Ranking
+from limelight.models.interface import Active
 from limelight.shapes import Float
 
 NUMBERS = np.dtype([(name, "f8") for name in ("n_best", "enough", "prune", "alpha", "offset", "at_limit")])
@@ -52,6 +52,9 @@ class BeamSearch(Search):
     last. Settings of each request: `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`.
     """
 
+    ARRAYS = (*Search.ARRAYS, "endings", "worst", "settings")
+    LISTS = (*Search.LISTS, "finished", "allocations")
+
     def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
         super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes, utf8=utf8)
         self.finished: list[list[Hypothesis]] = []
@@ -65,41 +68,29 @@ class BeamSearch(Search):
         """The beam allocation of each request with phrases to include."""
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
-        more = max(0, int(slots.max()) + 1 - len(self.finished))
-        self.finished += [[] for _ in range(more)]
-        self.allocations += [None] * more
-        batch = len(self.finished)
-        self.endings, self.worst = grown(self.endings, batch), grown(self.worst, batch)
-        self.settings = grown(self.settings, batch)
         super().admit(requests, slots)
         self.log_probabilities[slots, 1:] = -np.inf  # one empty hypothesis; the others do not exist yet
         self.endings[slots], self.worst[slots] = 0, -np.inf
-        for slot, request in zip(slots, requests, strict=True):
-            self.finished[slot] = []
-            how = request.settings
-            at_limit = how.penalty.at(request.limit + 1.0 - len(request.prefix))
-            enough = how.patience * self.width
-            self.allocations[slot], prune = None, how.prune
+        for slot, request in zip(slots.tolist(), requests, strict=True):
+            how, self.finished[slot], self.allocations[slot] = request.settings, [], None
+            free, prune = request.limit + 1.0 - len(request.prefix), how.prune
+            at_limit = length_penalty(free, how.length_penalty, how.length_offset)
             if request.constraints.include:  # those that have phrases are less probable at first
                 asked = request.constraints.checked(self.end_id, self.classes)
                 self.allocations[slot], prune = Allocation(asked, self.width, self.end_id), math.inf
-            self.settings[slot] = (how.kept, enough, prune, how.length_penalty, how.length_offset, at_limit)
-
-    def keep(self, slots: Integers) -> None:
-        super().keep(slots)
-        self.endings, self.worst, self.settings = self.endings[slots], self.worst[slots], self.settings[slots]
-        self.finished = [self.finished[slot] for slot in slots]
-        self.allocations = [self.allocations[slot] for slot in slots]
+            enough = how.patience * self.width
+            self.settings[slot] = how.kept, enough, prune, how.length_penalty, how.length_offset, at_limit
 
     def active(self) -> Active:
         there = (self.log_probabilities > -np.inf).sum(axis=1).clip(min=1)
         return Active.of(np.where(self.open, there, 0))
 
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
-        slots = np.flatnonzero(self.open)
         gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
+        slots = np.flatnonzero(self.open)
+        slots = self._close_unsound(slots, gained[slots])
         scores = (gained + _chosen(self.log_probabilities, parents))[slots]
         if (self.settings["prune"][slots] < np.inf).any():
             scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
@@ -124,31 +115,26 @@ class BeamSearch(Search):
         return moved, decided
 
     def _continuations(
-        self, log_probabilities: Tensor | Ranking, active: Active, ids: Integers | None
+        self, log_probabilities: Tensor, active: Active, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
         """(2) The best 2 * beam_size continuations of each request: log-probability, parent, column; best first.
 
         Equal ones are ordered by parent, then column. Waits for the device once; again only if ties make the selection
-        ambiguous, or bytes are invalid.
+        ambiguous.
         """
-        forced, among = self.forced(ids), active.among(self.width)
+        among = active.among(self.width)
         before = self.log_probabilities.ravel() if among is None else self.log_probabilities.ravel()[among]
         gained, parents, columns, tied = best_continuations(
             log_probabilities, torch.from_numpy(before), active, 2 * self.width
         )
-        allotted = {slot for slot, each in enumerate(self.allocations) if each is not None and self.open[slot]}
-        slots = np.flatnonzero(self.open)
-        invalid = self.invalid(slots, columns[slots] if ids is None else _chosen(ids[slots], columns[slots])) | allotted
-        for slot in sorted({*np.flatnonzero(tied).tolist(), *forced, *invalid}):
+        for slot in np.flatnonzero(self.open).tolist():
+            if self.allocations[slot] is None and not tied[slot]:
+                continue
             own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
-            if slot in invalid and slot not in forced:
-                self.keep_valid(slot, own, ids)
-            if slot in forced:
-                few = self._forced(slot, own, forced[slot])
-            elif slot in allotted:
-                few = self._allotted(slot, own, None if ids is None else ids[slot])
-            else:
+            if self.allocations[slot] is None:
                 few = self._settled(slot, own)
+            else:
+                few = self._allotted(slot, own, None if ids is None else ids[slot])
             for all_of_them, some, nothing in zip((gained, parents, columns), few, (-np.inf, 0, 0), strict=True):
                 all_of_them[slot] = nothing
                 all_of_them[slot, : len(some)] = some
@@ -165,17 +151,6 @@ class BeamSearch(Search):
         gained, columns = numbers(top.logits).ravel(), top.ids.cpu().numpy().ravel()
         order = np.argsort(-(gained + before.repeat(each)), kind="stable")[: 2 * self.width]
         return gained[order], order // each, columns[order]
-
-    def _forced(
-        self, slot: int, log_probabilities: Float[Tensor, "rows vocab"], column: int
-    ) -> tuple[Numbers, Integers, Integers]:
-        """The continuations of one request with its forced token."""
-        own = numbers(log_probabilities[:, column])
-        parents = np.argsort(-(own + self.log_probabilities[slot, : len(own)]), kind="stable")
-        allocation, position = self.allocations[slot], self.positions[slot]
-        if allocation is not None:
-            allocation.follow(parents, self.request(slot).prefix[position])
-        return own[parents], parents, np.full(len(own), column)
 
     def _allotted(
         self, slot: int, log_probabilities: Float[Tensor, "rows vocab"], ids: Integers | None
@@ -197,7 +172,7 @@ class BeamSearch(Search):
         """
         settings, limit = self.settings[slots], self.limits[slots] + 1.0 - self.forced_count[slots]
         length = np.maximum(self.positions[slots] + 1.0 - self.forced_count[slots], 1.0)
-        penalty, forced = penalties_at(length, settings["alpha"], settings["offset"]), self.forced_sum[slots]
+        penalty, forced = length_penalty(length, settings["alpha"], settings["offset"]), self.forced_sum[slots]
         reference = np.maximum(best - forced, self.worst[slots] * penalty)
         if (settings["alpha"] > 1).any():
             growth = settings["at_limit"] / penalty - limit / length
@@ -209,18 +184,12 @@ class BeamSearch(Search):
         """(3) Keep the best of the hypotheses that finish now and the previous ones."""
         heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
         for row, rank in np.argwhere(heads) if heads.any() else ():
-            slot = int(slots[row])
-            length, settings = int(self.positions[slot]), self.request(slot).settings
-            log_probability = float(scores[row, rank])
-            score = self.score(slot, log_probability, length + 1)
-            parent = parents[row, rank]
-            ids = tuple(self.tokens[slot, parent, :length].tolist())
-            each = gains([*self.sums[slot, parent, :length].tolist(), log_probability])
-            kept = [*self.finished[slot], Hypothesis(ids, score, log_probability, True, each)]
-            kept.sort(key=lambda hypothesis: -hypothesis.score)
-            self.finished[slot] = kept[: settings.kept]
+            slot, kept = int(slots[row]), self.requests[slots[row]].settings.kept
+            length, log_probability = int(self.positions[slot]), float(scores[row, rank])
+            ended = self.hypothesis(slot, parents[row, rank], length, log_probability, finished=True)
+            self.finished[slot] = sorted([*self.finished[slot], ended], key=lambda other: -other.score)[:kept]
             self.endings[slot] += 1
-            if len(kept) >= settings.kept:
+            if len(self.finished[slot]) == kept:
                 self.worst[slot] = self.finished[slot][-1].score
 
     def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers) -> None:
@@ -246,7 +215,7 @@ class BeamSearch(Search):
         found = list(self.finished[slot])
         known = {hypothesis.ids for hypothesis in found}
         found += [other for other in active if other.ids not in known and other.score > -np.inf]
-        return found[: self.request(slot).settings.kept] or active[:1]
+        return found[: self.requests[slot].settings.kept] or active[:1]
 
     def _ranks(self, slot: int) -> Sequence[int]:
         """The active hypotheses in order; for a request with phrases to include, first those that lack the fewest
@@ -261,13 +230,10 @@ class BeamSearch(Search):
         return self._active(slot, 0, since)
 
     def _active(self, slot: int, rank: int, since: int = 0) -> Hypothesis:
-        length = int(self.positions[slot])
         log_probability = float(self.log_probabilities[slot, rank])
-        score = self.score(slot, log_probability, length)
-        ids, sums = self.tokens[slot, rank, since:length].tolist(), self.sums[slot, rank, :length].tolist()
-        return Hypothesis(tuple(ids), score, log_probability, False, gains(sums)[since:])
+        return self.hypothesis(slot, rank, int(self.positions[slot]), log_probability, finished=False, since=since)
 
 
-def _chosen(values: npt.NDArray[Any], places: Integers) -> Any:
-    """The values of each row at its places: numpy's `take_along_axis` in a third of its time."""
-    return values[np.arange(len(places))[:, None], places]
+def _chosen(values: npt.NDArray[Any], indices: Integers) -> Any:
+    """The values of each row at these indices: numpy's `take_along_axis` in a third of its time."""
+    return values[np.arange(len(indices))[:, None], indices]

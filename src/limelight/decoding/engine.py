@@ -9,24 +9,23 @@ request depends only on the request itself.
 import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from limelight.batching.batch import pad_rows
 from limelight.decoding.beam import BeamSearch
 from limelight.decoding.greedy import PathSearch
-from limelight.decoding.host import NotANumberError
-from limelight.decoding.request import Hypothesis, Request, check_request
+from limelight.decoding.host import NotANumberError, Truths
+from limelight.decoding.request import Hypothesis, Request, check_request, length_penalty
 from limelight.decoding.search import Search, gains
 from limelight.decoding.shortlist import Output, ShortOutput
+from limelight.decoding.top import normalized
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.models.interface import LanguageModel, Memory, Path, Query, Seq2Seq, State, longest_sequence
+from limelight.models.interface import LanguageModel, Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
 
 FREE_SHARE = 4
 """Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others."""
@@ -76,22 +75,17 @@ class Lane:
         self.search: Search = make(
             kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size, utf8=utf8
         )
-        self._output = Output(model.project, rank=model.rank)
-        self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
-        self._slots: list[Entry | None] = []
-        """The request in each slot; None if it is free."""
+        self.entries: dict[int, Entry] = {}
+        """The request in each slot that is not free."""
+        self._slots = 0
+        """Number of slots."""
+        self._output, self._device = Output(model.project), device_of(model)
         self._state: State | None = None
-
-    @property
-    def active(self) -> list[Entry]:
-        """The requests that are being decoded."""
-        return [entry for entry in self._slots if entry is not None]
 
     @property
     def load(self) -> tuple[int, int]:
         """The number of requests, and the number of tokens of the longest source."""
-        lengths = [len(entry.request.source) for entry in self._slots if entry is not None]
-        return len(lengths), max([1, *lengths])
+        return len(self.entries), max([1, *(len(entry.request.source) for entry in self.entries.values())])
 
     def step(self, joining: Sequence[Entry]) -> list[Outcome]:
         """Admit requests and take one step with all; returns those that have just been decided or have failed.
@@ -111,10 +105,9 @@ class Lane:
                 self._admit(joining, fresh)
             return outcomes + self._advance()
         except Exception as error:
-            lost = {entry.id for entry in (*self.active, *joining)}
-            self._slots, self._state = [], None
-            self.search.keep(np.zeros(0, dtype=np.int64))
-            return outcomes + [Outcome(each, [], error) for each in sorted(lost)]
+            lost = sorted({entry.id for entry in (*self.entries.values(), *joining)})
+            self.entries = {}
+            return outcomes + [Outcome(number, [], error) for number in lost]
 
     def cancel(self, id: int) -> bool:
         """Release the slot of a request; it has no outcome. Returns whether it was in this lane."""
@@ -129,7 +122,12 @@ class Lane:
 
     def _slots_of(self, id: int) -> list[int]:
         """The slot of a request; empty for one of another lane."""
-        return [slot for slot, entry in enumerate(self._slots) if entry is not None and entry.id == id]
+        return [slot for slot, entry in self.entries.items() if entry.id == id]
+
+    @property
+    def _free(self) -> list[int]:
+        """The free slots."""
+        return [slot for slot in range(self._slots) if slot not in self.entries]
 
     def _begun(self, requests: Sequence[Request]) -> State:
         """The state of requests before their first step."""
@@ -139,15 +137,14 @@ class Lane:
 
     def _admit(self, joining: Sequence[Entry], fresh: State) -> None:
         """Put requests with their `fresh` state into free slots, and into new ones if these are too few."""
-        free = [slot for slot, entry in enumerate(self._slots) if entry is None][: len(joining)]
-        free += range(len(self._slots), len(self._slots) + len(joining) - len(free))
-        self._slots += [None] * (max(free) + 1 - len(self._slots))
-        for slot, entry in zip(free, joining, strict=True):
-            self._slots[slot] = entry
-        slots = np.array(free, dtype=np.int64)
+        places = [*self._free, *range(self._slots, self._slots + len(joining))][: len(joining)]
+        self.entries |= zip(places, joining, strict=True)
+        self._slots = max(self._slots, *(place + 1 for place in places))
+        slots = np.array(places, dtype=np.int64)
         self.search.admit([entry.request for entry in joining], slots)
         if self._short is not None:
-            self._output = self._short.onto([entry and entry.request.shortlist for entry in self._slots])
+            entries = (self.entries.get(slot) for slot in range(self._slots))
+            self._output = self._short.onto([entry and entry.request.shortlist for entry in entries])
         if self._state is None:
             self._state = fresh
         else:
@@ -158,35 +155,26 @@ class Lane:
         if self._state is None:
             return []
         self._state, decided, failed = take_step(self.model, self.search, self._state, self._output, self._device)
-        outcomes = [Outcome(self._entry(slot).id, self.search.results(slot)) for slot in decided]
-        outcomes += [Outcome(self._entry(slot).id, [], error) for slot, error in failed.items()]
+        outcomes = [Outcome(self.entries[slot].id, self.search.results(slot)) for slot in decided]
+        outcomes += [Outcome(self.entries[slot].id, [], error) for slot, error in failed.items()]
         self._release([*decided, *failed])
         return outcomes
-
-    def _entry(self, slot: int) -> Entry:
-        entry = self._slots[slot]
-        assert entry is not None
-        return entry
 
     def _release(self, slots: Sequence[int]) -> None:
         """Release these slots."""
         for slot in slots:
-            self._slots[slot] = None
-        if not any(self._slots):
-            self._state, self._slots = None, []
-            self.search.keep(np.zeros(0, dtype=np.int64))
-        elif slots and self._state is not None:
+            del self.entries[slot]
+        if slots and self._state is not None:
             # All free slots, not only the latest: else one could exceed the positions that a model has learned.
-            free = [slot for slot, entry in enumerate(self._slots) if entry is None]
-            self._state = self._state.release(torch.tensor(free, device=self._device))
+            self._state = self._state.release(torch.tensor(self._free, device=self._device))
 
     def _leave_out_free(self, joining: int) -> None:
         """Drop free slots if there are too many, also after joining requests have taken some."""
-        taken = [slot for slot, entry in enumerate(self._slots) if entry is not None]
-        if self._state is None or FREE_SHARE * (len(self._slots) - len(taken) - joining) < len(self._slots):
+        if self._state is None or FREE_SHARE * (len(self._free) - joining) < self._slots:
             return
-        slots = np.array(taken, dtype=np.int64)
-        self._slots = [self._slots[slot] for slot in taken]
+        taken = sorted(self.entries)
+        self.entries = {place: self.entries[slot] for place, slot in enumerate(taken)}
+        self._slots, slots = len(taken), np.array(taken, dtype=np.int64)
         self.search.keep(slots)
         self._output = self._output.keep(slots)
         self._state = self._state.keep(torch.from_numpy(slots).to(self._device))
@@ -199,28 +187,18 @@ def take_step(
     for failed ones, which are no longer open."""
     active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
-    log_probabilities = output.predictions(features, active, as_table=search.has_rules)
-    failed = search.follow_rules(log_probabilities, active, output.ids)
-    try:
-        parents, decided = search.advance(log_probabilities, active, output.ids)
-    except NotANumberError as error:
-        assert isinstance(log_probabilities, torch.Tensor)
-        for slot in np.unique(active.sentences[log_probabilities[:, 0].isnan().cpu().numpy()]).tolist():
-            failed.setdefault(slot, error)
-        search.open[list(failed)] = False
-        if not search.open.any():
-            return state, [], failed
-        sound = torch.from_numpy(np.isin(active.sentences, list(failed), invert=True)).to(device)
-        parents, decided = search.advance(log_probabilities[sound], search.active(), output.ids)
+    log_probabilities = normalized(output.logits(features, active))
+    failed = search.restrict(log_probabilities, active, output.ids)
+    parents, decided = search.advance(log_probabilities, active, output.ids)
     if parents is not None:
         state = state.reorder(torch.from_numpy(parents).to(device))
-    return state, decided.tolist(), failed
+    return state, decided.tolist(), {**dict.fromkeys(search.unsound, NotANumberError()), **failed}
 
 
 def search_from(model: Seq2Seq, memory: Memory, search: Search) -> None:
     """Take all steps of a search whose requests have this memory. Raises the first error of a request."""
     device = memory.source_valid.device
-    state, output = model.start(memory, search.width), Output(model.project, rank=model.rank)
+    state, output = model.start(memory, search.width), Output(model.project)
     while search.open.any():
         state, _, failed = take_step(model, search, state, output, device)
         for error in failed.values():
@@ -236,25 +214,8 @@ ROWS = {"cpu": 256, "cuda": 4096, "mps": 4096}
 SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
 """Maximum number of requests, for requests with few hypotheses."""
 
-AHEAD = 16
-"""Maximum number of waiting requests that do not fit yet and may be overtaken by later ones."""
-
 CALL_TOKENS = 1024
 """Maximum of source tokens * hypotheses that a model searches for in one call: others wait meanwhile."""
-
-MAX_PASSED = 100
-"""Maximum number of later requests that may overtake a waiting request."""
-
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """A request in the queue."""
-
-    entry: Entry
-    plain: bool = False
-    """Whether the model may search for it by itself."""
-    passed: int = 0
-    """The number of later requests that have overtaken it."""
 
 
 class Engine:
@@ -271,7 +232,7 @@ class Engine:
     Args:
         batch_tokens: limit of the sum over lanes of requests * source tokens of the longest (at least one) * hypotheses
             of each. A request that exceeds it is decoded alone. `ROWS` and `SOURCES` are further limits. Other requests
-            wait, in order of arrival; a few that do not fit may be overtaken.
+            wait, in order of arrival.
         short: projection onto shortlists; without it requests must not have any.
         utf8: the byte tokens of the vocabulary, which then form valid UTF-8.
     """
@@ -285,13 +246,15 @@ class Engine:
         utf8: Utf8 | None = None,
     ) -> None:
         self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
-        self._device = next((weight.device.type for weight in model.parameters()), "cpu")
+        self._device = device_of(model).type
         self._longest = longest_sequence(model)
-        self._bytes = np.full(model.target_padding + 1, -1, dtype=np.int16)
+        self._is_byte = np.zeros(model.target_padding + 1, dtype=np.bool_)
         if utf8 is not None:
-            self._bytes[: len(utf8.values)] = utf8.values
+            self._is_byte[: len(utf8.is_high)] = utf8.is_high
         self._numbers = count()
-        self._waiting: deque[Waiting] = deque()
+        self._plain: deque[Entry] = deque()
+        """Requests that the model may search for by itself."""
+        self._waiting: deque[Entry] = deque()
         self._lanes: dict[Kind, Lane] = {}
 
     def submit(self, request: Request, *, first: bool = False) -> int:
@@ -305,8 +268,8 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        waiting = Waiting(Entry(number, request, Kind.of(request)), self.model.searches and request.is_plain)
-        (self._waiting.appendleft if first else self._waiting.append)(waiting)
+        queue = self._plain if self.model.searches and request.is_plain else self._waiting
+        (queue.appendleft if first else queue.append)(Entry(number, request, Kind.of(request)))
         return number
 
     def change_form(self, model: Seq2Seq, short: ShortOutput | None) -> None:
@@ -316,17 +279,17 @@ class Engine:
     @property
     def active(self) -> int:
         """Number of requests that are being decoded."""
-        return sum(len(lane.active) for lane in self._lanes.values())
+        return sum(len(lane.entries) for lane in self._lanes.values())
 
     @property
     def waiting(self) -> int:
         """Number of requests in the queue."""
-        return len(self._waiting)
+        return len(self._plain) + len(self._waiting)
 
     @property
     def busy(self) -> bool:
         """Whether any request is not decided yet."""
-        return bool(self._waiting or self._lanes)
+        return bool(self._plain or self._waiting or self._lanes)
 
     @torch.inference_mode()
     def step(self) -> list[Outcome]:
@@ -343,7 +306,7 @@ class Engine:
             lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None, self._utf8)
             self._lanes[kind] = lane
             outcomes += lane.step(joining.get(kind, ()))
-            if not lane.active:
+            if not lane.entries:
                 del self._lanes[kind]
         return outcomes
 
@@ -353,13 +316,14 @@ class Engine:
 
         Returns whether the request was waiting or active.
         """
-        for waiting in self._waiting:
-            if waiting.entry.id == number:
-                self._waiting.remove(waiting)
-                return True
+        for queue in (self._plain, self._waiting):
+            for entry in queue:
+                if entry.id == number:
+                    queue.remove(entry)
+                    return True
         for kind, lane in self._lanes.items():
             if lane.cancel(number):
-                if not lane.active:
+                if not lane.entries:
                     del self._lanes[kind]
                 return True
         return False
@@ -383,70 +347,55 @@ class Engine:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
     def _search_together(self) -> list[Outcome]:
-        """The outcomes of the first plain requests in the queue, of one width, which the model searches for in one
-        call. What it leaves to others will join a lane."""
-        plain = [waiting for waiting in self._waiting if waiting.plain]
-        taken, tokens = list[Waiting](), 0
-        for waiting in plain:
-            width = waiting.entry.kind.width
-            if width == plain[0].entry.kind.width:
-                tokens += len(waiting.entry.request.source)
-                if taken and tokens > CALL_TOKENS // width:
+        """The outcomes of the first plain requests, of one width, which the model searches for in one call. What it
+        leaves to others will join a lane."""
+        taken, tokens = list[Entry](), 0
+        for entry in self._plain:
+            if entry.kind == self._plain[0].kind:
+                tokens += len(entry.request.source) * entry.kind.width
+                if taken and tokens > CALL_TOKENS:
                     break
-                taken.append(waiting)
-        for waiting in taken:
-            waiting.plain = False
+                taken.append(entry)
         if not taken:
             return []
-        entries = [waiting.entry for waiting in taken]
+        chosen = {entry.id for entry in taken}
+        self._plain = deque(entry for entry in self._plain if entry.id not in chosen)
+        found: list[tuple[Path, ...] | None] = [None] * len(taken)
         try:
-            found = self.model.search([_query(entry.request, self._bytes) for entry in entries])
+            found = self.model.search([_query(entry.request, self._is_byte) for entry in taken])
         except MemoryError:  # the steps need less of it
-            return []
+            pass
         except Exception as error:
             warnings.warn(
                 "a search of the model in one call failed; its requests are decoded step by step, which is slower. "
                 f"Please report this: {error!r}",
                 stacklevel=1,
             )
-            return []
-        outcomes = [
+        left = [entry for entry, paths in zip(taken, found, strict=True) if paths is None]
+        self._waiting.extendleft(reversed(left))
+        return [
             Outcome(entry.id, [_hypothesis(path, entry.request) for path in paths])
-            for entry, paths in zip(entries, found, strict=True)
+            for entry, paths in zip(taken, found, strict=True)
             if paths is not None
         ]
-        decided = {outcome.id for outcome in outcomes}
-        self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in decided)
-        return outcomes
 
     def _joining(self) -> list[Entry]:
-        """The requests that join now: as many as fit. While others are active, a few alone do not justify a call of the
-        encoder."""
-        if not self._waiting:
-            return []
+        """The requests that join now: as many as fit, in order. While others are active, a few alone do not justify a
+        call of the encoder."""
         load = {kind: lane.load for kind, lane in self._lanes.items()}
-        running = sum(number for number, _ in load.values())
-        joining: list[Waiting] = []
-        passed: list[Waiting] = []
-        for waiting in self._waiting:
-            if waiting.plain:
-                continue
-            number, longest = load.get(waiting.entry.kind, (0, 1))
-            grown = {**load, waiting.entry.kind: (number + 1, max(longest, len(waiting.entry.request.source)))}
-            if self._fits(grown):
-                joining.append(waiting)
-                load = grown
-                continue
-            passed.append(waiting)
-            if len(passed) == AHEAD or waiting.passed >= MAX_PASSED:
+        running, joining = sum(number for number, _ in load.values()), list[Entry]()
+        for entry in self._waiting:
+            number, longest = load.get(entry.kind, (0, 1))
+            grown = {**load, entry.kind: (number + 1, max(longest, len(entry.request.source)))}
+            if not self._fits(grown):
                 break
-        if running and len(joining) < len(self._waiting) and running > FREE_SHARE * len(joining):
+            joining.append(entry)
+            load = grown
+        if running > FREE_SHARE * len(joining) and len(joining) < len(self._waiting):
             return []
-        for waiting in passed:
-            waiting.passed += sum(other.entry.id > waiting.entry.id for other in joining)
-        taken = {waiting.entry.id for waiting in joining}
-        self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in taken)
-        return [waiting.entry for waiting in joining]
+        for _ in joining:
+            self._waiting.popleft()
+        return joining
 
     def _fits(self, load: Mapping[Kind, tuple[int, int]]) -> bool:
         """Whether these numbers of requests of each kind, with their longest sources, may be decoded together. A
@@ -458,16 +407,18 @@ class Engine:
         return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])
 
 
-def _query(request: Request, values: npt.NDArray[np.int16]) -> Query:
+def _query(request: Request, is_byte: Truths) -> Query:
     """A plain request as the model takes it."""
     how = request.settings
     return Query(
         request.source, how.beam_size, how.kept, request.limit, how.length_penalty, how.length_offset, how.patience,
-        how.prune, dict(how.rules).get("no_repeat_ngram", 0), values,
+        how.prune, is_byte,
     )  # fmt: skip
 
 
 def _hypothesis(path: Path, request: Request) -> Hypothesis:
     """What the model has found, scored as by `BeamSearch`."""
-    score = path.log_probability / request.settings.penalty.at(float(len(path.ids) + path.finished))
+    settings, tokens = request.settings, len(path.ids) + path.finished
+    penalty = length_penalty(tokens, settings.length_penalty, settings.length_offset) if tokens else 1.0
+    score = path.log_probability / float(penalty)
     return Hypothesis(path.ids, score, path.log_probability, path.finished, gains(path.sums))

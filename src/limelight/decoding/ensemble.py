@@ -12,7 +12,7 @@ from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
-from limelight.models.interface import Active, Memory, Seq2Seq, State, eval_mode
+from limelight.models.interface import Active, Memory, Seq2Seq, State
 from limelight.shapes import Bool, Float, Int
 
 
@@ -65,7 +65,8 @@ class Ensemble(Seq2Seq):
             _require_same_ids(first, member, number)
         self.start_id, self.end_id = first.start_id, first.end_id
         self.source_padding, self.target_padding = first.source_padding, first.target_padding
-        self.widths = [_feature_width(member) for member in members]
+        self.widths: list[int] = []
+        """Numbers of features of each member, once it has computed some."""
 
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> EnsembleMemory:
         """Encode the sources with every member."""
@@ -95,11 +96,15 @@ class Ensemble(Seq2Seq):
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
         features, states = zip(*(step(member, part) for member, part in pairs), strict=True)
-        return torch.cat(features, dim=-1), EnsembleState(states)
+        return self._joined(features), EnsembleState(states)
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
         """Features of all target positions, those of the members side by side."""
-        return torch.cat([member(batch) for member in self._each()], dim=-1)
+        return self._joined([member(batch) for member in self._each()])
+
+    def _joined(self, features: Sequence[Tensor]) -> Float[Tensor, "... features"]:
+        self.widths = [part.shape[-1] for part in features]
+        return torch.cat(tuple(features), dim=-1)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """log mean_m softmax(logits_m), computed in log space so that small probabilities stay precise."""
@@ -130,12 +135,3 @@ def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:
                 f"the models of an ensemble must share their vocabularies: model 1 has {here} {name}, "
                 f"model {number} has {there}; train them with the same tokenizer"
             )
-
-
-def _feature_width(member: Seq2Seq) -> int:
-    """The number of features of a member, found by one step on an empty sentence."""
-    with eval_mode(member) as device:
-        source = torch.full((1, 1), member.end_id, device=device)
-        state = member.start(member.encode(source, torch.ones_like(source, dtype=torch.bool)))
-        features, _ = member.step(source.new_tensor([[member.start_id]]), state)
-    return features.shape[-1]

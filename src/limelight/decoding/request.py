@@ -6,7 +6,7 @@ Settings are validated once; those that a caller leaves out take the values of t
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 import numpy as np
 from pydantic import ValidationError
@@ -19,29 +19,19 @@ from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 
+NumberT = TypeVar("NumberT", float, Numbers)
 
-class LengthPenalty(NamedTuple):
+
+def length_penalty(length: NumberT, alpha: NumberT, offset: NumberT) -> NumberT:
     """lp(Y) = ((k + |Y|) / (k + 1))^alpha, with k = 5 (Wu et al. 2016, equation 14, without its coverage term).
 
     A sum of log-probabilities falls with every token; divided by lp, hypotheses of different lengths are comparable.
     |Y| counts tokens, the end included. alpha = 0 gives 1: no normalization. With k = 0 it is |Y|^alpha, which
-    fairseq, Marian, CTranslate2 and transformers call the length penalty; alpha = 1 then ranks by the mean.
+    fairseq, Marian, CTranslate2 and transformers call the length penalty; alpha = 1 then ranks by the mean. A length of
+    0 counts as 1 there, where the formula would give 0.
     """
-
-    alpha: float
-    offset: float = 5.0
-    """k"""
-
-    def at(self, length: float) -> float:
-        """lp for a hypothesis of `length` tokens; a length of 0 counts as 1, where the formula would give 0."""
-        tokens = length if self.offset else max(length, 1.0)
-        result: float = ((self.offset + tokens) / (self.offset + 1)) ** self.alpha
-        return result
-
-
-def penalties_at(lengths: Numbers, alphas: Numbers, offsets: Numbers) -> Numbers:
-    """`LengthPenalty(alpha, offset).at(length)` for each of many."""
-    result: Numbers = ((offsets + np.maximum(lengths, offsets == 0)) / (offsets + 1)) ** alphas
+    tokens = np.maximum(length, np.equal(offset, 0))
+    result: NumberT = ((offset + tokens) / (offset + 1)) ** alpha
     return result
 
 
@@ -122,11 +112,6 @@ class SearchSettings:
     def kept(self) -> int:
         """Number of finished hypotheses that the search keeps."""
         return self.beam_size if self.coverage_penalty else self.n_best
-
-    @property
-    def penalty(self) -> LengthPenalty:
-        """The divisor of log-probabilities."""
-        return LengthPenalty(self.length_penalty, self.length_offset)
 
     def max_length(self, source_tokens: int) -> int:
         """Maximum number of tokens of a translation of `source_tokens`, ends not counted."""
@@ -252,13 +237,9 @@ class Request:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a search without forced tokens, phrases, lists, samples, and rules other than
-        `no_repeat_ngram`, as compiled code does it."""
-        settings = self.settings
-        rules = {name for name, _ in settings.rules}
-        if settings.sampling is not None or rules - {"no_repeat_ngram"} or any(self.constraints):
-            return False
-        return not self.prefix and self.first is None and self.shortlist is None
+        """Whether it is a search without forced tokens, phrases, lists, samples and rules, as compiled code does it."""
+        special = self.settings.sampling or self.settings.rules or any(self.constraints) or self.prefix
+        return not special and self.first is None and self.shortlist is None
 
 
 def check_request(request: Request, model: Seq2Seq) -> None:

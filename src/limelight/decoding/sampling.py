@@ -77,7 +77,7 @@ def draw(logits: Float[Tensor, "rows vocab"], cuts: Cuts, uniform: Float[Tensor,
     # The first sum above u * total: a token of probability 0 is never drawn.
     below_one = uniform.to(sums).clamp(max=1 - torch.finfo(sums.dtype).eps)
     ranks = torch.searchsorted(sums, below_one[:, None] * sums[:, -1:], right=True)
-    return permitted.ids.gather(-1, ranks)[:, 0]
+    return permitted.ids.gather(-1, ranks.clamp(max=sums.shape[-1] - 1))[:, 0]  # it is beyond the last for NaN
 
 
 def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> Top:

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.host import Integers
-from limelight.decoding.top import normalized
 from limelight.errors import UserError
 from limelight.inference.linear import linear_of
-from limelight.models.interface import Active, Ranking, Seq2Seq
+from limelight.models.interface import Active, Seq2Seq
 from limelight.shapes import Bool, Float, Int
 from limelight.storage.tables import Shortlist
 
@@ -30,18 +29,6 @@ class Output(NamedTuple):
     project: Callable[[Tensor], Tensor]
     lists: "Lists | None" = None
     """The shortlists, if any."""
-    rank: Callable[[Tensor], Ranking | None] | None = None
-    """What finds the best tokens without a table of all logits, if that is wanted: `Seq2Seq.rank`."""
-
-    def predictions(
-        self, features: Float[Tensor, "rows features"], active: Active, *, as_table: bool
-    ) -> Float[Tensor, "rows columns"] | Ranking:
-        """The log-probabilities after the active hypotheses, of all ids or of the list of each hypothesis' request; as
-        a table if that is asked for, or if there are NaN."""
-        ranking = None if self.rank is None or self.lists is not None else self.rank(features)
-        if ranking is None:
-            return normalized(self.logits(features, active))
-        return ranking[:] if as_table or not ranking.is_sound else ranking
 
     def logits(self, features: Float[Tensor, "rows features"], active: Active) -> Float[Tensor, "rows columns"]:
         """Logits of the active hypotheses, for all ids or for the list of each hypothesis' request."""

@@ -7,22 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
-from limelight.inference.linear import is_pending
-from limelight.models.interface import Active, Best, Ranking, Seq2Seq
+from limelight.decoding.host import Integers, Numbers, Truths
+from limelight.models.interface import Active, Seq2Seq
 from limelight.shapes import Float, Int
-
-try:
-    from limelight.inference.cpu import largest_sums as loops
-except ImportError:  # numba is an extra; torch is used without it
-    loops = None  # type: ignore[assignment]
-
-BLOCK = 64
-"""Logits in a block; see `_largest`."""
-
-FEW = 2048
-"""Minimum number of classes for which a search by blocks is faster than torch's functions."""
-
 
 PROJECTED = 2048
 """Positions whose logits are computed at once: with 32,000 tokens they take 250 MB in fp32, whatever the batch."""
@@ -77,101 +64,38 @@ def log_probabilities(
 
 
 def best_continuations(
-    log_probabilities: Float[Tensor, "rows vocab"] | Ranking,
+    log_probabilities: Float[Tensor, "rows vocab"],
     before: Float[Tensor, " rows"],
     active: Active,
     count: int,
 ) -> Continuations:
-    """The `count` continuations of each sentence with the largest sums of log-probabilities.
+    """The `count` continuations of each sentence with the largest sums of log-probabilities: the best of each
+    hypothesis, then the best of these for each sentence.
 
     torch selects arbitrarily among equal sums. One continuation more than requested shows whether the selection is
     ambiguous; if so, `top_logits_with_ties` decides. Waits for the device once.
 
-    Raises `RunError` if the log-probabilities of a hypothesis are NaN.
+    Of a sentence with NaN some log-probability is NaN: top-k sorts it as the largest value.
     """
-    if isinstance(log_probabilities, Ranking):
-        found = log_probabilities.best(before.numpy(), active.firsts, count + 1)
-    else:
-        found = _best_of_table(log_probabilities, before.to(log_probabilities), active, count + 1)
-    sums, gained, parents, ids = found
-    tied = ((sums[:, 1:] == sums[:, :-1]) & (sums[:, 1:] > -np.inf)).any(axis=1)
-    return Continuations(gained[:, :-1], parents[:, :-1], ids[:, :-1], tied)
-
-
-def _best_of_table(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
-    fits = log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
-    fast = loops is not None and fits and not is_pending()
-    return (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, active, count)
-
-
-def _best_in_loops(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
-    batch, vocab = len(active.firsts) - 1, log_probabilities.shape[1]
-    table = log_probabilities.contiguous().numpy()
-    if np.isnan(table[:, 0]).any():  # one NaN logit makes all log-probabilities of its row NaN
-        raise NotANumberError
-    sums, places = np.full((batch, count), -np.inf, dtype=np.float32), np.zeros((batch, count), dtype=np.int64)
-    loops.find_largest_sums(table, before.numpy(), active.firsts, BLOCK, sums, places)
-    parents, ids = np.divmod(places, vocab)
-    rows = np.minimum(active.firsts[:-1, None] + parents, len(table) - 1)  # the last sentence may have no rows
-    gained = np.where(sums > -np.inf, table[rows, ids], -np.inf)
-    return Best(sums.astype(np.float64), gained.astype(np.float64), parents, ids)
-
-
-def _best_in_torch(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
-    """The best continuations of each hypothesis, then the best of these for each sentence."""
-    batch, width, each = len(active.firsts) - 1, int(active.counts.max()), min(count, log_probabilities.shape[1])
-    gained, ids = _largest(log_probabilities, each)
+    batch, width, each = len(active.firsts) - 1, int(active.counts.max()), min(count + 1, log_probabilities.shape[1])
+    gained, ids = log_probabilities.topk(each, dim=1)
     among = active.among(width)
     places = slice(None) if among is None else torch.from_numpy(among).to(ids.device)
 
     def of_sentences(part: Tensor, nothing: float = 0.0) -> Tensor:
         table = part.new_full((batch * width, each), nothing)
         table[places] = part
-        return functional.pad(table.view(batch, -1), (0, max(0, count - width * each)), value=nothing)
+        return functional.pad(table.view(batch, -1), (0, max(0, count + 1 - width * each)), value=nothing)
 
-    sums, best = of_sentences(gained + before[:, None], -torch.inf).topk(count, dim=1)
+    sums = of_sentences(gained + before.to(gained)[:, None], -torch.inf)
+    sums, best = sums.topk(count + 1, dim=1)
     parents = (best // each).clamp(max=width - 1)
     parts = sums, of_sentences(gained, -torch.inf).gather(1, best), parents, of_sentences(ids).gather(1, best)
     # One copy for all, in the type of the sums: fp32 represents every id exactly, and not every GPU has float64.
     on_the_host = torch.stack([part.to(sums.dtype) for part in parts]).cpu().double().numpy()
-    if np.isnan(on_the_host[0]).any():  # top-k sorts NaN as the largest value
-        raise NotANumberError
-    return Best(on_the_host[0], on_the_host[1], *on_the_host[2:].astype(np.int64))
-
-
-def _largest(logits: Float[Tensor, "rows vocab"], count: int) -> tuple[Tensor, Tensor]:
-    """The largest logits of each row and their ids, ties in any order.
-
-    On a CPU maxima are much cheaper than a sort: only the blocks with the largest maxima are searched.
-    """
-    if not _in_blocks(logits) or count >= logits.shape[1] // BLOCK:
-        return torch.topk(logits, count, dim=1)
-    blocks, tail = _blocks(logits)
-    chosen = blocks.amax(dim=-1).topk(count, dim=1).indices
-    inside = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).flatten(1)
-    ids = (chosen[..., None] * BLOCK + torch.arange(BLOCK)).flatten(1)
-    last = torch.arange(logits.shape[1] - tail.shape[1], logits.shape[1]).expand(len(logits), -1)
-    values, best = torch.cat([inside, tail], dim=1).topk(count, dim=1)
-    return values, torch.cat([ids, last], dim=1).gather(1, best)
-
-
-def most_probable(logits: Float[Tensor, "*rows vocab"]) -> Int[Tensor, "*rows"]:
-    """The id of the largest logit of each row; among equal ones the first."""
-    if logits.device.type != "cpu":
-        return logits.argmax(dim=-1)  # documented to return the first maximum
-    return torch.from_numpy(in_full(logits).numpy().argmax(axis=-1))  # also the first, in a fifth of torch's time
-
-
-def _in_blocks(logits: Tensor) -> bool:
-    return logits.device.type == "cpu" and logits.shape[-1] >= FEW
-
-
-def _blocks(
-    logits: Float[Tensor, "*rows vocab"],
-) -> tuple[Float[Tensor, "*rows block inside"], Float[Tensor, "*rows tail"]]:
-    """The logits divided into blocks, and the remaining logits; nothing is copied."""
-    whole = logits.shape[-1] // BLOCK * BLOCK
-    return logits[..., :whole].unflatten(-1, (-1, BLOCK)), logits[..., whole:]
+    totals, found, (parents_of, tokens) = on_the_host[0], on_the_host[1], on_the_host[2:].astype(np.int64)
+    tied = ((totals[:, 1:] == totals[:, :-1]) & (totals[:, 1:] > -np.inf)).any(axis=1)
+    return Continuations(found[:, :-1], parents_of[:, :-1], tokens[:, :-1], tied)
 
 
 def top_logits_with_ties(logits: Float[Tensor, "*rows vocab"], count: int) -> Top:

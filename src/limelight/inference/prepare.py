@@ -16,9 +16,10 @@ from limelight.models.interface import Seq2Seq
 from limelight.models.transformer import Transformer
 
 try:
-    from limelight.inference.cpu.transformer import CompiledTransformer, compiles
+    from limelight.inference.cpu.network import network_of
+    from limelight.inference.cpu.transformer import CompiledTransformer
 except ImportError:  # numba is optional; without it attention uses matrix products
-    CompiledTransformer = None  # type: ignore[assignment, misc]
+    network_of = CompiledTransformer = None  # type: ignore[assignment, misc]
 
 
 def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
@@ -32,8 +33,10 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
     linear = linear_of(precision)
     weight = next(model.parameters(), None)
     if weight is None or weight.device.type == "cpu":
-        if CompiledTransformer is not None and not is_pending() and isinstance(model, Transformer) and compiles(model):
-            return CompiledTransformer(model, linear).eval()
+        if CompiledTransformer is not None and type(model) is Transformer and not is_pending():
+            network = network_of(model, precision)
+            if network is not None:
+                return CompiledTransformer(model, network).eval()
         twin = packed(model, linear)
         if precision != "fp32" and not any(isinstance(part, cast(type, linear)) for part in twin.modules()):
             raise UserError(f"a {type(model).__name__} supports only fp32, not {precision}: it has no linear layers")

@@ -26,7 +26,7 @@ from limelight.decoding.request import Hypothesis, Request, check_request
 from limelight.decoding.utf8 import Utf8
 from limelight.inspection.look_up import candidate
 from limelight.inspection.words import drawable
-from limelight.models.interface import Active, Ranking, Seq2Seq, eval_mode
+from limelight.models.interface import Active, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 
@@ -42,7 +42,7 @@ class TracedBeam(BeamSearch):
         self._kept: Numbers
 
     def advance(
-        self, log_probabilities: Tensor | Ranking, active: Active, ids: Integers | None = None
+        self, log_probabilities: Tensor, active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         before, length = self.log_probabilities[0].copy(), int(self.positions[0]) + 1
         moved, decided = super().advance(log_probabilities, active, ids)
@@ -93,7 +93,7 @@ class TracedBeam(BeamSearch):
         return {"state": "outscored", "reason": reason}
 
     def _continuations(
-        self, log_probabilities: Tensor | Ranking, active: Active, ids: Integers | None
+        self, log_probabilities: Tensor, active: Active, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
         self._offered = super()._continuations(log_probabilities, active, ids)
         return self._offered

@@ -1,12 +1,9 @@
 """What a decoder carries from step to step: keys and values in growing buffers, or the cells of recurrent layers.
 
-All hypotheses of a sentence share one row of columns. Each step adds a column per hypothesis, and a boolean mask
-records which columns belong to the past of each hypothesis. Reordering hypotheses changes only the mask; keys and
-values stay where they were written. A common prefix (a prompt) is stored once per sentence.
-
-A sentence that joins later has its prompt in the first columns and appends at the current step; the columns in between
-are masked, so sentences of different age can share a batch. Columns that no hypothesis attends to any more are removed
-at intervals.
+A position of a sentence is a column for each of its hypotheses, side by side. Keys and values stay where they were
+written; a table says for each hypothesis whose column of a position belongs to its past, and only this table changes
+when hypotheses are reordered. Every sentence has its own age, so sentences can join at any step. A common prefix (a
+prompt) has one column per position, whatever the number of hypotheses.
 """
 
 from collections.abc import Callable
@@ -19,192 +16,146 @@ from torch.nn import functional
 from limelight.shapes import Bool, Float, Int
 
 FIRST_ROOM = 16
-"""Initial capacity of a buffer in positions; it doubles when full."""
-
-SQUEEZE_EVERY = 4
-"""Positions between two checks for columns that can be removed."""
+"""Initial capacity in positions; it doubles when full."""
 
 
 class Columns:
-    """Keys and values of one layer, (batch, heads, length, size) each, in buffers with capacity for more."""
+    """Keys and values of one layer, (batch, heads, columns, size) each."""
 
-    def __init__(self, *parts: Float[Tensor, "batch heads length _"], room: int = 0) -> None:
-        """A copy of these columns, with capacity for at least `room`; without parts there are none yet."""
-        self.length = parts[0].shape[2] if parts else 0
-        self.buffers = tuple(_with_room(part, max(room, self.length)) for part in parts)
-
-    def views(self) -> tuple[Float[Tensor, "batch heads length _"], ...]:
-        """The columns, without a copy."""
-        return tuple(buffer[:, :, : self.length] for buffer in self.buffers)
+    def __init__(self, *parts: Float[Tensor, "batch heads columns _"]) -> None:
+        self.parts = parts
+        """Empty before the first position."""
+        self.next: Int[Tensor, "batch width"] | None = None
+        """The columns of the next position; None for a prompt, which is read at once."""
+        self.room = self.length = 0
+        """Capacity, and number of columns in use with the next position."""
 
     def append(self, *new: Float[Tensor, "batch heads width _"]) -> tuple[Float[Tensor, "batch heads length _"], ...]:
-        """Write new keys and values after the last; returns all."""
-        length = self.length + new[0].shape[2]
-        if not self.buffers or length > self.buffers[0].shape[2]:
-            room = max(length, 2 * self.length, FIRST_ROOM * new[0].shape[2])
-            before = self.views() or tuple(part[:, :, :0] for part in new)
-            self.buffers = tuple(_with_room(part, room) for part in before)
-        for buffer, part in zip(self.buffers, new, strict=True):
-            buffer[:, :, self.length : length] = part
-        self.length = length
-        return self.views()
+        """Write new keys and values; returns all."""
+        if self.next is None:
+            self.parts = new
+            return new
+        parts = self.parts or tuple(part[:, :, :0] for part in new)
+        if parts[0].shape[2] < self.room:
+            self.parts = parts = tuple(_with_columns(part, self.room) for part in parts)
+        rows = torch.arange(len(self.next), device=self.next.device)[:, None]
+        for part, more in zip(parts, new, strict=True):
+            part[rows, :, self.next] = more.transpose(1, 2)
+        return tuple(part[:, :, : self.length] for part in parts)
 
-    def changed(self, change: Callable[[Tensor], Tensor]) -> "Columns":
-        """New columns from a function of the keys and of the values, with the same capacity."""
-        room = self.buffers[0].shape[2] if self.buffers else 0
-        return Columns(*map(change, self.views()), room=room)
-
-    def put(self, fresh: "Columns", rows: Int[Tensor, " fresh"]) -> None:
-        """Write `fresh` over the first columns of these rows; new columns of other rows are zero."""
-        missing = fresh.length - self.length
-        if missing > 0:
-            self.append(*(part.new_zeros(*part.shape[:2], missing, part.shape[3]) for part in self.views()))
-        for buffer, part in zip(self.buffers, fresh.views(), strict=True):
-            buffer[rows, :, : fresh.length] = part
-
-
-def _with_room(columns: Float[Tensor, "batch heads columns size"], room: int) -> Float[Tensor, "batch heads _ size"]:
-    batch, heads, length, size = columns.shape
-    buffer = columns.new_empty(batch, heads, room, size)
-    buffer[:, :, :length] = columns
-    return buffer
-
-
-def _at_least(rows: Tensor, batch: int) -> Tensor:
-    """The rows, and rows of zeros up to `batch`."""
-    return torch.cat([rows, rows.new_zeros(max(0, batch - len(rows)), *rows.shape[1:])])
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """Keys and values of each decoder layer, and the mask of columns that each hypothesis may attend to.
-
-    `may_attend` is None while every hypothesis may attend to all columns: one hypothesis per sentence, all of the same
-    age.
-    """
-
-    layers: tuple[Columns, ...]
-    may_attend: Bool[Tensor, "batch width columns"] | None
-    width: int
-
-    @property
-    def length(self) -> int:
-        """Number of columns."""
-        return self.layers[0].length if self.layers else 0
-
-    def max_age(self, ages: Int[Tensor, " batch"]) -> int:
-        """An upper bound of the ages, without waiting for the device."""
-        return self.length
-
-    def next_permission(self, batch: int, device: torch.device) -> Bool[Tensor, "batch width columns"] | None:
-        """`may_attend` extended by one position, in which each hypothesis may attend only to its own column."""
-        if self.may_attend is None and self.width == 1:
-            return None
-        own = torch.eye(self.width, dtype=torch.bool, device=device).expand(batch, -1, -1)
-        return own if self.may_attend is None else torch.cat([self.may_attend, own], dim=-1)
-
-    def advanced(self, may_attend: Bool[Tensor, "batch width columns"] | None) -> "Past":
-        """The past after one more position, which has been appended to the columns."""
-        return replace(self, may_attend=may_attend)
-
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "Past":
-        """Hypothesis j of sentence i continues `parents[i, j]`. Only the mask is moved."""
-        if self.may_attend is None:
+    def admit(self, fresh: "Columns", slots: Int[Tensor, " fresh"], batch: int) -> "Columns":
+        """With the columns of fresh sentences in these slots."""
+        if not self.parts and not fresh.parts:
             return self
-        moved = self.may_attend.gather(1, parents[:, :, None].expand_as(self.may_attend))
-        past = replace(self, may_attend=moved)
-        return past._squeezed() if self.length // self.width % SQUEEZE_EVERY == 0 else past
+        given = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
+        own = self.parts or tuple(part.new_zeros(batch, *part.shape[1:])[:, :, :0] for part in given)
+        return Columns(*(put_rows(part, new, slots, axis=2) for part, new in zip(own, given, strict=True)))
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
-        """A copy of these sentences."""
-        layers = tuple(each.changed(lambda part: part[rows]) for each in self.layers)
-        return replace(self, layers=layers, may_attend=None if self.may_attend is None else self.may_attend[rows])
 
-    def admit(self, fresh: "Past", rows: int, slots: Int[Tensor, " fresh"]) -> "Past":
-        """Insert fresh sentences at `slots`, with their initial columns; so far there are `rows` sentences."""
-        batch = max(rows, int(slots.max()) + 1)
-        layers = self.layers
-        if batch > rows:
-            layers = tuple(each.changed(lambda part: _at_least(part, batch)) for each in layers)
-        permitted = torch.zeros(batch, self.width, self.length, dtype=torch.bool, device=slots.device)
-        permitted[:rows] = True if self.may_attend is None else self.may_attend
-        permitted[slots] = False
-        past = replace(self, layers=layers, may_attend=permitted)._squeezed()
-        return past._with_prompts(fresh, batch, slots) if fresh.length else past
-
-    def _with_prompts(self, fresh: "Past", batch: int, slots: Int[Tensor, " fresh"]) -> "Past":
-        """Write the initial columns of fresh sentences over the first columns of `slots`, which are masked."""
-        assert self.may_attend is not None
-        layers = self.layers
-        if not layers[0].buffers:
-            layers = tuple(
-                Columns(*(part.new_zeros(batch, part.shape[1], 0, part.shape[3]) for part in each.views()))
-                for each in fresh.layers
-            )
-        permitted = functional.pad(self.may_attend, (0, max(0, fresh.length - self.length)))
-        for layer, prompt in zip(layers, fresh.layers, strict=True):
-            layer.put(prompt, slots)
-        permitted[slots, :, : fresh.length] = True if fresh.may_attend is None else fresh.may_attend
-        return replace(self, layers=layers, may_attend=permitted)
-
-    def _squeezed(self) -> "Past":
-        """Remove the columns that no hypothesis attends to, once at most half are in use.
-
-        Columns of pruned hypotheses and finished sentences would otherwise take part in every product.
-        """
-        assert self.may_attend is not None
-        used = self.may_attend.any(dim=1)
-        most = int(used.sum(dim=1).max())
-        if 2 * most > self.length or not self.length:
-            return self
-        # A stable sort moves the columns in use to the front and keeps their order.
-        chosen = (~used).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
-        rows = torch.arange(len(chosen), device=chosen.device)[:, None]
-        # Indices on both sides of a slice: (batch, chosen, heads, size) -> (batch, heads, chosen, size)
-        layers = tuple(each.changed(lambda part: part[rows, :, chosen].transpose(1, 2)) for each in self.layers)
-        permitted = self.may_attend.gather(2, chosen[:, None].expand(-1, self.width, -1))
-        return replace(self, layers=layers, may_attend=permitted)
+def _with_columns(part: Float[Tensor, "batch heads columns size"], count: int) -> Float[Tensor, "batch heads _ size"]:
+    return functional.pad(part, (0, 0, 0, count - part.shape[2]))
 
 
 @dataclass(slots=True)
-class Cell:
-    """What a recurrent layer carries, whatever the number of positions."""
+class Past:
+    """Keys and values of each decoder layer, and whose they are.
 
-    vectors: Float[Tensor, "batch width model"]
+    Attributes:
+        ancestors: index of each hypothesis' ancestor at each position after the prompt.
+        ages: number of positions after the prompt that have been read.
+        prompts: number of positions of each prompt.
+        most, longest: upper bounds of `ages` and `prompts`, known without waiting for the device.
+    """
+
+    layers: tuple[Columns, ...]
+    ancestors: Int[Tensor, "batch width room"]
+    ages: Int[Tensor, " batch"]
+    prompts: Int[Tensor, " batch"]
+    most: int = 0
+    longest: int = 0
+
+    @classmethod
+    def begin(cls, layers: tuple[Columns, ...], prompts: Int[Tensor, " batch"], width: int, longest: int = 0) -> "Past":
+        """The past before the first position after the prompts."""
+        ancestors = prompts.new_zeros(len(prompts), width, FIRST_ROOM)
+        return cls(layers, ancestors, torch.zeros_like(prompts), prompts, 0, longest)
+
+    @property
+    def bound(self) -> int:
+        """Exceeds the position of every sentence."""
+        return self.longest + self.most + 1
+
+    def extended(self) -> tuple["Past", Bool[Tensor, "batch width columns"]]:
+        """The past with one more position, which the layers write next, and the mask of each hypothesis' columns."""
+        batch, width, room = self.ancestors.shape
+        if self.most == room:
+            self.ancestors, room = functional.pad(self.ancestors, (0, room)), 2 * room
+        hypotheses, length = torch.arange(width, device=self.ages.device), self.most + 1
+        positions = torch.arange(length, device=self.ages.device)
+        self.ancestors[torch.arange(batch, device=self.ages.device), :, self.ages] = hypotheses
+        for layer in self.layers:
+            layer.next = (self.prompts + self.ages * width)[:, None] + hypotheses
+            layer.room, layer.length = self.longest + room * width, self.longest + length * width
+        columns = self.prompts[:, None, None] + positions * width + self.ancestors[:, :, :length]
+        is_read = (positions <= self.ages[:, None, None]).expand_as(columns)
+        may_attend = torch.arange(self.longest + length * width, device=self.ages.device) < self.prompts[:, None, None]
+        may_attend = may_attend.expand(-1, width, -1).scatter(2, columns, is_read)
+        return replace(self, ages=self.ages + 1, most=length), may_attend
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "Past":
+        """Hypothesis j of sentence i continues `parents[i, j]`. Only the table is moved."""
+        return replace(self, ancestors=self.ancestors.gather(1, parents[:, :, None].expand_as(self.ancestors)))
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
+        """A copy of these sentences."""
+        ages, prompts = self.ages[rows], self.prompts[rows]
+        most, longest = int(ages.max()), int(prompts.max())
+        used = longest + most * self.ancestors.shape[1]
+        layers = tuple(Columns(*(part[rows, :, :used] for part in layer.parts)) for layer in self.layers)
+        return Past(layers, self.ancestors[rows], ages, prompts, most, longest)
+
+    def release(self, slots: Int[Tensor, " slots"]) -> "Past":
+        """These sentences start anew, so that their ages do not exceed the learned positions."""
+        return replace(self, ages=self.ages.index_fill(0, slots, 0))
+
+    def admit(self, fresh: "Past", slots: Int[Tensor, " fresh"]) -> "Past":
+        """Insert fresh sentences at `slots`, with their prompts."""
+        batch = max(len(self.ages), int(slots.max()) + 1)
+        layers = tuple(old.admit(new, slots, batch) for old, new in zip(self.layers, fresh.layers, strict=True))
+        ancestors = put_rows(self.ancestors, fresh.ancestors, slots, axis=2)
+        ages, prompts = put_rows(self.ages, fresh.ages, slots), put_rows(self.prompts, fresh.prompts, slots)
+        return Past(layers, ancestors, ages, prompts, int(ages.max()), int(prompts.max()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cells:
-    """The cell of each recurrent decoder layer."""
+    """The vectors of each recurrent layer, (batch, width, size) each: one, or two for an LSTM."""
 
-    layers: tuple[Cell, ...]
+    layers: tuple[list[Tensor], ...]
 
-    def max_age(self, ages: Int[Tensor, " batch"]) -> int:
-        """An upper bound of the ages."""
-        return int(ages.max())
-
-    def next_permission(self, batch: int, device: torch.device) -> None:
-        """Nothing is attended to."""
-
-    def advanced(self, may_attend: Bool[Tensor, "batch width columns"] | None) -> "Cells":
-        """The cells after one more position, which have been replaced."""
-        return self
+    def repeated(self, width: int) -> "Cells":
+        """Copies for `width` hypotheses: they diverge, and their rows are written to."""
+        return self._changed(lambda part: part.repeat(1, width, 1))
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Cells":
         """Hypothesis j of sentence i continues `parents[i, j]`."""
-        return self._changed(lambda cell: cell.gather(1, parents[:, :, None].expand_as(cell)))
+        return self._changed(lambda part: part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])))
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Cells":
         """A copy of these sentences."""
-        return self._changed(lambda cell: cell[rows])
+        return self._changed(lambda part: part[rows])
 
-    def admit(self, fresh: "Cells", rows: int, slots: Int[Tensor, " fresh"]) -> "Cells":
+    def admit(self, fresh: "Cells", slots: Int[Tensor, " fresh"]) -> "Cells":
         """Insert fresh sentences at `slots`, in place if there is room."""
         pairs = zip(self.layers, fresh.layers, strict=True)
-        return Cells(tuple(Cell(put_rows(cell.vectors, new.vectors, slots)) for cell, new in pairs))
+        return Cells(tuple([put_rows(part, new, slots) for part, new in zip(*layers, strict=True)] for layers in pairs))
+
+    def release(self, slots: Int[Tensor, " slots"]) -> "Cells":
+        """Nothing is to be done for these sentences."""
+        return self
 
     def _changed(self, change: Callable[[Tensor], Tensor]) -> "Cells":
-        return Cells(tuple(Cell(change(cell.vectors)) for cell in self.layers))
+        return Cells(tuple(list(map(change, layer)) for layer in self.layers))
 
 
 def put_rows(rows: Tensor, fresh: Tensor, slots: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:
@@ -221,12 +172,9 @@ def put_rows(rows: Tensor, fresh: Tensor, slots: Int[Tensor, " fresh"], axis: in
 
 
 def _padded(values: Tensor, shape: list[int]) -> Tensor:
-    """Pad with zeros at the end of each axis to `shape`, with the memory order of the last two axes kept."""
+    """Pad with zeros at the end of each axis to `shape`."""
     if list(values.shape) == shape:
         return values
-    swapped = values.ndim > 2 and values.stride(-1) > values.stride(-2)
-    wide = (
-        values.new_zeros([*shape[:-2], shape[-1], shape[-2]]).transpose(-1, -2) if swapped else values.new_zeros(shape)
-    )
+    wide = values.new_zeros(shape)
     wide[tuple(slice(length) for length in values.shape)] = values
     return wide

@@ -165,37 +165,22 @@ def count_parameters(model: nn.Module) -> int:
 def choose_device(name: str, *, setting: str = "training.device=") -> torch.device:
     """The device of that name: `cpu`, `cuda` (the current GPU), `cuda:N`, `mps`, or `auto`.
 
-    `auto` takes a CUDA GPU where there is one, and the CPU else. Apple's GPU (`mps`) has to be asked for by name:
-    nothing has been measured on one.
+    `auto` takes a CUDA GPU if there is one, otherwise the CPU. Apple's GPU (`mps`) has to be asked for by name: nothing
+    has been measured on one.
 
     Args:
         setting: how the user gave the name, for messages: `--device ` on the command line.
 
     Raises `UserError` for another name, and for a device that is not there.
     """
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = torch.device("meta")
-    if device.type == "cuda":
-        _require_gpu(name, device.index or 0, setting)
-    elif device.type == "mps":
-        if device.index or not torch.backends.mps.is_available():
-            raise UserError(
-                f"{setting}{name}, but torch finds no such Apple GPU here; use {setting}cpu or {setting}auto"
-            )
-    elif name != "cpu":
-        raise UserError(f"{setting}{name}: there is no such device; there are auto, cpu, cuda, cuda:N and mps")
-    return device
-
-
-def _require_gpu(name: str, index: int, setting: str) -> None:
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if not count:
-        why = "" if torch.backends.cuda.is_built() else ": this build of torch is for the CPU alone"
-        raise UserError(f"{setting}{name}, but torch finds no CUDA device here{why}; use {setting}cpu or {setting}auto")
-    if index >= count:
-        there = "there is cuda:0 alone" if count == 1 else f"there are cuda:0 to cuda:{count - 1}"
-        raise UserError(f"{setting}{name}, but {there}")
+        return torch.device("cuda" if gpus else "cpu")
+    there = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{number}" for number in range(gpus))]
+    there += ["mps"] if torch.backends.mps.is_available() else []
+    if name not in there:
+        raise UserError(
+            f"{setting}{name}: this machine, or this build of torch, has only {', '.join(there)}; use one of them, or "
+            f"{setting}auto"
+        )
+    return torch.device(name)

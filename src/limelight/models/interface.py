@@ -25,7 +25,6 @@ from limelight.layers.embedding import LearnedPositions
 from limelight.shapes import Bool, Float, Int
 
 Integers = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
 
 
 class Memory(ABC):
@@ -102,62 +101,10 @@ class Active:
         return sentences * width + np.arange(len(sentences)) - self.firsts[sentences]
 
 
-class Best(NamedTuple):
-    """The best continuations of each sentence over all its hypotheses, best first, ties in any order; on the host.
-
-    If there are fewer than requested, the remaining sums are -inf.
-    """
-
-    sums: Numbers
-    """(batch, rank): log-probability of the hypothesis including the new token."""
-    log_probabilities: Numbers
-    """(batch, rank): log-probability of the new token, given the hypothesis."""
-    parents: Integers
-    """(batch, rank): index of the hypothesis that is continued."""
-    ids: Integers
-    """(batch, rank): id of the new token."""
-
-
-class MostProbable(NamedTuple):
-    """The most probable token of each row, the first one in case of ties; on the host."""
-
-    ids: Integers
-    """(rows,)"""
-    log_probabilities: Numbers
-    """(rows,)"""
-
-
-class Ranking(ABC):
-    """Lazy log-probabilities of the next token after each active hypothesis.
-
-    The best tokens are found without a table of all log-probabilities; rows of the table are computed on access.
-    """
-
-    @property
-    @abstractmethod
-    def is_sound(self) -> bool:
-        """Whether no row contains NaN. If False, indexing shows which row does."""
-
-    @abstractmethod
-    def best(self, before: Numbers, firsts: Integers, count: int) -> Best:
-        """The `count` continuations of each sentence with the largest sums.
-
-        Args:
-            before: (rows,): log-probability of each hypothesis; sums are computed in single precision.
-            firsts: (batch + 1,): index of the first row of each sentence, see `Active`.
-        """
-
-    @abstractmethod
-    def most_probable(self) -> MostProbable:
-        """The most probable token of each row; valid only if `is_sound`."""
-
-    @abstractmethod
-    def __getitem__(self, rows: slice) -> Float[Tensor, "some vocab"]:
-        """The log-probabilities of these rows, bitwise equal to those of `best`."""
-
-
 class Query(NamedTuple):
-    """A search without phrases, forced tokens or sampling: greedy if `width` is 1, else beam. See `SearchSettings`."""
+    """A search without phrases, forced tokens, rules or sampling: greedy if `width` is 1, else beam.
+
+    Settings are those of `SearchSettings`."""
 
     source: Sequence[int]
     width: int
@@ -167,10 +114,8 @@ class Query(NamedTuple):
     offset: float
     patience: float
     prune: float
-    ngram: int
-    """Size of n-grams that must not occur twice, see `decoding/rules.py`; 0 for no such rule."""
-    bytes: npt.NDArray[np.int16]
-    """(target ids,): the byte that each token stands for, or -1. The bytes of a result are valid UTF-8."""
+    is_byte: npt.NDArray[np.bool_]
+    """(target ids,): tokens that are one of several bytes of a character, see `decoding/utf8.py`."""
 
 
 class Path(NamedTuple):
@@ -270,11 +215,6 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """The final linear layer: features to logits, without softmax."""
-
-    def rank(self, features: Float[Tensor, "rows features"]) -> Ranking | None:
-        """The log-probabilities of all tokens, for a search that needs only the best; None if the model supports only
-        `project`."""
-        return None
 
     @property
     def searches(self) -> bool:

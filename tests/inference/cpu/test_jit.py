@@ -1,6 +1,7 @@
 """Compiled functions: kept on disk where that can be, and for no instructions that are forbidden."""
 
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -10,12 +11,9 @@ import numba
 import numpy as np
 import pytest
 from numba.core import event
-from numba.core.registry import cpu_target
 
-from limelight.inference.cpu import jit, simd
+from limelight.inference.cpu import jit
 from limelight.inference.cpu.jit import compiled, tell_compiling
-
-OWN_KIND = simd._kind_of(cpu_target.target_context)
 
 
 @pytest.mark.parametrize("broken", ["full", "nowhere"])
@@ -49,17 +47,18 @@ def test_without_a_folder_to_keep_it_in_it_is_compiled_all_the_same(monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("+avx2" not in jit.instruction_set(), reason="needs AVX2")
 def test_numba_compiles_for_no_more_than_is_permitted() -> None:
     """`LIMELIGHT_CAPABILITIES` holds for the compiled loops, too."""
-    code = "import limelight.inference.cpu.jit; from limelight.inference.cpu import simd; import numba; "
-    code += "print(numba.njit(lambda: simd.steps())())"
+    code = "from limelight.inference.cpu.jit import instruction_set; print(instruction_set())"
     found = {}
     for level in ("avx2", "all"):
         environment = {**os.environ, "LIMELIGHT_CAPABILITIES": level}
         said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-        found[level] = float(said.stdout)
-    assert found["all"] == (255 if OWN_KIND == "vnni" else found["avx2"])
-    assert found["avx2"] == (255 if OWN_KIND == "any" else 127)
+        found[level] = said.stdout.strip().split(",")
+    assert found["all"] == jit.instruction_set().split(",")
+    assert "+avx2" in found["avx2"]
+    assert not any(each.startswith("+avx512") for each in found["avx2"])
 
 
 def test_what_is_kept_is_compiled_anew_when_shared_code_changes(
@@ -106,10 +105,29 @@ def test_a_filled_folder_that_cannot_be_written_to_is_used(monkeypatch: pytest.M
     assert folder_and_hits() == (None, 0)
 
 
+def test_what_another_version_has_stored_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its index names types that are elsewhere now."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def doubled(values: np.ndarray) -> float:
+        return 2 * values.sum()
+
+    def hits() -> int:
+        function = compiled(doubled)
+        assert function(np.ones(3, np.float32)) == 6
+        return sum(function.stats.cache_hits.values())
+
+    assert hits() == 0
+    [index] = tmp_path.rglob("*.nbi")
+    version = numba.__version__
+    index.write_bytes(pickle.dumps(version) + b"cno.such.module\nType\n.")
+    assert [hits(), hits()] == [0, 1]
+
+
 KERNELS = """
 import sys
 import numpy as np
-from limelight.inference.cpu.int8 import Norm, multiply, pack_rows, project_in
+from limelight.inference.cpu.weights import Norm, multiply, pack_rows, project_in
 
 random = np.random.default_rng(7)
 normal = lambda *shape: random.normal(size=shape).astype(np.float32)

@@ -67,17 +67,3 @@ def test_neither_steps_nor_reorder_copy_the_past(seed: int) -> None:
         _, state = ready.step(torch.randint(1, 29 - 1, (2, 3)), state)
         state = state.reorder(torch.randint(3, (2, 3)))
     assert [part.ctypes.data for part in state.past] == places
-
-
-@torch.inference_mode()
-def test_a_long_source_that_has_gone_takes_no_room(seed: int) -> None:
-    """Padding stays below twice the longest source that is there."""
-    ready = prepared(make_model(transformer()).eval())
-    followed = Followed(ready, random_sources(ready, (50, 3)), 2, tolerance=TOLERANCE)
-    followed.step()
-    followed.admit(random_sources(ready, (4, 2)), [0, 2])
-    assert followed.state.past.memory.shape[2] == 5
-    followed.step()
-    followed.admit(random_sources(ready, (3,)), [1])
-    assert followed.state.past.memory.shape[2] == 5
-    followed.step()

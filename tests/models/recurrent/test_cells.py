@@ -4,20 +4,23 @@ import pytest
 import torch
 from torch import Tensor
 
+from limelight.models.cache import Cells
 from limelight.models.recurrent.cells import KINDS, CellStack, CellState, build_layers
 
 BATCH, TARGET, INPUT, HIDDEN = 2, 5, 7, 3
 
 
-def make(kind: str, layers: int) -> tuple[CellStack, Tensor, tuple[CellState, ...]]:
+def make(kind: str, layers: int) -> tuple[CellStack, Tensor, Cells]:
     """A stack in float64, inputs for it, and states that are not zero."""
     stack = CellStack(build_layers(kind, INPUT, HIDDEN, layers=layers, bidirectional=False, dropout=0.4), dropout=0.4)
     stack = stack.double().eval()
     for parameter in stack.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
-    states = tuple(
-        tuple(torch.randn(BATCH, 1, HIDDEN, dtype=torch.float64) for _ in range(KINDS[kind].state_parts))
-        for _ in range(layers)
+    states = Cells(
+        tuple(
+            [torch.randn(BATCH, 1, HIDDEN, dtype=torch.float64) for _ in range(KINDS[kind].state_parts)]
+            for _ in range(layers)
+        )
     )
     return stack, torch.randn(BATCH, TARGET, INPUT, dtype=torch.float64), states
 
@@ -41,9 +44,9 @@ def equations(kind: str, weights: list[Tensor], inputs: Tensor, state: CellState
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_is_the_equations(kind: str, seed: int) -> None:
-    stack, inputs, (state,) = make(kind, layers=1)
-    (found,) = stack.step(inputs[:, :1], (state,))
-    expected = equations(kind, stack.fused.all_weights[0], inputs[:, :1], state)
+    stack, inputs, states = make(kind, layers=1)
+    (found,) = stack.step(inputs[:, :1], states).layers
+    expected = equations(kind, stack.fused.all_weights[0], inputs[:, :1], states.layers[0])
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
@@ -55,7 +58,7 @@ def test_steps_equal_the_fused_kernel(kind: str, layers: int, seed: int) -> None
     together = stack(inputs, states)
     for place in range(TARGET):
         states = stack.step(inputs[:, place, None], states)
-        torch.testing.assert_close(states[-1][0][:, 0], together[:, place], rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(states.layers[-1][0][:, 0], together[:, place], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,7 +69,7 @@ def test_gradients_of_steps_equal_those_of_the_fused_kernel(kind: str, seed: int
     stack.zero_grad()
     for place in range(TARGET):
         states = stack.step(inputs[:, place, None], states)
-    states[-1][0].sum().backward()
+    states.layers[-1][0].sum().backward()
     for parameter, expected in zip(stack.parameters(), fused, strict=True):
         torch.testing.assert_close(parameter.grad, expected, rtol=1e-9, atol=1e-9)
 
@@ -78,8 +81,8 @@ def test_dropout_stands_between_layers_only(seed: int) -> None:
         stack.train()
         assert torch.equal(stack(inputs, states), stack(inputs, states)) == equal
         one, other = stack.step(inputs[:, :1], states), stack.step(inputs[:, :1], states)
-        assert torch.equal(one[0][0], other[0][0])
-        assert torch.equal(one[-1][0], other[-1][0]) == equal
+        assert torch.equal(one.layers[0][0], other.layers[0][0])
+        assert torch.equal(one.layers[-1][0], other.layers[-1][0]) == equal
 
 
 def test_recurrent_weights_begin_orthogonal_and_the_forget_gate_open(seed: int) -> None:

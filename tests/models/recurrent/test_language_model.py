@@ -52,7 +52,7 @@ def test_what_is_carried_is_what_a_search_goes_on_from(model: RecurrentLanguageM
         carried = None
         if row:
             _, carried = model.read_on(torch.tensor([row]), None)
-        for depth, cell in enumerate(state.cells):
+        for depth, cell in enumerate(state.cells.layers):
             for part, values in enumerate(cell):
                 expected = torch.zeros(13).double() if carried is None else carried[part][depth, 0]
                 torch.testing.assert_close(values[number], expected.expand(2, -1), rtol=1e-10, atol=1e-10)
@@ -72,9 +72,11 @@ def test_gradients_reach_back_through_what_is_carried_until_it_is_detached(model
 def test_the_state_of_nothing_is_zero(model: RecurrentLanguageModel) -> None:
     nothing = torch.zeros(3, 0, dtype=torch.int64)
     state = model.start(model.encode(nothing, nothing.bool()), 2)
-    assert [part.shape for cell in state.cells for part in cell] == [(3, 2, 13)] * 2 * model.cells.kind.state_parts
-    assert not any(part.any() for cell in state.cells for part in cell)
-    places = {part.data_ptr() for cell in state.cells for part in cell}
+    assert [part.shape for cell in state.cells.layers for part in cell] == [
+        (3, 2, 13)
+    ] * 2 * model.cells.kind.state_parts
+    assert not any(part.any() for cell in state.cells.layers for part in cell)
+    places = {part.data_ptr() for cell in state.cells.layers for part in cell}
     assert len(places) == 2 * model.cells.kind.state_parts, "others may take a place of one and leave the rest"
 
 

@@ -54,10 +54,10 @@ def test_decoder_starts_from_the_bridge(wiring: str, layers: int, seed: int) -> 
     batch = random_batch(model)
     memory = model.encode(batch.source, batch.source_valid)
     state = model.start(memory)
-    assert len(state.cells) == layers
+    assert len(state.cells.layers) == layers
     for part, project in enumerate(model.decoder.bridge.project):
         expected = torch.tanh(memory.last[part] @ project.weight.T + project.bias)
-        assert_same(torch.cat([cell[part] for cell in state.cells], dim=-1)[:, 0], expected)
+        assert_same(torch.cat([cell[part] for cell in state.cells.layers], dim=-1)[:, 0], expected)
 
 
 def additive_look(model: Recurrent, query: Tensor, annotations: Tensor, valid: Tensor) -> Tensor:

@@ -133,14 +133,15 @@ def test_a_prompt_is_there_once_whatever_the_width(seed: int) -> None:
     model = exact()
     states = [begun(model, random_rows((7, 3), 29), width) for width in (1, 5)]
     for state in states:
-        assert [part.shape for layer in state.past.layers for part in layer.views()] == [(2, 3, 7, 2)] * 4
+        assert [part.shape for layer in state.past.layers for part in layer.parts] == [(2, 3, 7, 2)] * 4
         assert state.ages.tolist() == [7, 3]
     _, state = model.step(torch.randint(1, 28, (2, 5)), states[1])
-    assert state.past.length == 7 + 5
-    places = [part.data_ptr() for layer in state.past.layers for part in layer.views()]
+    assert [layer.length for layer in state.past.layers] == [7 + 5] * 2
+    places = [part.data_ptr() for layer in state.past.layers for part in layer.parts]
     moved = state.reorder(torch.randint(5, (2, 5)))
-    assert [part.data_ptr() for layer in moved.past.layers for part in layer.views()] == places
-    assert moved.past.may_attend[:, :, :7].sum(-1).tolist() == [[7] * 5, [3] * 5]
+    assert [part.data_ptr() for layer in moved.past.layers for part in layer.parts] == places
+    _, may_attend = moved.past.extended()
+    assert may_attend.sum(-1).tolist() == [[7 + 2] * 5, [3 + 2] * 5]
 
 
 @torch.inference_mode()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from limelight.inspection.heads import attentions
-from limelight.models.cache import Cell, Cells
+from limelight.models.cache import Cells
 from limelight.models.transformer import SSRU, SSRULayer
 from tests.models.helpers import exact_model, make_model, transformer
 
@@ -47,7 +47,7 @@ def test_it_computes_the_equations(seed: int) -> None:
 @torch.inference_mode()
 def test_steps_are_the_whole_sequence(seed: int) -> None:
     unit, inputs = exact_unit(), torch.randn(SHAPE, dtype=torch.float64)
-    cell = Cell(torch.zeros(SHAPE[0], 1, SHAPE[2], dtype=torch.float64))
+    cell = [torch.zeros(SHAPE[0], 1, SHAPE[2], dtype=torch.float64)]
     for given, expected in zip(inputs.split(1, dim=1), unit(inputs).split(1, dim=1), strict=True):
         output = unit.step(given, cell)
         torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-12)
@@ -75,9 +75,9 @@ def test_cells_are_in_fp32_where_products_are_not(how: str, seed: int) -> None:
         unit, inputs = unit.bfloat16(), inputs.bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=how == "autocast"):
         found = unit(inputs)
-        unit.step(inputs[:, :1], cell := Cell(torch.zeros(2, 1, 32)))
+        unit.step(inputs[:, :1], cell := [torch.zeros(2, 1, 32)])
     assert found.dtype == inputs.dtype
-    assert cell.vectors.dtype == torch.float32
+    assert cell[0].dtype == torch.float32
     torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0.02)
 
 
@@ -94,7 +94,7 @@ def test_a_decoder_has_no_self_attention_and_carries_a_vector_for_each_layer(pos
         state = model.start(model.encode(ids, ids >= 0), 2)
         for _ in range(20):
             assert isinstance(state.past, Cells)
-            assert [tuple(each.vectors.shape) for each in state.past.layers] == [(1, 2, 11)] * 2
+            assert [tuple(cell.shape) for [cell] in state.past.layers] == [(1, 2, 11)] * 2
             _, state = model.step(torch.tensor([[5, 6]]), state)
 
 

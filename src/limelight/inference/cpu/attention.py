@@ -11,17 +11,17 @@ from functools import partial
 import numpy as np
 
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
-from limelight.inference.cpu.simd import apart
+from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.vectors import copy, dot, exponentiate, weighted_sum
 
 Sizes = tuple[int, int, int, int, int, int, int]
-"""Number of heads; size of a key and of a value per head; stride of keys and of values between places; offset of the
+"""Number of heads; size of a key and of a value per head; stride of keys and of values between positions; offset of the
 first key and of the first value."""
 
 
 @partial(compiled, apart=True)
-def attend_places(
-    queries: Numbers, at: int, keys: Numbers, values: Numbers, places: Integers, sizes: Sizes, context: Numbers,
+def attend_to(
+    queries: Numbers, at: int, keys: Numbers, values: Numbers, positions: Integers, sizes: Sizes, context: Numbers,
     where: int,
 ) -> None:  # fmt: skip
     """The context of one query for all heads: score, softmax, sum.
@@ -29,21 +29,21 @@ def attend_places(
     Args:
         queries: any shape; the query begins at flat index `at`, one head after another.
         keys, values: any shape, with the layout given by `sizes`.
-        places: indices that are attended to, at least one.
+        positions: indices that are attended to, at least one.
         context: any shape; the result is written from flat index `where` on.
     """
     apart()
     heads, head_size, value_size, key_stride, value_stride, key_start, value_start = sizes
-    scale, count = np.float32(1 / math.sqrt(head_size)), len(places)
+    scale, count = np.float32(1 / math.sqrt(head_size)), len(positions)
     scores = np.empty(count, dtype=np.float32)
     for head in range(heads):
         inside = head * head_size
         for number in range(count):
-            key = key_start + places[number] * key_stride + inside
+            key = key_start + positions[number] * key_stride + inside
             scores[number] = dot(queries, at + inside, keys, key, head_size) * scale
         total, inside = exponentiate(scores, 0, count), head * value_size
         start, target = value_start + inside, where + inside
-        weighted_sum(scores, 0, total, values, places, count, value_stride, start, value_size, context, target)
+        weighted_sum(scores, 0, total, values, positions, count, value_stride, start, value_size, context, target)
 
 
 @compiled
@@ -92,7 +92,7 @@ def attend_past(
     value_size, inner = values.shape[4], heads * head_size
     outer, stride = heads * value_size, joint.shape[1]
     sizes = heads, head_size, value_size, inner, outer, 0, 0
-    places = np.empty(room, dtype=np.int64)
+    positions = np.empty(room, dtype=np.int64)
     for sentence in range(batch):
         age, first = ages[sentence], firsts[sentence]
         for hypothesis in range(firsts[sentence + 1] - first):
@@ -103,9 +103,9 @@ def attend_past(
         for hypothesis in range(firsts[sentence + 1] - first):
             for position in range(age + 1):
                 ancestor = ancestors[sentence, hypothesis, position]
-                places[position] = (sentence * width + ancestor) * room + position
+                positions[position] = (sentence * width + ancestor) * room + position
             row = first + hypothesis
-            attend_places(joint, row * stride, keys, values, places[: age + 1], sizes, context, row * outer)
+            attend_to(joint, row * stride, keys, values, positions[: age + 1], sizes, context, row * outer)
 
 
 @compiled
@@ -143,34 +143,10 @@ def attend_memory(
     apart()
     inner, outer, source = queries.shape[1], context.shape[1], memory.shape[1]
     sizes = heads, inner // heads, outer // heads, inner + outer, inner + outer, 0, inner
-    places = np.empty(source, dtype=np.int64)
+    positions = np.empty(source, dtype=np.int64)
     for sentence in range(len(lengths)):
         length = lengths[sentence]
         for position in range(length):
-            places[position] = sentence * source + position
+            positions[position] = sentence * source + position
         for row in range(firsts[sentence], firsts[sentence + 1]):
-            attend_places(queries, row * inner, memory, memory, places[:length], sizes, context, row * outer)
-
-
-@partial(compiled, apart=True)
-def attend_within(joint: Numbers, firsts: Integers, heads: int, head_size: int, context: Numbers) -> None:
-    """Self-attention among the positions of each sentence.
-
-    Args:
-        joint: (rows, inner): queries, keys and values of all heads, concatenated; sentences end to end.
-        firsts: (sentences + 1,): index of the first row of each sentence, and the number of rows at the end.
-        context: (rows, heads * value_size): written to.
-    """
-    apart()
-    inner, outer, stride = heads * head_size, context.shape[1], joint.shape[1]
-    sizes = heads, head_size, outer // heads, stride, stride, inner, 2 * inner
-    everyone = np.arange(len(joint))
-    for sentence in range(len(firsts) - 1):
-        places = everyone[firsts[sentence] : firsts[sentence + 1]]
-        for row in range(firsts[sentence], firsts[sentence + 1]):
-            attend_places(joint, row * stride, joint, joint, places, sizes, context, row * outer)
-
-
-SHORT = 128
-"""Up to this many source positions a whole search is one call. At 128 positions of attention the
-fused kernel takes 0.5 to 0.7 times as long (AMD EPYC Zen 3, AVX2 only), but the rest of a search in steps is slower."""
+            attend_to(queries, row * inner, memory, memory, positions[:length], sizes, context, row * outer)

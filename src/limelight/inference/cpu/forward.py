@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.inference.cpu.attention import attend_memory, attend_past, attend_places, rotate
-from limelight.inference.cpu.int8 import feed_forward, multiply, normalize, project_in, project_out
-from limelight.inference.cpu.jit import Integers, Numbers, compiled, expanded
+from limelight.inference.cpu.attention import attend_memory, attend_past, attend_to, rotate
+from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.network import Network, Side, norm_at, weights_at
-from limelight.inference.cpu.simd import apart
 from limelight.inference.cpu.ssru import recur
 from limelight.inference.cpu.state import Past
+from limelight.inference.cpu.weights import feed_forward, multiply, normalize, project_in, project_out
 
 
 class Rows(NamedTuple):
@@ -30,53 +30,46 @@ class Rows(NamedTuple):
 
 
 @compiled
-def _embed(side: Side, token: int, place: int, row: Numbers) -> None:
+def _embed(side: Side, token: int, position: int, row: Numbers) -> None:
     """What the first layer reads of a token."""
     embedded, scale = side.embedding[token], np.float32(side.scale)
     if len(side.positions):
-        position = side.positions[place]
+        added = side.positions[position]
         for index in range(len(row)):
-            row[index] = embedded[index] * scale + position[index]
+            row[index] = embedded[index] * scale + added[index]
     else:
         for index in range(len(row)):
             row[index] = embedded[index] * scale
 
 
-@expanded
-def encode(network: Network, source: Integers, places: Integers) -> Numbers:
-    """The output of the encoder: (source, model)."""
+@partial(compiled, apart=True)
+def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
+    """Encode a source, and write its keys and values for cross-attention into a slot."""
+    apart()
     heads, head_size, value_size, activation, _ = network.sizes
-    hidden = np.empty((len(source), network.source.embedding.shape[1]), dtype=np.float32)
-    for row in range(len(source)):
+    count, positions = len(source), np.arange(len(source))
+    hidden = np.empty((count, network.source.embedding.shape[1]), dtype=np.float32)
+    for row in range(count):
         _embed(network.source, source[row], row, hidden[row])
     inner, outer = heads * head_size, heads * value_size
     stride = 2 * inner + outer
-    joint, context = np.empty((len(source), stride), np.float32), np.empty((len(source), outer), np.float32)
+    joint, context = np.empty((count, stride), np.float32), np.empty((count, outer), np.float32)
     sizes = heads, head_size, value_size, stride, stride, inner, 2 * inner
     attention, feed = network.encoder_attention, network.encoder_network
     for layer in range(len(attention.first.values)):
         norm = norm_at(attention.norm, layer)
         project_in(hidden, norm, weights_at(attention.first, layer), joint)
         if len(network.source.turns):
-            rotate(joint, network.source.turns[: len(source)], heads)
-        for row in range(len(source)):
-            attend_places(joint, row * stride, joint, joint, places, sizes, context, row * outer)
+            rotate(joint, network.source.turns[:count], heads)
+        for row in range(count):
+            attend_to(joint, row * stride, joint, joint, positions, sizes, context, row * outer)
         project_out(context, weights_at(attention.last, layer), norm, hidden)
         first, last = weights_at(feed.first, layer), weights_at(feed.last, layer)
         feed_forward(hidden, norm_at(feed.norm, layer), first, activation, last)
     if network.source.norm.first:
         normalize(hidden, network.source.norm, hidden)
-    return hidden
-
-
-@partial(compiled, apart=True)
-def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
-    """Read a source into a slot."""
-    apart()
-    count = len(source)
-    features = encode(network, source, np.arange(count))
     for layer in range(len(past.memory)):
-        multiply(features, weights_at(network.memory, layer), past.memory[layer, slot, :count])
+        multiply(hidden, weights_at(network.memory, layer), past.memory[layer, slot, :count])
     past.lengths[slot], past.ages[slot] = count, 0
 
 

@@ -55,6 +55,12 @@ def _compile_for_permitted_instructions() -> None:
 _compile_for_permitted_instructions()
 
 
+def instruction_set() -> str:
+    """The instructions that numba compiles for."""
+    instructions: str = cast(Any, cpu_target.target_context).codegen().magic_tuple()[2]
+    return instructions
+
+
 def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Callable[Given, Result]:
     """Compile the function at its first call, and cache it if a cache folder is writable.
 
@@ -72,12 +78,6 @@ def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Calla
     with suppress(RuntimeError):
         cast(Any, machine_code)._cache = Cache(function)  # as `cache=True` does with numba's own
     return cast(Callable[Given, Result], machine_code)
-
-
-def expanded(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """A part of its only caller, copied into it before compilation instead of being compiled twice. It may return only
-    at its end: numba counts references wrongly if a copy returns from within a loop."""
-    return cast(Callable[Given, Result], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
 class _Filled:
@@ -107,8 +107,12 @@ class Cache(FunctionCache):
         """One function for one kind of arguments, if it is stored. numba would first import what its compiler knows of
         all types, which takes longer than everything else here; only compilation needs that."""
         rtsys.initialize(target_context)  # the memory of arrays
-        with self._guard_against_spurious_io_errors():
+        try:
             return self._load_overload(sig, target_context)
+        except (ImportError, AttributeError):  # stored by another version, whose types had other names
+            with suppress(OSError):
+                self.flush()
+            return None
 
     def save_overload(self, *what: Any) -> None:
         """Store one function for one kind of arguments."""

@@ -1,4 +1,4 @@
-"""All weights of a Transformer in int8, of all layers in one array for each kind, for the compiled `forward.py`.
+"""All weights of a Transformer, of all layers in one array for each kind, for the compiled `forward.py`.
 
 Compiled functions are made for the types of their arguments: a tuple of layers would be another type for every depth. A
 stack has the layers as its first axis.
@@ -11,27 +11,40 @@ import numpy as np
 import torch
 from torch import nn
 
-from limelight.inference.cpu.int8 import Int8Weights, Norm, aligned
-from limelight.inference.cpu.int8_linear import CompiledInt8Linear
+from limelight.attention.attend import Attend
+from limelight.attention.multi_head import MultiHeadAttention
+from limelight.attention.scores import scaled_dot
 from limelight.inference.cpu.jit import Numbers, compiled
+from limelight.inference.cpu.weights import Norm, Weights, aligned, pack
 from limelight.inference.pack import joined
-from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
-from limelight.layers.feed_forward import ACTIVATIONS, FeedForward
-from limelight.models.transformer import Layer, SSRULayer, Stack, Sublayer, Transformer
+from limelight.layers.embedding import (
+    LearnedPositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    TokenEmbedding,
+    sinusoids,
+)
+from limelight.layers.feed_forward import ACTIVATIONS, Dropout, FeedForward
+from limelight.models.transformer import SSRU, Layer, SSRULayer, Stack, Sublayer, Transformer
 
 MAX_TOKENS = 256
 """Positions of a sentence, source or target, that there are tables for at first."""
 
 
-KNOWN_POSITIONS = type(None), SinusoidalPositions, LearnedPositions
+KNOWN: set[type[nn.Module]] = {
+    Transformer, Stack, Layer, SSRULayer, SSRU, Sublayer, MultiHeadAttention, Attend, TokenEmbedding, FeedForward,
+    LearnedPositions, SinusoidalPositions, RotaryPositions, Dropout, nn.Identity, nn.ModuleList, nn.Linear,
+    nn.LayerNorm, *ACTIVATIONS.values(),
+}  # fmt: skip
+"""The modules that compiled loops compute. A subclass may compute anything else."""
 
 
 class Sublayers(NamedTuple):
     """The sub-layers of one kind: arrays have the layers as their first axis."""
 
     norm: Norm
-    first: Int8Weights
-    last: Int8Weights
+    first: Weights
+    last: Weights
 
 
 class Sizes(NamedTuple):
@@ -68,16 +81,19 @@ class Network(NamedTuple):
     """Of a recurrent decoder, only `first` is used."""
     cross_attention: Sublayers
     decoder_network: Sublayers
-    memory: Int8Weights
+    memory: Weights
     """From the encoder's output to the keys and values of cross-attention."""
-    output: Int8Weights
+    output: Weights
     sizes: Sizes
 
 
 @compiled
-def weights_at(stack: Int8Weights, layer: int) -> Int8Weights:
+def weights_at(stack: Weights, layer: int) -> Weights:
     """The weights of a layer."""
-    return Int8Weights(stack.values[layer], stack.scales[layer], stack.sums[layer], stack.biases[layer], stack.outputs)
+    return Weights(
+        stack.values[layer], stack.scales[layer], stack.sums[layer], stack.numbers[layer], stack.biases[layer],
+        stack.outputs, stack.rounds,
+    )  # fmt: skip
 
 
 @compiled
@@ -86,42 +102,38 @@ def norm_at(stack: Norm, layer: int) -> Norm:
     return Norm(stack.weight[layer], stack.bias[layer], stack.epsilon, stack.first)
 
 
-def network_of(model: Transformer, output: Int8Weights) -> Network | None:
-    """The weights of a Transformer with `output` as the final layer; None unless all layers have the same sizes, and
-    normalizations and feed-forward networks are the ones that `int8.py` computes."""
+def network_of(model: Transformer, precision: str) -> Network | None:
+    """The weights of a Transformer in `fp32`, `bf16` or `int8`; None if it has other parts than `KNOWN`, or layers of
+    different sizes."""
     encoder, decoder = list(model.encoder.each()), list(model.decoder.each())
-    recurrent = [layer for layer in decoder if isinstance(layer, SSRULayer)]
-    attentive = [layer for layer in decoder if not isinstance(layer, SSRULayer)]
-    crossing = [cast(Any, layer).cross_attention for layer in decoder]
-    attentions = [layer.attention for layer in (*encoder, *attentive)] + crossing
+    attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
+    is_known = all(type(part) in KNOWN for part in model.modules())
+    is_plain = all(part.score is scaled_dot and part.kv_heads == part.heads for part in attentions)
+    if not (encoder and decoder and is_known and is_plain and model.decoder.embedding.weight.dtype == torch.float32):
+        return None
     networks = [cast(FeedForward, layer.feed_forward) for layer in (*encoder, *decoder)]
-    norms = [module.norm for module in model.modules() if isinstance(module, Sublayer)]
-    norms += [stack.norm for stack in (model.encoder, model.decoder) if stack.norm is not None]
-    if {type(network) for network in networks} != {FeedForward} or {type(norm) for norm in norms} != {nn.LayerNorm}:
-        return None
     activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
-    sizes = {(each.heads, each.head_size, each.value_size) for each in attentions}
-    if not encoder or not decoder or len(sizes) != 1 or len(activations) != 1:
+    heads = {(part.heads, part.head_size, part.value_size) for part in attentions}
+    crossing = [cast(MultiHeadAttention, layer.cross_attention) for layer in decoder]
+    recurrent = [layer for layer in decoder if isinstance(layer, SSRULayer)]
+    if len(heads) > 1 or len(activations) > 1:
         return None
-    if any(type(side.positions) not in KNOWN_POSITIONS for side in (model.encoder, model.decoder)):
-        return None
-    cell = model.decoder.embedding.weight.shape[1] if recurrent else 0
     try:
         return Network(
             _side(model.encoder, MAX_TOKENS),
             _side(model.decoder, MAX_TOKENS),
-            _attentions(encoder),
-            _networks(encoder),
-            _recurrences(recurrent) if recurrent else _attentions(attentive),
+            _attentions(encoder, precision),
+            _networks(encoder, precision),
+            _recurrences(recurrent, precision) if recurrent else _attentions(decoder, precision),
             Sublayers(
                 _norms([cast(Any, layer).cross_sublayer for layer in decoder]),
-                _weights([[each.query_proj] for each in crossing]),
-                _weights([[each.out_proj] for each in crossing]),
+                _weights([[part.query_proj] for part in crossing], precision),
+                _weights([[part.out_proj] for part in crossing], precision),
             ),
-            _networks(decoder),
-            _weights([[each.key_proj, each.value_proj] for each in crossing]),
-            output,
-            Sizes(*sizes.pop(), activations.pop(), cell),
+            _networks(decoder, precision),
+            _weights([[part.key_proj, part.value_proj] for part in crossing], precision),
+            pack(*model.output_weights(), precision),
+            Sizes(*heads.pop(), activations.pop(), model.decoder.embedding.weight.shape[1] if recurrent else 0),
         )
     except ValueError:  # numpy's, for arrays of different shapes
         return None
@@ -134,26 +146,26 @@ def with_positions(network: Network, model: Transformer, length: int) -> Network
     return network._replace(source=_side(model.encoder, 2 * length), target=_side(model.decoder, 2 * length))
 
 
-def _attentions(layers: Sequence[Layer]) -> Sublayers:
+def _attentions(layers: Sequence[Layer], precision: str) -> Sublayers:
     attentions = [layer.attention for layer in layers]
     return Sublayers(
         _norms([layer.attention_sublayer for layer in layers]),
-        _weights([[each.query_proj, each.key_proj, each.value_proj] for each in attentions]),
-        _weights([[each.out_proj] for each in attentions]),
+        _weights([[each.query_proj, each.key_proj, each.value_proj] for each in attentions], precision),
+        _weights([[each.out_proj] for each in attentions], precision),
     )
 
 
-def _recurrences(layers: Sequence[SSRULayer]) -> Sublayers:
-    stack = _weights([[layer.ssru.input_proj, layer.ssru.forget_proj] for layer in layers])
+def _recurrences(layers: Sequence[SSRULayer], precision: str) -> Sublayers:
+    stack = _weights([[layer.ssru.input_proj, layer.ssru.forget_proj] for layer in layers], precision)
     return Sublayers(_norms([layer.ssru_sublayer for layer in layers]), stack, stack)
 
 
-def _networks(layers: Sequence[Layer]) -> Sublayers:
+def _networks(layers: Sequence[Layer], precision: str) -> Sublayers:
     networks = [cast(FeedForward, layer.feed_forward) for layer in layers]
     return Sublayers(
         _norms([layer.feed_forward_sublayer for layer in layers]),
-        _weights([[each.inner] for each in networks]),
-        _weights([[each.outer] for each in networks]),
+        _weights([[each.inner] for each in networks], precision),
+        _weights([[each.outer] for each in networks], precision),
     )
 
 
@@ -161,21 +173,21 @@ def _norms(sublayers: Sequence[Sublayer]) -> Norm:
     norms = [cast(nn.LayerNorm, each.norm) for each in sublayers]
     if len({(norm.eps, each.norm_first) for norm, each in zip(norms, sublayers, strict=True)}) != 1:
         raise ValueError
-    weights, biases = ([part.detach().numpy() for part in parts] for parts in zip(*map(_parts, norms), strict=True))
-    return Norm(np.stack(weights), np.stack(biases), norms[0].eps, sublayers[0].norm_first)
+    weights, biases = (
+        np.stack([getattr(norm, name).detach().numpy() for norm in norms]) for name in ("weight", "bias")
+    )
+    return Norm(weights, biases, norms[0].eps, sublayers[0].norm_first)
 
 
-def _parts(norm: nn.LayerNorm) -> tuple[nn.Parameter, nn.Parameter]:
-    return norm.weight, norm.bias
-
-
-def _weights(layers: Sequence[Sequence[nn.Linear]]) -> Int8Weights:
+def _weights(layers: Sequence[Sequence[nn.Linear]], precision: str) -> Weights:
     """A stack of linear layers; of each layer those with the same input are joined."""
-    packed = [CompiledInt8Linear(*joined(*several)).packed for several in layers]
-    values, scales, sums, biases = (np.stack(parts) for parts in zip(*(each[:4] for each in packed), strict=True))
+    packed = [pack(*joined(*several), precision) for several in layers]
     if len({each.outputs for each in packed}) != 1:
         raise ValueError
-    return Int8Weights(aligned(values), scales, sums, biases, packed[0].outputs)
+    values, scales, sums, numbers, biases = (
+        aligned(np.stack(parts)) for parts in zip(*(each[:5] for each in packed), strict=True)
+    )
+    return Weights(values, scales, sums, numbers, biases, packed[0].outputs, packed[0].rounds)
 
 
 def _side(stack: Stack, length: int) -> Side:

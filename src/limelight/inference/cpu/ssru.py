@@ -5,17 +5,21 @@ from functools import partial
 
 import numpy as np
 
-from limelight.inference.cpu.int8 import Int8Weights, Norm, normalize, project_in
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
-from limelight.inference.cpu.simd import apart
+from limelight.inference.cpu.lanes import apart
+from limelight.inference.cpu.weights import Norm, Weights, normalize, project_in
 
 
 @partial(compiled, apart=True)
-def advance_cells(joint: Numbers, firsts: Integers, cells: Numbers, ancestors: Integers, ages: Integers) -> None:
-    """Write the new cells, c = f * c_before + (1 - f) * (W x).
+def recur(
+    hidden: Numbers, norm: Norm, linear: Weights, firsts: Integers, cells: Numbers, ancestors: Integers,
+    ages: Integers,
+) -> None:  # fmt: skip
+    """The unit with its residual connection: c = f * c_before + (1 - f) * (W x), and ReLU(c) is its output.
 
     Args:
-        joint: (rows, 2 * model): W x and W_f x + b_f of each hypothesis; ReLU(c) is written over the first half.
+        hidden: (rows, model): changed in place.
+        linear: to W x and W_f x + b_f, side by side.
         firsts: (batch + 1,): index of the first row of each sentence; the rows are its first hypotheses.
         cells: (batch, width, room, 1, model): cells of previous positions; written to.
         ancestors: (batch, width, room): index of each hypothesis' ancestor at each position; written to.
@@ -23,32 +27,19 @@ def advance_cells(joint: Numbers, firsts: Integers, cells: Numbers, ancestors: I
     """
     apart()
     model = cells.shape[4]
-    zeros = np.zeros(model, dtype=np.float32)
+    joint, zeros = np.empty((len(hidden), linear.outputs), dtype=np.float32), np.zeros(model, dtype=np.float32)
+    project_in(hidden, norm, linear, joint)
     for sentence in range(len(firsts) - 1):
         age = ages[sentence]
         for hypothesis in range(firsts[sentence + 1] - firsts[sentence]):
+            row = firsts[sentence] + hypothesis
             before = cells[sentence, ancestors[sentence, hypothesis, age - 1], age - 1, 0] if age > 0 else zeros
-            row, after = joint[firsts[sentence] + hypothesis], cells[sentence, hypothesis, age, 0]
+            after = cells[sentence, hypothesis, age, 0]
             ancestors[sentence, hypothesis, age] = hypothesis
             for index in range(model):
-                forget = np.float32(1 / (1 + math.exp(-row[model + index])))
-                cell = forget * before[index] + (np.float32(1) - forget) * row[index]
-                after[index], row[index] = cell, np.float32(0) if cell < 0 else cell  # NaN is kept
-
-
-@partial(compiled, apart=True)
-def recur(
-    hidden: Numbers, norm: Norm, linear: Int8Weights, firsts: Integers, cells: Numbers, ancestors: Integers,
-    ages: Integers,
-) -> None:  # fmt: skip
-    """The unit with its residual connection, for int8 weights: `hidden`, (rows, model), is changed in place. The rest
-    as in `advance_cells`."""
-    apart()
-    joint = np.empty((len(hidden), linear.outputs), dtype=np.float32)
-    project_in(hidden, norm, linear, joint)
-    advance_cells(joint, firsts, cells, ancestors, ages)
-    for row in range(len(hidden)):
-        for index in range(hidden.shape[1]):
-            hidden[row, index] += joint[row, index]
+                forget = np.float32(1 / (1 + math.exp(-joint[row, model + index])))
+                cell = forget * before[index] + (np.float32(1) - forget) * joint[row, index]
+                after[index] = cell
+                hidden[row, index] += np.float32(0) if cell < 0 else cell  # NaN is kept
     if not norm.first:
         normalize(hidden, norm, hidden)

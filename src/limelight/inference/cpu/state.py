@@ -1,4 +1,4 @@
-"""What a compiled Transformer carries from step to step, for searches in one call and for searches in steps.
+"""What a compiled Transformer carries from step to step, in searches in one call and in steps.
 
 Keys and values stay where they were written; a table of ancestors records which of them are a hypothesis' own past, and
 only that table changes when hypotheses are reordered. Every sentence has its own age, so that sentences can join at any
@@ -76,7 +76,7 @@ class CompiledState(State):
     def keep(self, sentences: Int[Tensor, " kept"]) -> "CompiledState":
         chosen = sentences.numpy()
         longest = int(self.past.lengths[chosen].max(initial=1))
-        return self._moved(chosen, np.arange(len(chosen)), len(chosen), self.past.ancestors.shape[2], longest)
+        return self._moved(chosen, len(chosen), self.past.ancestors.shape[2], longest)
 
     def admit(self, fresh: "CompiledState", places: Int[Tensor, " fresh"]) -> "CompiledState":
         slots, old, new = places.numpy(), self.past, fresh.past
@@ -84,15 +84,11 @@ class CompiledState(State):
         state = self
         if batch > len(old.ages) or longest > old.memory.shape[2]:
             everyone = np.arange(len(old.ages))
-            state = self._moved(everyone, everyone, batch, old.ancestors.shape[2], longest)
+            state = self._moved(everyone, batch, old.ancestors.shape[2], longest)
         # The past of these slots is not cleared: at age 0 none of it is read.
         state.past.ages[slots], state.past.lengths[slots] = new.ages, new.lengths
         state.past.memory[:, slots, : new.memory.shape[2]] = new.memory
-        needed = int(state.past.lengths.max())
-        if 2 * needed > state.past.memory.shape[2]:
-            return state
-        everyone = np.arange(batch)
-        return state._moved(everyone, everyone, batch, old.ancestors.shape[2], needed)
+        return state
 
     def release(self, places: Int[Tensor, " slots"]) -> "CompiledState":
         self.past.ages[places.numpy()] = 0
@@ -104,17 +100,16 @@ class CompiledState(State):
         if old.ages.max() < old.ancestors.shape[2]:
             return self
         everyone = np.arange(len(old.ages))
-        return self._moved(everyone, everyone, len(old.ages), 2 * old.ancestors.shape[2], old.memory.shape[2])
+        return self._moved(everyone, len(old.ages), 2 * old.ancestors.shape[2], old.memory.shape[2])
 
-    def _moved(self, slots: Integers, to: Integers, count: int, room: int, longest: int) -> "CompiledState":
-        """A copy of these slots at others, among `count`. Only the used part is copied: copying the capacity takes
+    def _moved(self, slots: Integers, count: int, room: int, longest: int) -> "CompiledState":
+        """A copy of these slots as the first among `count`. Only the used part is copied: copying the capacity takes
         several times as long."""
-        old, new = self.past, self.shape.past(count, self.past.keys.shape[2], room, longest)
+        old, new, to = self.past, self.shape.past(count, self.past.keys.shape[2], room, longest), slice(len(slots))
         used, read = int(old.ages[slots].max(initial=0)), min(longest, old.memory.shape[2])
         new.ages[to], new.lengths[to] = old.ages[slots], old.lengths[slots]
         new.ancestors[to, :, :used] = old.ancestors[slots, :, :used]
         new.memory[:, to, :read] = old.memory[:, slots, :read]
-        for layer in range(self.shape.layers):
-            new.keys[layer, to, :, :used] = old.keys[layer, slots, :, :used]
-            new.values[layer, to, :, :used] = old.values[layer, slots, :, :used]
+        new.keys[:, to, :, :used] = old.keys[:, slots, :, :used]
+        new.values[:, to, :, :used] = old.values[:, slots, :, :used]
         return CompiledState(new, self.shape)

@@ -14,8 +14,6 @@ from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.recurrent.model import (
     BahdanauDecoder,
     Bridge,
-    FixedDecoder,
-    InputFeedingDecoder,
     LuongDecoder,
     Recurrent,
     RecurrentDecoder,
@@ -122,11 +120,9 @@ def _decoder(config: RecurrentConfig, features: int) -> RecurrentDecoder:
     )
     read = config.hidden + context + (0 if config.wiring == "luong" else config.embedding)
     readout = nn.Linear(read, features)
-    if config.wiring == "fixed":
-        return FixedDecoder(cells, bridge, readout=readout)
-    score = build_score(config.score, config.hidden, context, config.score_size or config.hidden)
-    if config.wiring == "bahdanau":
-        return BahdanauDecoder(cells, bridge, score=score, readout=readout)
-    if config.input_feeding:
-        return InputFeedingDecoder(cells, bridge, score=score, readout=readout, fed_size=features)
-    return LuongDecoder(cells, bridge, score=score, readout=readout)
+    score = None
+    if config.wiring != "fixed":
+        score = build_score(config.score, config.hidden, context, config.score_size or config.hidden)
+    if config.wiring == "luong":
+        return LuongDecoder(cells, bridge, score=score, readout=readout, fed_size=fed)
+    return BahdanauDecoder(cells, bridge, score=score, readout=readout)

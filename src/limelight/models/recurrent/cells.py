@@ -3,7 +3,7 @@
 Both forms use the same weights, so a decoder can use whichever its wiring allows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -13,14 +13,11 @@ from torch.nn.utils.rnn import PackedSequence
 
 from limelight.errors import UserError
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import put_rows
-from limelight.shapes import Float, Int
+from limelight.models.cache import Cells
+from limelight.shapes import Float
 
-CellState = tuple[Float[Tensor, "batch width hidden"], ...]
+CellState = Sequence[Float[Tensor, "batch width hidden"]]
 """State of one layer: the hidden state, followed by the cell state for an LSTM."""
-
-Cells = tuple[tuple[Tensor, ...], ...]
-"""The states of all layers, for any number of sentences."""
 
 Carried = tuple[Float[Tensor, "layers batch hidden"], ...]
 """States of all layers in the form of the fused kernel: hidden states, followed by cell states for an LSTM."""
@@ -113,14 +110,14 @@ class CellStack(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, inputs: Float[Tensor, "batch target inputs"], states: tuple[CellState, ...]
+        self, inputs: Float[Tensor, "batch target inputs"], states: Cells
     ) -> Float[Tensor, "batch target hidden"]:
         """The top layer's hidden state at every position, for a decoder whose inputs are all known in advance.
 
         `states` are those of one hypothesis.
         """
         # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
-        parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states, strict=True))
+        parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states.layers, strict=True))
         outputs, _ = self.read_on(inputs, parts)
         return outputs
 
@@ -129,39 +126,19 @@ class CellStack(nn.Module):
         outputs, after = self.fused(inputs, carried if carried is None or len(carried) > 1 else carried[0])
         return outputs, after if isinstance(after, tuple) else (after,)
 
-    def zeros(self, batch: int) -> tuple[CellState, ...]:
+    def zeros(self, batch: int) -> Cells:
         """The initial states of all layers, zero, for one hypothesis."""
         weight = self.fused.all_weights[0][0]
         zero = weight.new_zeros(batch, 1, self.fused.hidden_size)
-        return ((zero,) * self.kind.state_parts,) * self.fused.num_layers
+        return Cells(([zero] * self.kind.state_parts,) * self.fused.num_layers)
 
-    def step(self, inputs: Float[Tensor, "batch width inputs"], states: tuple[CellState, ...]) -> tuple[CellState, ...]:
+    def step(self, inputs: Float[Tensor, "batch width inputs"], states: Cells) -> Cells:
         """One position: the new states of all layers, the top layer's last."""
         after = []
-        for depth, (weights, state) in enumerate(zip(self.fused.all_weights, states, strict=True)):
+        for depth, (weights, state) in enumerate(zip(self.fused.all_weights, states.layers, strict=True)):
             weight_in, weight_hidden, bias_in, bias_hidden = weights
             given = functional.linear(self.dropout(inputs) if depth else inputs, weight_in, bias_in)
             recurrent = functional.linear(state[0], weight_hidden, bias_hidden)
-            after.append(self.kind.step(given, recurrent, state))
+            after.append(list(self.kind.step(given, recurrent, state)))
             inputs = after[-1][0]
-        return tuple(after)
-
-
-def reorder_cells(cells: Cells, parents: Int[Tensor, "batch width"]) -> Cells:
-    """Hypothesis j of sentence i continues hypothesis `parents[i, j]`."""
-    return tuple(
-        tuple(part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])) for part in cell) for cell in cells
-    )
-
-
-def keep_cells(cells: Cells, sentences: Int[Tensor, " kept"]) -> Cells:
-    """Keep only these sentences."""
-    return tuple(tuple(part[sentences] for part in cell) for cell in cells)
-
-
-def admit_cells(cells: Cells, fresh: Cells, places: Int[Tensor, " fresh"]) -> Cells:
-    """Insert fresh sentences at `places`; `cells` may be overwritten."""
-    return tuple(
-        tuple(put_rows(part, other, places) for part, other in zip(cell, others, strict=True))
-        for cell, others in zip(cells, fresh, strict=True)
-    )
+        return Cells(tuple(after))

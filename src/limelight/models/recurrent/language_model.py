@@ -7,15 +7,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
+from limelight.models.cache import Cells
 from limelight.models.interface import LanguageModel, Memory, State
-from limelight.models.recurrent.cells import (
-    Carried,
-    CellStack,
-    CellState,
-    admit_cells,
-    keep_cells,
-    reorder_cells,
-)
+from limelight.models.recurrent.cells import Carried, CellStack
 from limelight.shapes import Bool, Float, Int
 
 
@@ -23,7 +17,7 @@ from limelight.shapes import Bool, Float, Int
 class ReadPrompt(Memory):
     """The states of all layers after the prompt."""
 
-    cells: tuple[CellState, ...]
+    cells: Cells
     source_valid: Bool[Tensor, "batch source"]
 
 
@@ -31,16 +25,16 @@ class ReadPrompt(Memory):
 class CellsState(State):
     """The states of all layers."""
 
-    cells: tuple[CellState, ...]
+    cells: Cells
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "CellsState":
-        return CellsState(reorder_cells(self.cells, parents))
+        return CellsState(self.cells.reorder(parents))
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "CellsState":
-        return CellsState(keep_cells(self.cells, sentences))
+        return CellsState(self.cells.keep(sentences))
 
     def admit(self, fresh: "CellsState", places: Int[Tensor, " fresh"]) -> "CellsState":
-        return CellsState(admit_cells(self.cells, fresh.cells, places))
+        return CellsState(self.cells.admit(fresh.cells, places))
 
 
 class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
@@ -91,17 +85,16 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
         begun = (lengths > 0)[:, None, None]  # empty sequences cannot be packed
         # (layers, batch, hidden) of each part -> (batch, 1, hidden) of each part of a layer
         layers = zip(*(part[:, :, None] for part in after), strict=True)
-        return ReadPrompt(tuple(tuple(part * begun for part in layer) for layer in layers), source_valid)
+        return ReadPrompt(Cells(tuple([part * begun for part in layer] for layer in layers)), source_valid)
 
     def start(self, memory: ReadPrompt, width: int = 1) -> CellsState:
-        # Copies, not views: hypotheses diverge, and their rows are written to.
-        return CellsState(tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in memory.cells))
+        return CellsState(memory.cells.repeated(width))
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: CellsState
     ) -> tuple[Float[Tensor, "batch width features"], CellsState]:
         cells = self.cells.step(self.dropout(self.embedding(ids)), state.cells)
-        return self._features(cells[-1][0]), CellsState(cells)
+        return self._features(cells.layers[-1][0]), CellsState(cells)
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         return projection_weight(self.output, self.embedding), None

@@ -27,13 +27,13 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from limelight.attention.attend import Attend
-from limelight.attention.scores import PositionalScore, Score, placed
+from limelight.attention.scores import Score, placed
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import put_rows
+from limelight.models.cache import Cells, put_rows
 from limelight.models.interface import Memory, Seq2Seq, State
-from limelight.models.recurrent.cells import CellStack, CellState, admit_cells, keep_cells, kind_of, reorder_cells
+from limelight.models.recurrent.cells import CellStack, kind_of
 from limelight.shapes import Bool, Float, Int
 
 
@@ -126,39 +126,29 @@ class Source:
 class RecurrentState(State):
     """The states of all layers, the attentional state that is fed back (of width 0 if none is), and the source."""
 
-    cells: tuple[CellState, ...]
+    cells: Cells
     fed: Float[Tensor, "batch width features"]
     source: Source
-    ages: Int[Tensor, " batch"] | None = None
-    """Number of positions that each sentence's hypotheses have read, if the score sees positions."""
+    ages: Int[Tensor, " batch"]
+    """Number of positions that each sentence's hypotheses have read."""
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "RecurrentState":
         fed = self.fed.gather(1, parents[:, :, None].expand(-1, -1, self.fed.shape[2]))
-        return replace(self, cells=reorder_cells(self.cells, parents), fed=fed)
+        return replace(self, cells=self.cells.reorder(parents), fed=fed)
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "RecurrentState":
-        ages = None if self.ages is None else self.ages[sentences]
-        return RecurrentState(keep_cells(self.cells, sentences), self.fed[sentences], self.source.keep(sentences), ages)
+        source = self.source.keep(sentences)
+        return RecurrentState(self.cells.keep(sentences), self.fed[sentences], source, self.ages[sentences])
 
     def admit(self, fresh: "RecurrentState", places: Int[Tensor, " fresh"]) -> "RecurrentState":
-        cells, source = admit_cells(self.cells, fresh.cells, places), self.source.admit(fresh.source, places)
-        ages = None if self.ages is None or fresh.ages is None else put_rows(self.ages, fresh.ages, places)
-        return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), source, ages)
-
-    @property
-    def positions(self) -> Int[Tensor, "batch 1"] | None:
-        """The position of the next query of every hypothesis; None if the score does not see it."""
-        return None if self.ages is None else self.ages[:, None]
-
-    @property
-    def next_ages(self) -> Int[Tensor, " batch"] | None:
-        """`ages` after one more position."""
-        return None if self.ages is None else self.ages + 1
+        cells, source = self.cells.admit(fresh.cells, places), self.source.admit(fresh.source, places)
+        fed, ages = put_rows(self.fed, fresh.fed, places), put_rows(self.ages, fresh.ages, places)
+        return RecurrentState(cells, fed, source, ages)
 
     @property
     def top(self) -> Float[Tensor, "batch width hidden"]:
         """The hidden state of the top layer."""
-        return self.cells[-1][0]
+        return self.cells.layers[-1][0]
 
 
 class Bridge(nn.Module):
@@ -178,35 +168,69 @@ class Bridge(nn.Module):
         self.decoder_layers = layers
         self.project = nn.ModuleList(project)
 
-    def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
+    def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> Cells:
         """The initial states of all layers, the top layer's last, for one hypothesis."""
         # (batch, layers * hidden) -> one (batch, 1, hidden) per layer
         parts = [
             torch.tanh(project(part))[:, None].chunk(self.decoder_layers, dim=-1)
             for project, part in zip(self.project, last, strict=True)
         ]
-        return tuple(zip(*parts, strict=True))
+        return Cells(tuple(map(list, zip(*parts, strict=True))))
 
 
 class RecurrentDecoder(nn.Module, ABC):
-    """Base class of all wirings: recurrent layers, a bridge from the encoder, and a tanh layer before the output."""
+    """Base class of the wirings: recurrent layers, a bridge from the encoder, attention, and a tanh layer before the
+    output.
 
-    def __init__(self, cells: CellStack, bridge: Bridge) -> None:
+    Args:
+        score: None for a decoder without attention, whose context is the encoder's final state (Cho et al. 2014;
+            Sutskever et al. 2014).
+        fed_size: width of the features that are fed back.
+    """
+
+    def __init__(
+        self, cells: CellStack, bridge: Bridge, *, score: Score | None, readout: nn.Module, fed_size: int = 0
+    ) -> None:
         super().__init__()
-        self.cells, self.bridge = cells, bridge
-        self.fed_size = 0
+        self.cells, self.bridge, self.score, self.readout = cells, bridge, score, readout
+        self.attend, self.fed_size = Attend(), fed_size
 
-    @abstractmethod
     def view(self, memory: RecurrentMemory) -> Source:
-        """The source in the form that this wiring uses; computed once per sentence."""
+        """The source in the form that this decoder uses; computed once per sentence."""
+        if self.score is None:
+            context = memory.last[0][:, None]
+            return Source(context, context, memory.source_valid[:, None, :1])
+        # Padding has the last position, so that a score sees the length of the source.
+        positions = memory.source_valid.cumsum(1) - 1
+        prepared = placed(self.score, self.score.prepare(memory.annotations), positions)
+        # Keys and values in the same precision: autocast would cast full-precision values at every position.
+        return Source(prepared, memory.annotations.to(prepared.dtype), memory.source_valid[:, None, :])
 
     def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
         """The state before the first position, for `width` hypotheses."""
-        first = self.bridge(memory.last)
-        # Copies, not views: hypotheses diverge, and their rows are written to.
-        cells = first if width == 1 else tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in first)
-        fed = cells[-1][0].new_zeros(len(memory.source_valid), width, self.fed_size)
-        return RecurrentState(cells, fed, self.view(memory))
+        cells, batch = self.bridge(memory.last).repeated(width), len(memory.source_valid)
+        fed = cells.layers[-1][0].new_zeros(batch, width, self.fed_size)
+        ages = torch.zeros(batch, dtype=torch.int64, device=fed.device)
+        return RecurrentState(cells, fed, self.view(memory), ages)
+
+    def attend_source(
+        self,
+        queries: Float[Tensor, "batch query hidden"],
+        source: Source,
+        positions: Int[Tensor, "batch 1"] | None = None,
+    ) -> Float[Tensor, "batch query value_size"]:
+        """The context of each query; positions are by default 0, 1, ..."""
+        if self.score is None:
+            return source.values.expand(-1, queries.shape[1], -1)
+        asked = placed(self.score, queries, positions)
+        return self.attend(
+            asked,
+            source.prepared,
+            source.values,
+            score=self.score.compare,
+            may_attend=source.may_attend,
+            factors=self.score.factors(asked, source.prepared),
+        )
 
     @abstractmethod
     def step(
@@ -221,85 +245,13 @@ class RecurrentDecoder(nn.Module, ABC):
         """Decode all positions of known targets (teacher forcing)."""
 
 
-class FixedDecoder(RecurrentDecoder):
-    """Without attention: the encoder's final state c is a fixed context (Cho et al. 2014; Sutskever et al. 2014).
-
-    c initializes the decoder and, as in Cho et al. (2014, section 2.2 and appendix A), is an input of the cell and of
-    the readout at every position.
-    """
-
-    def __init__(self, cells: CellStack, bridge: Bridge, *, readout: nn.Module) -> None:
-        super().__init__(cells, bridge)
-        self.readout = readout
-
-    def view(self, memory: RecurrentMemory) -> Source:
-        context = memory.last[0][:, None]
-        return Source(context, context, memory.source_valid[:, None, :1])
-
-    def step(
-        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        context = state.source.values.expand(-1, embedded.shape[1], -1)
-        state = replace(state, cells=self.cells.step(torch.cat([embedded, context], dim=-1), state.cells))
-        return _read_out(self.readout, state.top, context, embedded), state
-
-    def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
-    ) -> Float[Tensor, "batch target features"]:
-        context = state.source.values.expand(-1, embedded.shape[1], -1)
-        tops = self.cells(torch.cat([embedded, context], dim=-1), state.cells)
-        return _read_out(self.readout, tops, context, embedded)
-
-
-class AttentiveDecoder(RecurrentDecoder):
-    """Base class of the wirings with attention: a score, and keys that are prepared once per sentence."""
-
-    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module) -> None:
-        super().__init__(cells, bridge)
-        self.score, self.readout, self.attend = score, readout, Attend()
-
-    def view(self, memory: RecurrentMemory) -> Source:
-        # Padding has the last position, so that a score sees the length of the source.
-        positions = memory.source_valid.cumsum(1) - 1
-        prepared = placed(self.score, self.score.prepare(memory.annotations), positions)
-        return Source(
-            prepared,
-            # Keys and values in the same precision: autocast would cast full-precision values at every position.
-            memory.annotations.to(prepared.dtype),
-            memory.source_valid[:, None, :],
-        )
-
-    def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
-        state = super().start(memory, width)
-        if not isinstance(self.score, PositionalScore):
-            return state
-        valid = memory.source_valid
-        return replace(state, ages=torch.zeros(len(valid), dtype=torch.int64, device=valid.device))
-
-    def attend_source(
-        self,
-        queries: Float[Tensor, "batch query hidden"],
-        source: Source,
-        positions: Int[Tensor, "batch 1"] | None = None,
-    ) -> Float[Tensor, "batch query value_size"]:
-        """The context of each query; positions are by default 0, 1, ..."""
-        asked = placed(self.score, queries, positions)
-        return self.attend(
-            asked,
-            source.prepared,
-            source.values,
-            score=self.score.compare,
-            may_attend=source.may_attend,
-            factors=self.score.factors(asked, source.prepared),
-        )
-
-
-class BahdanauDecoder(AttentiveDecoder):
+class BahdanauDecoder(RecurrentDecoder):
     """The context is an input of the cell (Bahdanau et al. 2015, appendix A.2.2).
 
     The query of c_i is the previous state: s_i = f(E y_{i-1}, c_i, s_{i-1}). The readout is one tanh layer over the new
     state, the context and the previous token; the paper's maxout (appendix A.2.2) takes pairs of twice the width and
-    uses s_{i-1}.
+    uses s_{i-1}. Without attention the context is a fixed vector c, which also initializes the decoder (Cho et al.
+    2014, section 2.2 and appendix A).
     """
 
     def step(
@@ -311,6 +263,10 @@ class BahdanauDecoder(AttentiveDecoder):
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
     ) -> Float[Tensor, "batch target features"]:
+        if self.score is None:
+            context = self.attend_source(embedded, state.source)
+            tops = self.cells(torch.cat([embedded, context], dim=-1), state.cells)
+            return _read_out(self.readout, tops, context, embedded)
         tops, contexts = [], []
         for position in embedded.split(1, dim=1):
             state, context = self._advance(position, state)
@@ -319,46 +275,31 @@ class BahdanauDecoder(AttentiveDecoder):
         return _read_out(self.readout, torch.cat(tops, 1), torch.cat(contexts, 1), embedded)
 
     def _advance(self, embedded: Tensor, state: RecurrentState) -> tuple[RecurrentState, Tensor]:
-        context = self.attend_source(state.top, state.source, state.positions)
+        context = self.attend_source(state.top, state.source, state.ages[:, None])
         cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
-        return replace(state, cells=cells, ages=state.next_ages), context
+        return replace(state, cells=cells, ages=state.ages + 1), context
 
 
-class LuongDecoder(AttentiveDecoder):
-    """The query of the context is the new state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5)."""
+class LuongDecoder(RecurrentDecoder):
+    """The query of the context is the new state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5).
 
-    def step(
-        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        state = replace(state, cells=self.cells.step(embedded, state.cells))
-        context = self.attend_source(state.top, state.source, state.positions)
-        return _read_out(self.readout, context, state.top), replace(state, ages=state.next_ages)
-
-    def unroll(
-        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
-    ) -> Float[Tensor, "batch target features"]:
-        tops = self.cells(embedded, state.cells)
-        return _read_out(self.readout, self.attend_source(tops, state.source), tops)
-
-
-class InputFeedingDecoder(AttentiveDecoder):
-    """Luong's decoder with h~ as part of the next input (section 3.3)."""
-
-    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module, fed_size: int) -> None:
-        super().__init__(cells, bridge, score=score, readout=readout)
-        self.fed_size = fed_size
+    With input feeding, h~ is a part of the next input (section 3.3).
+    """
 
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
-        context = self.attend_source(state.top, state.source, state.positions)
-        state = replace(state, fed=_read_out(self.readout, context, state.top), ages=state.next_ages)
-        return state.fed, state
+        context = self.attend_source(state.top, state.source, state.ages[:, None])
+        features = _read_out(self.readout, context, state.top)
+        return features, replace(state, fed=features if self.fed_size else state.fed, ages=state.ages + 1)
 
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState
     ) -> Float[Tensor, "batch target features"]:
+        if not self.fed_size:
+            tops = self.cells(embedded, state.cells)
+            return _read_out(self.readout, self.attend_source(tops, state.source), tops)
         features = []
         for position in embedded.split(1, dim=1):
             fed, state = self.step(position, state)

@@ -18,7 +18,7 @@ from limelight.attention.attend import permit_keys
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import FIRST_ROOM, Columns, Past
+from limelight.models.cache import Columns, Past
 from limelight.models.interface import LanguageModel, Memory, Model
 from limelight.models.transformer.model import Stack, TransformerState
 from limelight.shapes import Bool, Float, Int
@@ -28,7 +28,7 @@ from limelight.shapes import Bool, Float, Int
 class Prompt(Memory):
     """Keys and values of the source for each layer."""
 
-    past: Past
+    layers: tuple[Columns, ...]
     source_valid: Bool[Tensor, "batch source"]
 
 
@@ -43,17 +43,15 @@ class DecoderOnly(LanguageModel[Prompt, TransformerState]):
         return self.decoder(ids, causal=True)
 
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> Prompt:
-        past = Past(tuple(Columns() for _ in self.decoder.layers), None, 1)
-        self.decoder(source, causal=True, past=past)
-        return Prompt(past, source_valid)
+        layers = tuple(Columns() for _ in self.decoder.layers)
+        self.decoder(source, causal=True, past=layers)
+        return Prompt(layers, source_valid)
 
     def start(self, memory: Prompt, width: int = 1) -> TransformerState:
-        valid = memory.source_valid
-        # The check synchronizes with the device once per prompt, and saves a mask at every step if nothing is padded.
-        permitted = None if width == 1 and valid.all() else valid[:, None].expand(-1, width, -1)
-        room = valid.shape[1] + FIRST_ROOM * width
-        layers = tuple(Columns(*each.views(), room=room) for each in memory.past.layers)
-        return TransformerState(Past(layers, permitted, width), valid.sum(dim=1))
+        prompts = memory.source_valid.sum(dim=1)
+        layers = tuple(Columns(*(part.clone() for part in layer.parts)) for layer in memory.layers)
+        past = Past.begin(layers, prompts, width, longest=memory.source_valid.shape[1])
+        return TransformerState(past, prompts.clone())
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState

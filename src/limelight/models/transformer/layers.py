@@ -50,11 +50,11 @@ class Reading(NamedTuple):
 
 
 class SourceView(NamedTuple):
-    """Keys and values of the encoder's output for one decoder layer; `may_attend` is None if nothing is padded."""
+    """Keys and values of the encoder's output for one decoder layer."""
 
     keys: Float[Tensor, "batch heads source head_size"]
     values: Float[Tensor, "batch heads source value_size"]
-    may_attend: Mask | None
+    may_attend: Mask
 
 
 class Layer(nn.Module):

@@ -14,7 +14,7 @@ from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import RotaryPositions, TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import Cell, Cells, Columns, Past, put_rows
+from limelight.models.cache import Cells, Columns, Past, put_rows
 from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.models.transformer.layers import Layer, Mask, Reading, SourceView
 from limelight.models.transformer.ssru import SSRULayer, cell_precision
@@ -35,51 +35,35 @@ class TransformerState(State):
 
     past: Past | Cells
     ages: Int[Tensor, " batch"]
-    """Number of positions that each sentence's hypotheses have read."""
+    """Number of positions that each sentence's hypotheses have read, a prompt included."""
     sources: tuple[SourceView, ...] = ()
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "TransformerState":
         return replace(self, past=self.past.reorder(parents))
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "TransformerState":
-        def kept(part: Tensor | None) -> Tensor | None:
-            return None if part is None else part[sentences]
-
-        sources = tuple(SourceView(*map(kept, source)) for source in self.sources)  # type: ignore[arg-type]
+        sources = tuple(SourceView(*(part[sentences] for part in source)) for source in self.sources)
         return TransformerState(self.past.keep(sentences), self.ages[sentences], sources)
 
     def release(self, places: Int[Tensor, " slots"]) -> "TransformerState":
         # Otherwise their ages would exceed the learned positions.
-        return replace(self, ages=self.ages.index_fill(0, places, 0))
+        return replace(self, past=self.past.release(places), ages=self.ages.index_fill(0, places, 0))
 
     def admit(self, fresh: "TransformerState", places: Int[Tensor, " fresh"]) -> "TransformerState":
-        past = self.past.admit(fresh.past, len(self.ages), places)  # type: ignore[arg-type]
-        sources = _join_sources(self.sources, fresh.sources, places) if self.sources else ()
+        past = self.past.admit(fresh.past, places)  # type: ignore[arg-type]
+        sources = tuple(map(partial(_join, places=places), self.sources, fresh.sources))
         return TransformerState(past, put_rows(self.ages, fresh.ages, places), sources)
 
 
-def _join_sources(
-    sources: tuple[SourceView, ...], fresh: tuple[SourceView, ...], places: Int[Tensor, " fresh"]
-) -> tuple[SourceView, ...]:
-    """Insert fresh sources at `places`, all padded to the longest."""
-    permitted = put_rows(_permission(sources[0]), _permission(fresh[0]), places, axis=3)
+def _join(source: SourceView, fresh: SourceView, places: Int[Tensor, " fresh"]) -> SourceView:
+    """With fresh sources at `places`, all padded to the longest."""
+    permitted = put_rows(source.may_attend, fresh.may_attend, places, axis=3)
     longest = int(permitted.flatten(1).any(dim=0).sum())  # sources are padded at the end
-    return tuple(
-        SourceView(
-            put_rows(one.keys, other.keys, places, axis=2)[:, :, :longest],
-            put_rows(one.values, other.values, places, axis=2)[:, :, :longest],
-            permitted[..., :longest],
-        )
-        for one, other in zip(sources, fresh, strict=True)
+    keys, values = (
+        put_rows(source.keys, fresh.keys, places, axis=2),
+        put_rows(source.values, fresh.values, places, axis=2),
     )
-
-
-def _permission(source: SourceView) -> Bool[Tensor, "batch 1 1 source"]:
-    """The mask of a source, made if nothing is padded."""
-    if source.may_attend is not None:
-        return source.may_attend
-    batch, _, length, _ = source.keys.shape
-    return torch.ones(batch, 1, 1, length, dtype=torch.bool, device=source.keys.device)
+    return SourceView(keys[:, :, :longest], values[:, :, :longest], permitted[..., :longest])
 
 
 class Stack(nn.Module):
@@ -109,9 +93,9 @@ class Stack(nn.Module):
         may_attend: Mask | None = None,
         causal: bool = False,
         sources: Sequence[SourceView] = (),
-        past: Past | None = None,
+        past: Sequence[Columns] = (),
     ) -> Float[Tensor, "batch length model"]:
-        """Features at all positions. `past` receives keys and values.
+        """Features at all positions. `past` receives the keys and values of each layer.
 
         Dropout applies to the sums of embeddings and positions (section 5.4).
         """
@@ -124,51 +108,52 @@ class Stack(nn.Module):
         self, ids: Int[Tensor, "batch width"], state: TransformerState
     ) -> tuple[Float[Tensor, "batch width model"], TransformerState]:
         """Features of one more position of every hypothesis, and the state that includes it."""
-        past, ages, sources = state.past, state.ages, state.sources
+        past, ages, bias = state.past, state.ages, None
         hidden = self.embedding(ids)
         if self.positions is not None:
-            hidden = self.positions.at(hidden, ages, most=past.max_age(ages) + 1)
+            most = past.bound if isinstance(past, Past) else int(ages.max()) + 1
+            hidden = self.positions.at(hidden, ages, most=most)
         hidden = self.dropout(hidden)
-        permitted = past.next_permission(len(ids), ids.device)
-        bias = None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
-        if sources and sources[0].may_attend is not None:
+        if isinstance(past, Past):
+            past, permitted = past.extended()
+            bias = as_bias(permitted, hidden.dtype)[:, None]
+        sources = state.sources
+        if sources:
             source_bias = as_bias(sources[0].may_attend, hidden.dtype)
             sources = tuple(source._replace(may_attend=source_bias) for source in sources)
         positions = ages[:, None, None]
-        features = self._through(hidden, Reading(self._rotation(positions), positions, bias), sources, past)
-        return features, replace(state, past=past.advanced(permitted), ages=ages + 1)
+        reading = Reading(self._rotation(positions), positions, bias)
+        return self._through(hidden, reading, sources, past.layers), replace(state, past=past, ages=ages + 1)
 
     def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Apply the final normalization (pre-norm only)."""
         return hidden if self.norm is None else self.norm(hidden)
 
     def project_memory(
-        self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
+        self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"]
     ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer. They do not depend on the target: compute them once."""
         attentions = [layer.cross_attention for layer in self.each() if layer.cross_attention is not None]
         # Padding has the last position, so that a score sees the length of the source.
-        positions = None if may_attend is None else may_attend[:, 0].cumsum(-1) - 1
+        positions = may_attend[:, 0].cumsum(-1) - 1
         return tuple(SourceView(*each.project_memory(memory, positions=positions), may_attend) for each in attentions)
 
-    def begin(self, batch: int, width: int) -> Past | Cells:
+    def begin(self, ages: Int[Tensor, " batch"], width: int) -> Past | Cells:
         """The past before the first position, of `width` hypotheses for each sentence."""
         if not isinstance(next(self.each(), None), SSRULayer):
-            return Past(tuple(Columns() for _ in self.layers), None, width)
+            return Past.begin(tuple(Columns() for _ in self.layers), ages, width)
         weight = self.embedding.weight
-        cell = weight.new_zeros(batch, width, weight.shape[1], dtype=cell_precision(weight.dtype))
-        return Cells(tuple(Cell(cell.clone()) for _ in self.layers))
+        cell = weight.new_zeros(len(ages), width, weight.shape[1], dtype=cell_precision(weight.dtype))
+        return Cells(tuple([cell.clone()] for _ in self.layers))
 
     def each(self) -> Iterator[Layer]:
         """The layers; `nn.ModuleList` does not know their type."""
         return iter(cast(Sequence[Layer], self.layers))
 
-    def _through(
-        self, hidden: Tensor, reading: Reading, sources: Sequence[SourceView], past: Past | Cells | None
-    ) -> Tensor:
+    def _through(self, hidden: Tensor, reading: Reading, sources: Sequence[SourceView], past: Sequence[Any]) -> Tensor:
         """All layers, one after the other."""
         nothing = (None,) * len(self.layers)
-        for layer, source, own in zip(self.each(), sources or nothing, past.layers if past else nothing, strict=True):
+        for layer, source, own in zip(self.each(), sources or nothing, past or nothing, strict=True):
             hidden = layer(hidden, reading, source, own)
         return self.leave(hidden)
 
@@ -207,15 +192,10 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         return TransformerMemory(self.encoder(source, may_attend=permit_keys(source_valid)), source_valid)
 
     def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState:
-        valid = memory.source_valid
-        # The check synchronizes with the device once per batch, and saves a mask at every step if nothing is padded.
-        permitted = None if valid.all() else permit_keys(valid)
-        sources = tuple(
-            SourceView(_upright(source.keys), source.values.contiguous(), permitted)
-            for source in self.decoder.project_memory(memory.features, permitted)
-        )
-        ages = torch.zeros(len(valid), dtype=torch.int64, device=valid.device)
-        return TransformerState(self.decoder.begin(len(valid), width), ages, sources)
+        sources = self.decoder.project_memory(memory.features, permit_keys(memory.source_valid))
+        kept = tuple(SourceView(keys.contiguous(), values.contiguous(), mask) for keys, values, mask in sources)
+        ages = torch.zeros(len(memory.source_valid), dtype=torch.int64, device=memory.source_valid.device)
+        return TransformerState(self.decoder.begin(ages, width), ages, kept)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState
@@ -235,8 +215,3 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         return projection_weight(self.output, self.decoder.embedding), self.output_bias
-
-
-def _upright(keys: Float[Tensor, "batch heads source head_size"]) -> Float[Tensor, "batch heads source head_size"]:
-    """The same keys, stored so that one component of all positions is contiguous: a third faster with few queries."""
-    return keys.transpose(-1, -2).contiguous().transpose(-1, -2)

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.models.cache import Cell
 from limelight.models.transformer.layers import Layer, Reading, Sublayer
 from limelight.shapes import Float
 
@@ -45,11 +44,13 @@ class SSRU(nn.Module):
             cells.append(cell)
         return torch.stack(cells, dim=1).relu().to(inputs.dtype)
 
-    def step(self, inputs: Float[Tensor, "batch width model"], cell: Cell) -> Float[Tensor, "batch width model"]:
+    def step(
+        self, inputs: Float[Tensor, "batch width model"], cell: list[Tensor]
+    ) -> Float[Tensor, "batch width model"]:
         """The output of one more position of every hypothesis; its cell is replaced."""
         new, forget = self.prepare(inputs)
-        cell.vectors = torch.lerp(new, cell.vectors, forget)
-        return cell.vectors.relu().to(inputs.dtype)
+        cell[0] = torch.lerp(new, cell[0], forget)
+        return cell[0].relu().to(inputs.dtype)
 
     def prepare(
         self, inputs: Float[Tensor, "batch length model"]

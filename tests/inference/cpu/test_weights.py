@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from numba.core.registry import cpu_target
 from torch import nn
 from torch.nn import functional
 
-from limelight.inference.cpu import simd
-from limelight.inference.cpu.int8 import (
-    Int8Weights,
+from limelight.inference.cpu import weights
+from limelight.inference.cpu.lanes import LANES
+from limelight.inference.cpu.products import STEPS, TILE
+from limelight.inference.cpu.weights import (
     Norm,
+    Weights,
     feed_forward,
     multiply,
     normalize,
+    pack,
     pack_rows,
     project_in,
     project_out,
@@ -24,9 +26,6 @@ from limelight.layers.feed_forward import ACTIVATIONS
 
 SIZES = [(1, 1, 1), (3, 5, 2), (4, 16, 4), (5, 17, 13), (2, 37, 64), (11, 64, 67)]
 """Rows, outputs and inputs: none, one and several whole groups of each, and what is left of one."""
-
-OWN_KIND = simd._kind_of(cpu_target.target_context)
-STEPS = 127 if OWN_KIND == "avx2" else 255
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ class Layer:
         return 0.51 * step[:, None] * np.abs(self.weight).sum(1) + 1e-4 * (1 + np.abs(self.exact(inputs)))
 
 
-def product(inputs: np.ndarray, layer: Int8Weights) -> np.ndarray:
+def product(inputs: np.ndarray, layer: Weights) -> np.ndarray:
     outputs = np.full((len(inputs), layer.outputs), np.nan, np.float32)
     multiply(inputs, layer, outputs)
     return outputs
@@ -94,9 +93,24 @@ def test_a_row_does_not_depend_on_its_company(numbers: np.random.Generator) -> N
         np.testing.assert_array_equal(product(given[row : row + 1], layer.packed)[0], together[row])
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), [*SIZES, (9, 2 * TILE * LANES + 21, 13)])
+def test_products_of_numbers_are_those_of_torch_in_any_batch(
+    precision: str, rows: int, outputs: int, inputs: int, seed: int
+) -> None:
+    weight, bias, given = torch.randn(outputs, inputs), torch.randn(outputs), torch.randn(rows, inputs)
+    packed = pack(weight, bias, precision)
+    together = product(given.numpy(), packed)
+    if precision == "bf16":
+        weight, given = weight.bfloat16().float(), given.bfloat16().float()
+    torch.testing.assert_close(torch.from_numpy(together), functional.linear(given, weight, bias), rtol=1e-5, atol=1e-5)
+    for row in range(rows):
+        np.testing.assert_array_equal(product(given[row : row + 1].numpy(), packed)[0], together[row])
+
+
 def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
     """More than one tile of them, and the last one is not full."""
-    layer = Layer(numbers, 2 * simd.TILE * simd.LANES + 21, 13)
+    layer = Layer(numbers, 2 * TILE * LANES + 21, 13)
     given = normal(numbers, 9, 13)
     assert (np.abs(product(given, layer.packed) - layer.exact(given)) <= layer.rounding(given)).all()
     ids = numbers.permutation(len(layer.bias))[:37]
@@ -169,7 +183,7 @@ def added_in_16_bits(values: np.ndarray) -> np.ndarray:
 
 def test_no_sum_of_products_exceeds_16_bits(numbers: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only outputs that need it have another scale, and their weights are off by at most half of it."""
-    monkeypatch.setattr(simd, "_kind_of", lambda _: "avx2")
+    monkeypatch.setattr(weights, "ADDS_IN_16_BITS", True)
     values = np.concatenate([
         numbers.integers(-127, 128, size=(40, 64)), numbers.integers(-30, 31, size=(40, 64)), np.full((1, 64), -127),
     ]).astype(np.int8)  # fmt: skip
@@ -185,5 +199,5 @@ def test_no_sum_of_products_exceeds_16_bits(numbers: np.random.Generator, monkey
     assert (coarser <= 4.01 * scales).all()
     np.testing.assert_array_equal(without_overflow(changed, coarser)[0], changed)
 
-    monkeypatch.setattr(simd, "_kind_of", lambda _: "vnni")
+    monkeypatch.setattr(weights, "ADDS_IN_16_BITS", False)
     np.testing.assert_array_equal(without_overflow(values, scales)[0], values)

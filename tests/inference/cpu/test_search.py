@@ -1,10 +1,10 @@
-"""The whole search in one compiled call: what the readable searches find, token by token, with the same bits."""
+"""The whole search in one compiled call: what the readable searches find, token by token."""
 
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain
 from unittest.mock import Mock
 
 import numpy as np
@@ -17,7 +17,7 @@ from limelight.decoding.host import NotANumberError
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.utf8 import Utf8
-from limelight.inference.cpu.attention import SHORT
+from limelight.inference.cpu.search import MAX_SOURCE
 from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
@@ -43,7 +43,7 @@ LONGEST = 17
 """So many tokens fit into the learned positions."""
 
 
-def model_of(name: str, *, sharp: float = 4.0, twins: bool = False) -> Seq2Seq:
+def model_of(name: str, precision: str = "int8", *, sharp: float = 4.0, twins: bool = False) -> Seq2Seq:
     """A random model that has preferences and ends some sentences; with `twins` half of its tokens equal another."""
     model = make_model(CONFIGS[name]).eval()
     with torch.no_grad():
@@ -54,19 +54,19 @@ def model_of(name: str, *, sharp: float = 4.0, twins: bool = False) -> Seq2Seq:
         weights *= sharp
         if twins:
             weights[1::2][: len(weights) // 2] = weights[::2][: len(weights) // 2]
-    ready = prepare(model, "int8")
+    ready = prepare(model, precision)
     with torch.inference_mode():
         source = torch.randint(1, 9, (40, 5))
         ids = torch.randint(1, model.output_size, (40, 1))
         logits = ready.project(ready.step(ids, ready.start(ready.encode(source, source > 0)))[0])[:, 0]
     more = logits.amax(dim=1) - logits[:, model.end_id]
-    ready.output.packed.biases[model.end_id] += float(more.quantile(0.5))  # so that it ends now and then
+    ready.network.output.biases[model.end_id] += float(more.quantile(0.5))  # so that it ends now and then
     return ready
 
 
-@pytest.fixture(params=CONFIGS)
+@pytest.fixture(params=[*((name, "int8") for name in CONFIGS), ("rotary", "fp32"), ("ssru", "bf16")], ids="-".join)
 def model(request: pytest.FixtureRequest, seed: int) -> Seq2Seq:
-    return model_of(request.param)
+    return model_of(*request.param)
 
 
 def random_request(numbers: np.random.Generator, model: Seq2Seq) -> Request:
@@ -118,9 +118,9 @@ def assert_same(found: Sequence[Sequence[Hypothesis]], expected: Sequence[Sequen
     assert list(map(len, found)) == list(map(len, expected))
     for one, other in zip(chain(*found), chain(*expected), strict=True):
         assert (one.ids, one.finished) == (other.ids, other.finished)
-        assert one.score == pytest.approx(other.score, abs=1e-9)
-        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-9)
-        assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-9)
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-4)
+        assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-4)
 
 
 def test_random_searches(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
@@ -133,13 +133,12 @@ def test_random_searches(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls:
     assert None not in calls
 
 
-def test_the_batch_changes_nothing(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
+def test_the_batch_changes_no_bit(model: Seq2Seq, calls: list, seed: int) -> None:
     """Those of a width are searched for together, with their own settings and limits, and slots are taken again."""
     numbers = np.random.default_rng(seed)
     requests = [random_request(numbers, model) for _ in range(90)]
-    expected = step_by_step(monkeypatch, model, requests)
-    assert_same(decoded(model, requests), expected)
-    assert len(calls) == len(requests)
+    assert decoded(model, requests) == [decoded(model, [request])[0] for request in requests]
+    assert len(calls) == 2 * len(requests)
 
 
 @pytest.mark.parametrize("sooner", [0, -9])
@@ -148,7 +147,7 @@ def test_lists_of_translations(
 ) -> None:
     """As many as the beam is wide: finished ones, and active ones where the limit is near."""
     numbers, requests = np.random.default_rng(seed), list[Request]()
-    model.output.packed.biases[model.end_id] += sooner  # type: ignore[union-attr]
+    model.network.output.biases[model.end_id] += sooner  # type: ignore[union-attr]
     for limit in (0, 1, 2, 3, 5, LONGEST - 1) * 6:
         request = random_request(numbers, model)
         width = int(numbers.integers(2, 8))
@@ -163,27 +162,6 @@ def test_lists_of_translations(
     assert None not in calls
 
 
-@pytest.mark.parametrize("ngram", [1, 2, 3])
-def test_no_ngram_occurs_twice(
-    ngram: int, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
-) -> None:
-    """The same bits as with the rule of `decoding/rules.py`, beside requests without it."""
-    numbers, requests = np.random.default_rng(seed), list[Request]()
-    model.output.packed.biases[model.end_id] -= 9  # type: ignore[union-attr]
-    for number in range(40):
-        request = random_request(numbers, model)
-        rules = (("no_repeat_ngram", ngram),) if number % 4 else ()
-        requests.append(replace(request, settings=replace(request.settings, rules=rules)))
-    expected = step_by_step(monkeypatch, model, requests)
-    free = [replace(request, settings=replace(request.settings, rules=())) for request in requests]
-    assert [each.ids for [each, *_] in decoded(model, free)] != [each.ids for [each, *_] in expected]
-    calls.clear()
-    assert_same(decoded(model, requests), expected)
-    assert len(calls) == len(requests)
-    assert None not in calls
-    assert_same([decoded(model, [request])[0] for request in requests], expected)
-
-
 def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """A call that fails as a whole leaves each of its requests to the steps, and says so unless memory is lacking."""
     model, requests = model_of("pre"), [Request([3, 0], 9), Request([4, 0], 9)]
@@ -195,68 +173,28 @@ def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPa
         assert_same(decoded(model, requests), expected)
 
 
-def test_equal_sums_have_the_order_of_the_readable_search(
-    monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
+@pytest.mark.parametrize("rare", ["twins", "bytes"])
+def test_equal_sums_and_bytes_are_left_to_the_steps(
+    rare: str, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
 ) -> None:
-    numbers, model = np.random.default_rng(seed), model_of("pre", twins=True)
-    requests = [random_request(numbers, model) for _ in range(40)]
-    greedy = [replace(request, settings=SearchSettings()) for request in requests]
-    expected = step_by_step(monkeypatch, model, [*requests, *greedy])
-    assert_same([decoded(model, [request])[0] for request in [*requests, *greedy]], expected)
-    assert None not in calls
-
-
-def test_bytes_form_characters(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
-    """Where many of the best tokens are invalid bytes, the call finds others; also where no pair of tokens occurs
-    twice, but for those of a character."""
-    numbers, whole, twice = np.random.default_rng(seed), 0, 0
-    for name in ("post", "pre", "rotary", "ssru"):
-        model = model_of(name, sharp=2.0)
-        values = np.full(model.target_padding + 1, -1)
-        values[3:20] = np.resize([0x80, 0xC3, 0xE2, 0x41], 17)
-        model.output.packed.biases[np.flatnonzero(values > 0x80)] += 3  # type: ignore[union-attr]
-        model.output.packed.biases[model.end_id] -= 3  # type: ignore[union-attr]
-        requests = [random_request(numbers, model) for _ in range(20)]
-        for number in range(10):
-            settings = replace(requests[number].settings, rules=(("no_repeat_ngram", 2),))
-            requests[number] = replace(requests[number], settings=settings)
-        expected = step_by_step(monkeypatch, model, requests, Utf8(values))
-        assert_same([decoded(model, [request], Utf8(values))[0] for request in requests], expected)
-        assert None not in calls
-        whole += sum(any(values[id] == 0x80 for id in best.ids) for [best, *_] in expected)
-        pairs = [list(pairwise(best.ids)) for [best, *_] in expected[:10]]
-        twice += sum(len(set(each)) < len(each) for each in pairs)
-    assert whole
-    assert twice
-
-
-@pytest.mark.parametrize("continuing", [[0x80, 0x9F, 0xBF], []])
-def test_a_character_is_completed_by_the_least_probable_tokens(
-    continuing: list[int], monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
-) -> None:
-    """Within a character only they are allowed; where the vocabulary has none of them, the end is."""
-    numbers, model = np.random.default_rng(seed), model_of("pre")
+    """What the steps find alone is the result then; others of the call keep theirs."""
+    numbers, model = np.random.default_rng(seed), model_of("pre", twins=rare == "twins")
     values = np.full(model.target_padding + 1, -1)
-    values[5], values[20 : 20 + len(continuing)] = 0xE2, continuing
-    model.output.packed.biases[5] += 99  # type: ignore[union-attr]
-    model.output.packed.biases[20:23] -= 99  # type: ignore[union-attr]
+    values[3:6] = 0xC3, 0xA4, 0x80 if rare == "bytes" else 0x41
+    utf8 = Utf8(values) if rare == "bytes" else None
     requests = [random_request(numbers, model) for _ in range(40)]
-    greedy = [replace(request, settings=SearchSettings()) for request in requests]
-    expected = step_by_step(monkeypatch, model, [*requests, *greedy], Utf8(values))
-    assert_same(decoded(model, [*requests, *greedy], Utf8(values)), expected)
-    assert None not in calls
-    if continuing:
-        assert any({20, 21, 22} & set(best.ids[2:]) for [best, *_] in expected)
-    else:
-        found = {best.ids for [best] in expected[40:]}
-        assert (5,) in found
-        assert found <= {(), (5,)}
+    requests += [replace(request, settings=SearchSettings()) for request in requests]
+    expected = step_by_step(monkeypatch, model, requests, utf8)
+    assert_same([decoded(model, [request], utf8)[0] for request in requests], expected)
+    left = sum(each is None for each in calls)
+    assert 0 < left < len(calls) == len(requests)
+    assert_same(decoded(model, requests, utf8), expected)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_nan_has_the_error_that_it_has_in_a_batch(beam: int, seed: int) -> None:
     model = model_of("post")
-    model.output.packed.biases[2] = math.nan  # type: ignore[union-attr]
+    model.network.output.biases[2] = math.nan  # type: ignore[union-attr]
     with pytest.raises(NotANumberError):
         decoded(model, [Request([3, model.end_id], 9, SearchSettings(beam_size=beam))])
 
@@ -270,7 +208,7 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
         replace(plain, first=5),
         replace(plain, shortlist=np.arange(4)),
         replace(plain, constraints=Constraints(exclude=((4,),))),
-        replace(plain, settings=replace(settings, rules=(("no_repeat_ngram", 2), ("another", 1)))),
+        replace(plain, settings=replace(settings, rules=(("no_repeat_ngram", 2),))),
         replace(plain, settings=replace(settings, beam_size=1, sampling=Sampling(seed=3))),
     ]
     assert not any(other.is_plain for other in others)
@@ -278,9 +216,10 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
 
 def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
     model = model_of("pre")
-    values = np.full(model.target_padding + 1, -1, dtype=np.int16)
-    query = Query([3, model.end_id], 2, 1, 9, 0.0, 5.0, math.inf, math.inf, 0, values)
-    others = [query._replace(**changed) for changed in ({"source": [3] * (SHORT + 1)}, {"limit": 256}, {"source": []})]
+    query = Query([3, model.end_id], 2, 1, 9, 0.0, 5.0, math.inf, math.inf, np.zeros(model.target_padding + 1, bool))
+    others = [
+        query._replace(**changed) for changed in ({"source": [3] * (MAX_SOURCE + 1)}, {"limit": 256}, {"source": []})
+    ]
     found = model.search([others[0], query, *others[1:]])
     assert [each is not None for each in found] == [False, True, False, False]
     assert model.search([query._replace(width=17)]) == [None]

@@ -1,4 +1,4 @@
-"""Vector instructions: the sums of bytes that plain integers give, with every kind of instruction."""
+"""Products of bytes in tiles: the sums that plain integers give."""
 
 import random
 from itertools import product
@@ -6,17 +6,14 @@ from itertools import product
 import numba
 import numpy as np
 import pytest
-from numba.core.registry import cpu_target
 
-from limelight.inference.cpu import simd
-from limelight.inference.cpu.int8 import MAX_WEIGHTS, Int8Rows, Int8Weights, pack_rows, without_overflow
 from limelight.inference.cpu.jit import compiled
-from limelight.inference.cpu.simd import FOLD, GROUP, LANES, TILE, maximum, multiply_tile
+from limelight.inference.cpu.lanes import LANES, maximum
+from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
+from limelight.inference.cpu.weights import MAX_WEIGHTS, Inputs, Weights, pack_rows, without_overflow
 
 OUTPUTS = 5 * LANES - 3
 """The last block is not a whole one."""
-
-OWN_KIND = simd._kind_of(cpu_target.target_context)
 
 
 @pytest.fixture
@@ -24,12 +21,12 @@ def numbers(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def largest_weights(numbers: np.random.Generator, kind: str, inputs: int) -> np.ndarray:
+def largest_weights(numbers: np.random.Generator, inputs: int) -> np.ndarray:
     """Weights (outputs, inputs) with the largest sums that do not overflow: among those of the same sign that are added
     in 16 bits with AVX2, `MAX_WEIGHTS`; else anything."""
     values = numbers.integers(-127, 128, size=(OUTPUTS, inputs)).astype(np.int8)
     values[0], values[1] = 127, -127
-    if kind == "avx2":
+    if ADDS_IN_16_BITS:
         values = without_overflow(values, np.ones(OUTPUTS, np.float32))[0]
         signs = numbers.choice([-1, 1], size=(OUTPUTS, 1))
         for pair in (0, 2):
@@ -40,27 +37,21 @@ def largest_weights(numbers: np.random.Generator, kind: str, inputs: int) -> np.
     return values
 
 
-@pytest.mark.parametrize(("kind", "most"), [("vnni", 255), ("avx2", 127), ("any", 255)])
-def test_sums_are_the_same_with_every_instruction(
-    kind: str, most: int, numbers: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The largest bytes there are among them: nothing overflows on the way."""
-    if OWN_KIND not in ("vnni", kind) and kind != "any":
-        pytest.skip(f"numba compiles for {OWN_KIND} here")
+def test_sums_are_exact(numbers: np.random.Generator) -> None:
+    """The largest bytes are among them: nothing overflows on the way."""
     inputs = 2 * FOLD * GROUP
-    activations = numbers.integers(0, most + 1, size=(8, inputs)).astype(np.uint8)
-    activations[0] = most
-    monkeypatch.setattr(simd, "_kind_of", lambda _: kind)
-    weights = largest_weights(numbers, kind, inputs)
+    activations = numbers.integers(0, int(STEPS) + 1, size=(8, inputs)).astype(np.uint8)
+    activations[0] = STEPS
+    weights = largest_weights(numbers, inputs)
     exact = activations.astype(np.int64) @ weights.T.astype(np.int64)
 
-    rows = Int8Rows(activations, np.ones(8, np.float32), np.zeros(8, np.float32))
+    rows = Inputs(activations, np.ones(8, np.float32), np.zeros(8, np.float32), np.zeros((0, 1), np.float32))
     layer = pack_rows(weights, np.ones(OUTPUTS, np.float32), np.zeros(OUTPUTS, np.float32))
     np.testing.assert_array_equal(layer.scales[:OUTPUTS], 1)
 
     @numba.njit
     def multiply_some(
-        rows: Int8Rows, first: int, count: int, layer: Int8Weights, block: int, blocks: int, found: np.ndarray,
+        rows: Inputs, first: int, count: int, layer: Weights, block: int, blocks: int, found: np.ndarray,
         added: bool,
     ) -> None:  # fmt: skip
         multiply_tile(rows, first, count, layer, block, blocks, found, 1, 3, added)
@@ -76,7 +67,6 @@ def test_sums_are_the_same_with_every_instruction(
             np.testing.assert_array_equal(found[inside], times * exact[first : first + count, outputs])
         found[inside] = -1
         assert (found == -1).all()
-    assert numba.njit(lambda: simd.steps())() == most
 
 
 def test_the_larger_of_two() -> None:

@@ -1,0 +1,295 @@
+"""Linear layers and sub-layers of a Transformer in compiled loops, with weights in 8 bits or as numbers.
+
+For few rows a product takes a few microseconds, and an operation of torch takes as long to start; here a sub-layer is
+one to three calls. Each row of activations in 8 bits has its own scale and zero point and is summed in integers; other
+sums are taken in one order. So the result of a row does not depend, in any bit, on other rows.
+"""
+
+import copy
+import math
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor, nn
+
+from limelight.inference.cpu.jit import Numbers, compiled
+from limelight.inference.cpu.lanes import LANES, apart, maximum
+from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
+from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
+from limelight.layers.embedding import quantize_rows
+from limelight.shapes import Float, Int
+
+AnyT = TypeVar("AnyT", bound=np.generic)
+
+MAX_WEIGHTS = 32767 // 127
+"""See `without_overflow`."""
+
+
+class Weights(NamedTuple):
+    """The weights of x W^T + b in the order in which they are read: in 8 bits, or as numbers.
+
+    Attributes:
+        values: (blocks, groups, LANES * GROUP): the weights of `LANES` outputs for `GROUP` inputs each, then for the
+            next inputs; padded with zeros. Empty for numbers.
+        scales, sums: (blocks * LANES,): scale and sum of the weights of each output; padded with zeros.
+        numbers: (blocks, inputs, LANES): the weights of `LANES` outputs for an input, then for the next. Empty for
+            weights in 8 bits.
+        biases: (blocks * LANES,).
+        outputs: number of outputs.
+        rounds: whether activations are rounded to bf16.
+    """
+
+    values: npt.NDArray[np.int8]
+    scales: Numbers
+    sums: Numbers
+    numbers: Numbers
+    biases: Numbers
+    outputs: int
+    rounds: bool
+
+
+class Inputs(NamedTuple):
+    """Activations in whole groups of rows: in 8 bits, or as numbers.
+
+    Attributes:
+        values: (rows, groups * GROUP): quantized values.
+        scales, zero_points: (rows,).
+        numbers: (rows, inputs).
+    """
+
+    values: npt.NDArray[np.uint8]
+    scales: Numbers
+    zero_points: Numbers
+    numbers: Numbers
+
+
+def pack(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None, precision: str) -> Weights:
+    """Pack the weights of a layer for `fp32`, `bf16` or `int8`."""
+    weight = weight.detach()
+    biases: Numbers = (weight.new_zeros(len(weight)) if bias is None else bias.detach()).float().numpy()
+    if precision == "int8":
+        values, scales = quantize_rows(weight)
+        return pack_rows(values.numpy(), scales.numpy(), biases)
+    rounded = weight.bfloat16().float() if precision == "bf16" else weight.float()
+    ordered, nothing = _in_blocks(rounded.numpy()), np.zeros(0, np.float32)
+    packed = np.zeros((0, 0, LANES * GROUP), np.int8), nothing, nothing, aligned(ordered), _padded(biases)
+    return Weights(*packed, len(biases), precision == "bf16")
+
+
+def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Weights:
+    """Pack int8 weights (out, in), whose rows were divided by `scales`."""
+    values, scales = without_overflow(values, scales)
+    inputs = values.shape[1]
+    padded = np.pad(values, ((0, 0), (0, -inputs % (FOLD * GROUP))))
+    return _packed(padded.view(np.int32), scales, values.sum(axis=1, dtype=np.int32).astype(np.float32), biases)
+
+
+def select_outputs(linear: Weights, ids: npt.NDArray[np.int64]) -> Weights:
+    """The weights in 8 bits restricted to these outputs."""
+    groups = linear.values.view(np.int32)  # (blocks, groups, LANES)
+    return _packed(groups[ids // LANES, :, ids % LANES], linear.scales[ids], linear.sums[ids], linear.biases[ids])
+
+
+def _packed(groups: npt.NDArray[np.int32], scales: Numbers, sums: Numbers, biases: Numbers) -> Weights:
+    """Weights in 8 bits, (out, groups) with `GROUP` inputs each, in the order in which they are read."""
+    values, nothing = aligned(_in_blocks(groups).view(np.int8)), np.zeros((0, 0, LANES), np.float32)
+    return Weights(values, _padded(scales), _padded(sums), nothing, _padded(biases), len(biases), False)
+
+
+def _in_blocks(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """(out, any) -> (blocks, any, LANES)"""
+    padded = np.pad(rows, ((0, -len(rows) % LANES), (0, 0)))
+    return np.ascontiguousarray(padded.reshape(-1, LANES, rows.shape[1]).transpose(0, 2, 1))
+
+
+def _padded(numbers: Numbers) -> Numbers:
+    """An entry for each lane of all blocks."""
+    return np.pad(numbers, (0, -len(numbers) % LANES))
+
+
+def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt.NDArray[np.int8], Numbers]:
+    """The weights (out, in); outputs whose products could exceed 16 bits have a coarser scale where they are added in
+    so many.
+
+    With AVX2 the products of `2 * FOLD` inputs are added in 16 bits: those of inputs 0, 1, 4, 5, ..., and those of 2,
+    3, 6, 7, ... As an input is at most 127, neither the positive weights among them nor the negative ones may have a
+    sum above `MAX_WEIGHTS`. The scales of trained weights become a quarter coarser on average.
+    """
+    if not ADDS_IN_16_BITS:
+        return values, scales
+    added = np.tile(np.eye(2, dtype=np.float32).repeat(2, axis=0), (FOLD, 1))  # (inputs, pairs): which are added
+    parts = np.pad(values.astype(np.float32), ((0, 0), (0, -values.shape[1] % len(added)))).reshape(-1, len(added))
+    totals, magnitudes = parts @ added, np.abs(parts, out=parts) @ added
+    # (rows * chunks, pairs) -> (rows,); of those with a sum too large
+    largest = (magnitudes + abs(totals)).reshape(len(values), -1).max(axis=1).astype(np.int64) // 2
+    rows = np.flatnonzero(largest > MAX_WEIGHTS)
+    factors = (largest[rows] / (MAX_WEIGHTS - FOLD)).astype(np.float32)  # rounding adds up to half for each of 2 * FOLD
+    values, scales = values.copy(), scales.copy()
+    values[rows] = np.rint(values[rows] / factors[:, None])
+    scales[rows] *= factors
+    return values, scales
+
+
+def aligned(values: npt.NDArray[AnyT]) -> npt.NDArray[AnyT]:
+    """A copy aligned to a cache line: otherwise every load of a register reads two lines."""
+    line = LANES * GROUP
+    room = np.empty(values.nbytes + line, dtype=np.int8)
+    copy = room[-room.ctypes.data % line :][: values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[:] = values
+    return copy
+
+
+class CompiledInt8Linear(nn.Module):
+    """x W^T + b with both factors rounded to 8 bits and sums in 32-bit integers, in compiled loops."""
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+        super().__init__()
+        self.packed = pack(weight, bias, "int8")
+
+    def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
+        outputs = rows.new_empty(len(rows), self.packed.outputs)
+        multiply(rows.numpy(), self.packed, outputs.numpy())
+        return outputs.unflatten(0, inputs.shape[:-1])
+
+    def some(self, ids: Int[Tensor, " some"]) -> "CompiledInt8Linear":
+        """The layer restricted to these outputs."""
+        few = copy.copy(self)
+        few.packed = select_outputs(self.packed, ids.numpy())
+        return few
+
+
+@partial(compiled, apart=True)
+def multiply(inputs: Numbers, linear: Weights, outputs: Numbers) -> None:
+    """outputs (rows, out) = x W^T + b for inputs (rows, in)."""
+    apart()
+    multiply_rows(inputs, linear, outputs, False)
+
+
+@compiled
+def multiply_rows(given: Numbers, linear: Weights, outputs: Numbers, added: bool) -> None:
+    """Write the products to the outputs, (rows, out), or add them."""
+    inputs, count, total = prepare_inputs(given, linear), len(given), count_blocks(linear)
+    for block in range(0, total, TILE):
+        blocks = min(TILE, total - block)
+        for first in range(0, count, GROUP):
+            fit = min(GROUP, count - first)
+            multiply_tile(inputs, first, fit, linear, block, blocks, outputs, first, block * LANES, added)
+
+
+@compiled
+def count_blocks(linear: Weights) -> int:
+    """The number of blocks of outputs."""
+    return -(-linear.outputs // LANES)
+
+
+@compiled
+def prepare_inputs(given: Numbers, linear: Weights) -> Inputs:
+    """Activations, (rows, inputs), in the form for these weights. Additional rows are uninitialized and never read; the
+    weights of additional inputs are zero."""
+    rows, is_int8 = -(-len(given) // GROUP) * GROUP, len(linear.numbers) == 0
+    values = np.empty((rows if is_int8 else 0, linear.values.shape[1] * GROUP), dtype=np.uint8)
+    numbers = np.empty((0 if is_int8 else rows, given.shape[1]), dtype=np.float32)
+    scales, zero_points = np.zeros(rows, dtype=np.float32), np.zeros(rows, dtype=np.float32)
+    for row in range(len(given)):
+        if is_int8:
+            scales[row], zero_points[row] = _to_bytes(given[row], values[row])
+        else:
+            numbers[row] = given[row]
+    if linear.rounds:
+        bits = numbers.view(np.uint32)
+        for row in range(len(given)):
+            for index in range(bits.shape[1]):  # to the nearest number in bf16, to the even one of two
+                bits[row, index] += np.uint32(0x7FFF) + ((bits[row, index] >> np.uint32(16)) & np.uint32(1))
+                bits[row, index] &= np.uint32(0xFFFF0000)
+    return Inputs(values, scales, zero_points, numbers)
+
+
+@compiled
+def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float32, np.float32]:
+    """Quantize a row into `rounded`; returns scale and zero point."""
+    below = above = np.float32(0)
+    for index in range(len(values)):
+        below, above = maximum(below, -values[index]), maximum(above, values[index])
+    scale = maximum((above + below) / STEPS, np.float32(1e-30))  # if all values are zero, any scale but 0 is valid
+    zero_point = np.float32(round(below / scale))
+    rate = np.float32(1) / scale
+    for index in range(len(values)):
+        rounded[index] = np.uint8(min(values[index] * rate + zero_point + np.float32(0.5), STEPS))
+    return scale, zero_point
+
+
+# --- sub-layers ---
+
+
+class Norm(NamedTuple):
+    """A layer normalization: before its sub-layer if `first` (pre-norm), else after the residual sum."""
+
+    weight: Numbers
+    bias: Numbers
+    epsilon: float
+    first: bool
+
+
+@partial(compiled, apart=True)
+def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
+    """Layer normalization of each row, (rows, model); may work in place."""
+    apart()
+    size = inputs.shape[1]
+    for row in range(len(inputs)):
+        first = row * size
+        mean = total_of(inputs, first, size) / np.float32(size)
+        variance = squares_of(inputs, first, size, mean) / np.float32(size)
+        rate = np.float32(1 / math.sqrt(variance + norm.epsilon))
+        standardize(inputs, first, size, mean, rate, norm.weight, norm.bias, outputs)
+
+
+@partial(compiled, apart=True)
+def project_in(hidden: Numbers, norm: Norm, linear: Weights, outputs: Numbers) -> None:
+    """The first product of a sub-layer, (rows, out)."""
+    apart()
+    if norm.first:
+        normalized = np.empty_like(hidden)
+        normalize(hidden, norm, normalized)
+        multiply(normalized, linear, outputs)
+    else:
+        multiply(hidden, linear, outputs)
+
+
+@partial(compiled, apart=True)
+def project_out(inputs: Numbers, linear: Weights, norm: Norm, hidden: Numbers) -> None:
+    """The last product of a sub-layer, added to the residual."""
+    apart()
+    multiply_rows(inputs, linear, hidden, True)
+    if not norm.first:
+        normalize(hidden, norm, hidden)
+
+
+@partial(compiled, apart=True)
+def feed_forward(hidden: Numbers, norm: Norm, inner: Weights, activation: int, outer: Weights) -> None:
+    """The feed-forward network with its residual connection; `activation` is an index in
+    `layers.feed_forward.ACTIVATIONS`."""
+    apart()
+    activated = np.empty((len(hidden), inner.outputs), dtype=np.float32)
+    project_in(hidden, norm, inner, activated)
+    if activation == 0:
+        rectify(activated, activated.size)
+    else:
+        _activate(activated, activation)
+    project_out(activated, outer, norm, hidden)
+
+
+@partial(compiled, apart=True)
+def _activate(activated: Numbers, activation: int) -> None:
+    """Activations other than ReLU, one number at a time."""
+    apart()
+    for row in range(len(activated)):
+        for index in range(activated.shape[1]):
+            value = activated[row, index]
+            if activation == 1:
+                value *= np.float32(0.5 * (1 + math.erf(value / math.sqrt(2))))
+            else:
+                value /= np.float32(1 + math.exp(-value))
+            activated[row, index] = value
