@@ -7,7 +7,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from limelight.config import (
     BatchingConfig,
@@ -96,20 +95,6 @@ def test_another_format_is_refused(other: object) -> None:
     assert re.search(
         r"format is .*, and this version of Limelight reads formats 1 to 2; use", refused({"format": other})
     )
-
-
-def test_text_of_any_language_stays_readable_in_the_file() -> None:
-    assert "Übung/日本.tsv" in dump_config(RunConfig(data=DataConfig(train=(Corpus(files=("Übung/日本.tsv",)),))))
-
-
-def test_an_empty_file_means_all_defaults(tmp_path: Path) -> None:
-    (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
-    assert load_config(tmp_path / "empty.yaml") == RunConfig()
-
-
-def test_a_configuration_cannot_be_changed() -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        RunConfig().training.seed = 2  # type: ignore[misc]
 
 
 @given(configs, st.integers(0, 2**31))

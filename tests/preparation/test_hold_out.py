@@ -115,24 +115,6 @@ def test_several_directions_have_a_file_each_and_share_their_sources(tmp_path: P
         assert not everything & {source for source, _ in stored(tmp_path / "run", number)}
 
 
-def test_the_commands_hold_out_and_measure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from limelight.cli.app import run as command
-
-    file = write(tmp_path / "text.tsv", invented_pairs(300, seed=8))
-    tiny = "model.encoder_layers=1 model.decoder_layers=1 model.d_model=16 model.heads=2 model.d_ff=20"
-    given = [word for each in f"{tiny} training.bleu_sentences=2".split() for word in ("--set", each)]
-    out = ["--recipe", "tiny", "--max-steps", "1", "--out", str(tmp_path / "run"), *given]
-    assert command(["train", "--train", file, "--hold-out", "20", *out]) == 0
-    said = capsys.readouterr().err
-    test = tmp_path / "run" / "held-out" / "test.tsv"
-    assert "held out 20 pairs for validation and 20 for tests: limelight evaluate" in said
-    assert "a side is in the held-out text" in said
-    assert "are in the training text too" not in said
-    assert command(["evaluate", "--model", str(tmp_path / "run"), "--test", str(test), "--beam", "1"]) == 0
-    assert command(["train", "--train", file, "--valid", str(test), "--hold-out", "20", *out[:-2], *given]) == 2
-    assert "give one of the two options" in capsys.readouterr().err
-
-
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
     config = run_on(tmp_path / "text", {("en", "de"): invented_pairs(100, seed=8)}, count=30)
     with pytest.raises(

@@ -50,24 +50,6 @@ def test_a_run_is_resumed_elsewhere_bit_for_bit(
     assert validations[0] == validations[1] != []
 
 
-def test_it_is_said_where_the_text_comes_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    home, away = tmp_path / "home", tmp_path / "away"
-    config = with_training(relative(tiny_run(home), home), max_steps=1)
-    monkeypatch.chdir(home)
-    train(config, tmp_path / "run")
-    away.mkdir()
-    write_pairs(away / "train.tsv", 9)
-    capsys.readouterr()
-    monkeypatch.chdir(away)
-    train(with_training(config, max_steps=2), tmp_path / "run")
-    said = capsys.readouterr().err
-    assert f"train.tsv is here another file than {home / 'train.tsv'}, which this run began with; going on with" in said
-    assert "valid.tsv is gone; going on with the text that the run has kept of it" in said
-    assert "61 pairs" in said
-
-
 def test_the_model_a_run_began_with_may_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     config = relative(tiny_run(home, max_steps=2), home)

@@ -69,17 +69,6 @@ def test_labels_of_a_run_stay_and_a_new_one_is_refused(tmp_path: Path) -> None:
         prepare(config, tmp_path / "run")
 
 
-def test_labels_and_vocabulary_of_a_start_that_was_cut_short_are_made_anew(tmp_path: Path) -> None:
-    config = label_run(tmp_path / "text")
-    prepare(config, tmp_path / "run")
-    train = written(tmp_path / "other.tsv", "one\tA\ntwo\tB\nthree\tC\n" * 3)
-    other = with_files(config, train=train, valid=train)
-    tokens = other.tokens.model_copy(update={"vocabulary_size": None})
-    prepared, _ = prepare(other.model_copy(update={"tokens": tokens}), tmp_path / "run")
-    assert prepared.labels == ("A", "B", "C")
-    assert len(prepared.stores[0]) == 3
-
-
 def test_a_label_of_validation_alone_is_refused_with_its_place(tmp_path: Path) -> None:
     valid = written(tmp_path / "valid.tsv", "sun\tday\nfog\tautumn\n")
     with pytest.raises(
@@ -103,13 +92,6 @@ def test_a_label_of_validation_alone_is_refused_with_its_place(tmp_path: Path) -
 def test_what_has_no_labels_is_refused(text: str, fault: str, tmp_path: Path) -> None:
     train = written(tmp_path / "train.tsv", text)
     with pytest.raises(UserError, match=fault):
-        prepare(with_files(label_run(tmp_path / "text"), train=train), tmp_path / "run")
-
-
-def test_what_has_far_too_many_is_parallel_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.text.labels.MAX_LABELS", 5)
-    train = written(tmp_path / "train.tsv", "".join(f"text {number}\tlabel {number}\n" for number in range(6)))
-    with pytest.raises(UserError, match=r"train\.tsv: 6 labels; a classifier chooses among 2 to 5"):
         prepare(with_files(label_run(tmp_path / "text"), train=train), tmp_path / "run")
 
 

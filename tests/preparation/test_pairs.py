@@ -117,12 +117,6 @@ def test_the_second_start_makes_nothing_anew(
     assert (len(found.stores[0]), said) == (61, "")
 
 
-def test_a_vocabulary_of_a_start_that_was_not_settled_is_learned_again(config: RunConfig, tmp_path: Path) -> None:
-    small = config.model_copy(update={"tokens": config.tokens.model_copy(update={"vocabulary_size": 80})})
-    assert prepared(small, tmp_path / "run")[0].tokenizers.source.padding == 80
-    assert prepared(config, tmp_path / "run")[0].tokenizers.source.padding == 90
-
-
 @pytest.mark.parametrize("change", ["text", "cleaning", "length"])
 def test_what_has_changed_is_made_anew_and_said(change: str, config: RunConfig, tmp_path: Path) -> None:
     prepared(config, tmp_path / "run")
@@ -185,18 +179,6 @@ def test_only_a_vocabulary_that_needs_it_has_the_tag_of_back_translated_text(
     for tokenizer in without:
         with pytest.raises(UserError, match="no reserved token <bt>"):
             tokenizer.reserved_id("<bt>")
-
-
-def test_the_tag_of_back_translated_text_has_room_beside_the_longest_source(config: RunConfig, tmp_path: Path) -> None:
-    def longest(config: RunConfig, name: str) -> int:
-        found, _ = prepared(config, tmp_path / name)
-        return max(max(map(len, side)) for store in found.stores for side in (store.sources, store.targets))
-
-    whole = longest(back_translated(config), "whole")
-    exact = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": whole + 2})})
-    less = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": whole + 1})})
-    assert longest(back_translated(exact), "exact") == whole  # beside it the tag and the end
-    assert longest(back_translated(less), "less") < whole
 
 
 def test_long_validation_pairs_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
@@ -283,12 +265,3 @@ def test_characters_that_look_like_marks_stay_ordinary_text(kind: str, config: R
     reserved = {tokenizer.reserved_id(piece) for piece in PLACEHOLDERS}
     assert all(reserved.isdisjoint(store.sources[row].tolist()) for row in range(len(store)))
     assert all(own in text for side in store.texts(np.arange(len(store))) for text in side)
-
-
-def test_other_languages_of_the_same_file_are_another_corpus(config: RunConfig, tmp_path: Path) -> None:
-    [forth] = memory(tmp_path / "a.tmx")
-    prepared(with_data(config, train=(forth,)), tmp_path / "run")
-    back = with_data(config, train=(forth.model_copy(update={"source": "de", "target": "en"}),), valid=())
-    found, said = prepared(back, tmp_path / "run")
-    assert "text, cleaning or vocabulary has changed; tokenizing it again" in said
-    assert found.stores[0].texts(np.arange(1))[0] == ["zwei \U000f0000und\U000f0001 1"]

@@ -1,7 +1,5 @@
 """From files of plain text to tokens: nothing is lost, done twice, or left half done."""
 
-import gzip
-import os
 from pathlib import Path
 from typing import Any
 
@@ -125,15 +123,6 @@ def test_bytes_are_counted_as_they_were_read(tmp_path: Path) -> None:
     assert said[-1] == "for validation: 1 documents, 11 characters, 13 tokens, 2 of them unknown"
 
 
-def test_every_file_is_divided_by_itself(tmp_path: Path) -> None:
-    small = gzip.compress(b"seven six five\n" * 10)
-    files = (write(tmp_path / "a.txt", TEXT), write(tmp_path / "b.txt.gz", small), write(tmp_path / "c.txt", " \n"))
-    found, said = prepared(configured(tmp_path, text=files, held_out=0.5), tmp_path / "run")
-    assert [len(text) for text in text_of(found, "train")] == [len(TEXT) // 2, 75]
-    assert [len(text) for text in text_of(found, "valid")] == [len(TEXT) - len(TEXT) // 2, 75]
-    assert said[-1] == "left out 1: documents of nothing but white space"
-
-
 def test_without_validation(tmp_path: Path) -> None:
     found, _ = prepared(configured(tmp_path, held_out=0.0), tmp_path / "run")
     assert text_of(found, "train") == [TEXT]
@@ -234,13 +223,6 @@ def test_a_share_that_holds_nothing_out_is_named(tmp_path: Path) -> None:
     message = r"one\.txt: data\.held_out=0\.1 holds nothing out: .* or 0 to train without validation"
     with pytest.raises(UserError, match=message):
         prepared(config, tmp_path / "run")
-
-
-@pytest.mark.parametrize("role", ["text", "valid_text"])
-def test_a_pipe_is_refused_at_once(role: str, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.txt")
-    with pytest.raises(UserError, match=r"pipe\.txt: is a pipe or a device, and this text is read several times"):
-        prepared(configured(tmp_path, **{role: (str(tmp_path / "pipe.txt"),)}), tmp_path / "run")
 
 
 def test_a_bad_line_stops_with_its_place_or_is_told_once(tmp_path: Path) -> None:

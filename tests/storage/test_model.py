@@ -62,13 +62,6 @@ def test_what_is_loaded_computes_what_was_saved(name: str, joint: Tokenizers, se
     assert (tmp_path / "README.md").read_text() == "card"
 
 
-def test_loading_does_not_move_the_random_numbers_of_the_caller(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
-    save(tmp_path, joint)
-    before = torch.get_rng_state()
-    load_model(tmp_path)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_a_run_stands_for_its_best_model_and_the_folder_can_be_moved(
     joint: Tokenizers, seed: int, tmp_path: Path
 ) -> None:
@@ -123,12 +116,6 @@ def test_a_full_disk_is_told_and_the_former_model_stays(
     batch = random_batch(former)
     assert torch.equal(load_model(tmp_path / "there").model(batch), former(batch))
     assert not [path.name for path in tmp_path.rglob("*") if path.suffix in (".partial", ".former")]
-
-
-def test_a_place_where_no_folder_can_be_is_told(joint: Tokenizers, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match=r"file/best: cannot write the model: .*Not a directory"):
-        save(tmp_path / "file" / "best", joint)
 
 
 def test_a_run_that_has_no_model_yet(tmp_path: Path) -> None:

@@ -93,8 +93,7 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     asked = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
     there = ", ".join(map(str, known)) or "one whose languages were not named when it was trained"
     if not fitting:
-        detour = _detour(known, source, target)
-        raise UserError(f"this model does not translate {asked}; its directions are: {there}{detour}")
+        raise UserError(f"this model does not translate {asked}; its directions are: {there}")
     what = f"{asked} fits {len(fitting)} of them" if asked else "say which one"
     raise UserError(
         f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG if several "
@@ -127,17 +126,6 @@ def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
             if pair not in found or (same_language(between, "en") and not same_language(found[pair], "en")):
                 found[pair] = between
     return found
-
-
-def _detour(directions: Sequence[Direction], source: str, target: str) -> str:
-    """The end of a message for a caller that needs one direction: the two that connect the languages, if any do."""
-    pivots = find_pivots(directions)
-    pair = next(iter(fitting_directions([*pivots], source, target)), None) if source and target else None
-    if pair is None:
-        return ""
-    first, second = legs_of(pair, pivots)
-    said = f"; without --no-pivot (pivot=False) a text is translated through {first.target}"
-    return f"{said}; what needs one direction takes {first} or {second}"
 
 
 def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction, ...]:

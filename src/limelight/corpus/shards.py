@@ -25,18 +25,6 @@ FIELDS = ("text", "source")
 """Fields of an object that may hold the text, unless one is named."""
 RESULT = "translation"
 HTTP = ("http://", "https://")
-STAMPS = [
-    "ETag",
-    "etag",
-    "Content-MD5",
-    "md5Hash",
-    "LastModified",
-    "Last-Modified",
-    "last_modified",
-    "updated",
-    "mtime",
-]
-"""What file systems of fsspec call the version of a file, or the time of its last change."""
 RESERVED = ("manifest.json", "report.json", ".shards")
 """Files about all results, which lie beside them."""
 OWN = (".partial", ".skipped.jsonl")
@@ -62,7 +50,7 @@ class Shard:
     size: int
     """In bytes. Size and stamp detect a file that has changed."""
     stamp: str = ""
-    """When it was last changed; of a URL what the server says of its version, if anything."""
+    """When it was last changed; of a URL a hash of what the server says of it, such as its version."""
 
     @property
     def is_remote(self) -> bool:
@@ -181,16 +169,17 @@ def _remote(url: str) -> list[Shard]:
         else:
             names = [root] if not root.endswith("/") and system.isfile(root) else sorted(system.find(root))
         folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
-        infos = [(name, system.info(name)) for name in names or [root]]  # of a name without files it may know why
-        paths = {name: system.unstrip_protocol(name) for name in names}
+        infos = [system.info(name) for name in names or [root]]  # of a name without files it may know why
+        stamps = [system.checksum(name) for name in names]
+        paths = [system.unstrip_protocol(name) for name in names]
     except Exception as error:
         raise _unreadable(url, error) from None
     if not names:
         raise UserError(f"{url}: there are no files")
-    shards = []
-    for name, info in infos:
-        stamp = "; ".join(f"{each} {info[each]}" for each in STAMPS if info.get(each))
-        shards.append(Shard(paths[name], _below(name, folder, url), int(info.get("size") or 0), stamp))
+    shards = [
+        Shard(path, _below(name, folder, url), int(info.get("size") or 0), str(stamp))
+        for path, name, info, stamp in zip(paths, names, infos, stamps, strict=True)
+    ]
     return [shard for shard in shards if _is_input(PurePosixPath(shard.name))]
 
 

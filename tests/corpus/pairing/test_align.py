@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from limelight.corpus.pairing import align as aligning
 from limelight.corpus.pairing import path, words
 from limelight.corpus.pairing.align import Document, Sentence, align
 from limelight.corpus.pairing.path import Bead
@@ -128,6 +129,16 @@ def test_documents_teach_each_other() -> None:
     documents = [Document(lines(each), lines([translated(text) for text in each[1:]])) for each in texts]
     for found in align(documents):
         assert sum(each.kind == (1, 1) and each.source == each.target + 1 for each in found) >= 10
+
+
+def test_a_long_text_is_divided_at_sure_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    random, known = Random(8), vocabulary(150)
+    texts = [sentence(random, known) for _ in range(200)]
+    document = Document(lines(texts), lines([translated(text) for text in texts[:60] + texts[70:]]))
+    [whole] = align([document])
+    monkeypatch.setattr(aligning, "MAX_CELLS", 5000)
+    [divided] = align([document])
+    assert len(set(kinds(whole)) & set(kinds(divided))) >= 0.97 * len(whole)
 
 
 def test_an_empty_side_is_a_gap_and_no_error() -> None:

@@ -56,11 +56,3 @@ def test_a_damaged_archive_is_never_skipped(side: str, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"one\teins\n" * 50)[:-4])
     with pytest.raises(UserError, match="damaged or cut off"):
         survey([Part((str(path),), side)], skip=True)
-
-
-def test_a_part_chooses_languages_of_its_file(tmp_path: Path) -> None:
-    path = str(tmp_path / "a.csv")
-    Path(path).write_text("en,de,fr\none,eins,un\n", encoding="utf-8")
-    assert list(read_inputs([Part((path,), "target", ("fr", "de"))])) == ["eins"]
-    with pytest.raises(UserError, match="more than two languages"):
-        survey([Part((path,), "source")], skip=True)
