@@ -1,13 +1,13 @@
 """Augmented pairs: what each augmentation promises, on drawn seeds that are printed when a test fails."""
 
+import hashlib
 import re
-from collections import Counter
 from random import Random
 
 import pytest
 
 from limelight.config.run import AugmentationConfig
-from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, LATER, Augmented, Languages, augment, figures, names
+from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, LATER, Augmented, Languages, augment, names
 from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.marking import (
     ANNOTATION,
@@ -19,6 +19,7 @@ from limelight.text.marking import (
     mark_number,
     placeholder,
 )
+from limelight.text.numbers import NOTATIONS, find_numbers
 from limelight.text.pair import Sides
 
 EN_DE = Languages("en", "de")
@@ -29,54 +30,49 @@ def changed(name: str, pair: Sides, seed: int, languages: Languages = EN_DE) -> 
     return AUGMENTATIONS[name](pair, languages, Random(seed))
 
 
-@pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
-    drawn = Random().randrange(2**31)
-    print(f"seed {drawn}")
-    return drawn
-
-
 def test_every_augmentation_has_a_rate_and_every_rate_an_augmentation() -> None:
     assert AugmentationConfig().rates.keys() == {"join", "memory", *ALIGNED, *AUGMENTATIONS}
 
 
-def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(seed: int) -> None:
+ALIGNMENT = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], WordForms())
+PAIRS = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
+
+
+def augmented(rates: dict[str, float], seed: int) -> list[Augmented]:
+    similar, names = (lambda _: "Tom hat Bücher."), [["Tom", "Zoë"], ["Köln"]]
+    return augment(PAIRS, [EN_DE] * 50, rates, seed, lambda _: ALIGNMENT, similar_of=similar, name_lists=names)
+
+
+def test_the_same_seed_gives_the_same_pairs_also_in_later_versions() -> None:
+    """A run that is resumed has to see the same text: a change of this digest raises the format of checkpoints."""
     rates = dict.fromkeys(AugmentationConfig().rates, 0.5)
-    links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], WordForms())
-    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
-    others = {"alignment_of": lambda _: links, "similar_of": lambda _: "Tom hat Bücher."}
-    first = augment(pairs, [EN_DE] * 50, rates, seed, **others)
-    assert augment(pairs, [EN_DE] * 50, rates, seed, **others) == first
-    assert augment(pairs, [EN_DE] * 50, rates, seed + 1, **others) != first
-    assert {name for each in first for name in each.applied} == set(rates)
+    found = augmented(rates, 1)
+    assert augmented(rates, 1) == found != augmented(rates, 2)
+    assert {name for each in found for name in each.applied} == set(rates)
+    assert (
+        hashlib.sha256(repr([(*each.pair, each.applied) for each in found]).encode()).hexdigest()[:16]
+        == "a6bd3b471be1f8a9"
+    )
 
 
-def test_a_rate_is_the_share_of_pairs_that_change(seed: int) -> None:
-    count = 4000
-    found = augment([PAIR] * count, [EN_DE] * count, {"uppercase": 0.3}, seed)
-    share = sum(each.pair.source.isupper() for each in found) / count
-    assert abs(share - 0.3) < 5 * (0.3 * 0.7 / count) ** 0.5  # five standard deviations
+def test_a_rate_of_0_draws_nothing_for_later_augmentations() -> None:
+    """So runs without them are continued exactly."""
+    rates = {name: 0.3 for name in ("join", *AUGMENTATIONS) if name not in LATER}
+    assert augmented({**rates, **dict.fromkeys(LATER, 0.0)}, 1) == augmented(rates, 1)
 
 
-def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages(seed: int) -> None:
+def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages() -> None:
     pairs = [Sides(f"a{n}.", f"b{n}.") for n in range(4)]
     languages = [EN_DE, Languages("en", "fr"), EN_DE, EN_DE]
-    for (source, target), *_ in augment(pairs, languages, {"join": 1.0}, seed):
+    for (source, target), *_ in augment(pairs, languages, {"join": 1.0}, 1):
         places = re.findall(r"a(\d)\.", source)
         assert places == re.findall(r"b(\d)\.", target)
         assert len({languages[int(place)] for place in places}) == 1
         assert source == " ".join(f"a{place}." for place in places)
 
 
-def test_a_shared_name_becomes_another_on_both_sides(seed: int) -> None:
-    found = changed("names", PAIR, seed)
-    match = re.fullmatch(r"Yesterday ([A-Z][a-z]+) bought 12 books\.", found.source)
-    assert match
-    assert found.target == f"Gestern hat {match[1]} 12 Bücher gekauft."
-
-
-def test_a_name_of_a_list_becomes_another_of_that_list(seed: int) -> None:
-    first, cities = ["Tom", "Zoë", "Anne-Marie"], ["Köln", "Bad Ems"]
+def test_a_name_of_a_list_becomes_another_of_that_list() -> None:
+    first, cities, seed = ["Tom", "Zoë", "Anne-Marie"], ["Köln", "Bad Ems"], 1
     seen = {names(PAIR, EN_DE, Random(seed + offset), lists=(first, cities)) for offset in range(200)}
     new = {pair.source.removeprefix("Yesterday ").removesuffix(" bought 12 books.") for pair in seen}
     assert set(first) < new  # and invented ones
@@ -84,28 +80,22 @@ def test_a_name_of_a_list_becomes_another_of_that_list(seed: int) -> None:
     assert all(pair.target == PAIR.target.replace("Tom", name) for pair, name in ((p, p.source[10:-17]) for p in seen))
 
 
-def test_an_aligned_word_is_written_in_capitals_on_both_sides(seed: int) -> None:
+def test_an_aligned_word_is_written_in_capitals_on_both_sides() -> None:
     pair, links = Sides("The big house", "Das große Haus"), Alignment([Link(n, n) for n in range(3)], WordForms())
-    [found] = augment([pair], [EN_DE], {"emphasis": 1.0}, seed, lambda _: links)
-    changed_words = [
-        [(one, other) for one, other in zip(before.split(), after.split(), strict=True) if one != other]
-        for before, after in zip(pair, found.pair, strict=True)
-    ]
-    [[(source, capitals)], [(target, partner)]] = changed_words
-    assert (capitals, partner) == (source.upper(), target.upper())
-    assert found.applied == ("emphasis",)
-    assert pair.source.split().index(source) == pair.target.split().index(target)
+    found = augment([pair] * 30, [EN_DE] * 30, {"emphasis": 1.0}, 1, lambda _: links)
+    assert {each.pair for each in found} == {
+        Sides("THE big house", "DAS große Haus"), Sides("The BIG house", "Das GROSSE Haus"),
+        Sides("The big HOUSE", "Das große HAUS"),
+    }  # fmt: skip
 
 
-def test_shared_numbers_become_placeholders_in_the_order_of_the_source(seed: int) -> None:
+def test_shared_numbers_become_placeholders_in_the_order_of_the_source() -> None:
     pair = Sides("In 1990 he had 12 dogs and 3 cats.", "1990 hatte er 3 Katzen und 12 Hunde.")
-    found = figures(pair, EN_DE, Random(seed))
-    first = PLACEHOLDER.findall(found.source)
+    [found] = augment([pair], [EN_DE], {"figures": 1.0}, 1)
+    first = PLACEHOLDER.findall(found.pair.source)
+    assert found.is_marked
     assert [mark_number(mark) - mark_number(first[0]) for mark in first] == [0, 1, 2]
-    assert PLACEHOLDER.findall(found.target) == [first[0], first[2], first[1]]
-    [marked] = augment([pair], [EN_DE], {"figures": 1.0}, seed)
-    assert marked.is_marked
-    assert PLACEHOLDER.search(marked.pair.source)
+    assert PLACEHOLDER.findall(found.pair.target) == [first[0], first[2], first[1]]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +112,14 @@ def test_no_break_spaces_and_spaces_of_the_source_are_exchanged(source: str, exp
     assert changed_pair.source.replace("\u202f", "\u00a0") == expected
 
 
-def test_a_shared_number_becomes_another_on_both_sides(seed: int) -> None:
-    found = changed("numbers", PAIR, seed)
-    english = re.fullmatch(r"Yesterday Tom bought ([\d,]+) books\.", found.source)
-    german = re.fullmatch(r"Gestern hat Tom ([\d.]+) Bücher gekauft\.", found.target)
-    assert english
-    assert german
-    assert english[1].replace(",", "") == german[1].replace(".", "")
-
-
-def test_large_numbers_are_written_as_each_language_writes_them() -> None:
-    written = {changed("numbers", Sides("7", "7"), seed, Languages("en", "de")) for seed in range(300)}
-    assert any(re.fullmatch(r"\d{1,3}(,\d{3})+", source) for source, _ in written)
-    assert all(source.replace(",", ".") == target for source, target in written)
+@pytest.mark.parametrize("name", ["numbers", "decimals"])
+def test_new_numbers_have_the_same_value_in_the_notation_of_each_language(name: str) -> None:
+    draw = Random(1)
+    for seed in range(300):
+        languages = Languages(*draw.choices([*NOTATIONS], k=2))
+        sides = zip(changed(name, Sides("a 7 b", "c 7 d"), seed, languages), languages, strict=True)
+        (one,), (other,) = (find_numbers(side, language) for side, language in sides)
+        assert one.readings == other.readings, (one, other, languages)
 
 
 @pytest.mark.parametrize("text", ["1.75 m", "14:30", "3-4", "A7", "2/3"])
@@ -143,19 +128,9 @@ def test_parts_of_other_numbers_stay(text: str) -> None:
 
 
 def test_the_same_string_is_inserted_on_both_sides() -> None:
-    kinds = Counter[str]()
-    for seed in range(400):
+    for seed in range(100):
         source, target = changed("inserts", PAIR, seed)
-        if source == target:
-            kinds["alone"] += 1
-            continue
-        added = {side.replace(text, "").strip() for side, text in zip((source, target), PAIR, strict=True)}
-        assert len(added) == 1
-        what = added.pop()
-        kinds["url"] += what.startswith(("http", "www."))
-        kinds["email"] += "@" in what
-        kinds["script"] += not what.isascii()
-    assert min(kinds[kind] for kind in ("alone", "url", "email", "script")) > 10
+        assert source == target or source.replace(PAIR.source, "") == target.replace(PAIR.target, "")
 
 
 def test_quotation_marks_are_those_of_the_language() -> None:
@@ -167,11 +142,9 @@ def test_quotation_marks_are_those_of_the_language() -> None:
     ("pair", "expected"),
     [
         (Sides("Stop!", "Halt!"), Sides("Stop", "Halt")),
-        (Sides("Why?!", "Warum?"), Sides("Why", "Warum")),
         (Sides("Est-il là ?", "Is he there?"), Sides("Est-il là", "Is he there")),
         (Sides("好。", "Good."), Sides("好", "Good")),
         (Sides("Stop!", "Halt"), Sides("Stop!", "Halt")),
-        (Sides("...", "..."), Sides("...", "...")),
     ],
 )
 def test_final_marks_are_lost_together(pair: Sides, expected: Sides) -> None:
@@ -186,16 +159,12 @@ def test_recasing_leaves_addresses_alone() -> None:
 
 
 def test_typing_errors_are_few_and_on_the_source_alone() -> None:
-    changed_sources = 0
     for seed in range(200):
         source, target = changed("typos", PAIR, seed)
-        assert target == PAIR.target
-        assert abs(len(source) - len(PAIR.source)) <= 2
-        assert "12" in source
         words = zip(source.split(), PAIR.source.split(), strict=True)
+        assert target == PAIR.target
+        assert "12" in source
         assert sum(now != before for now, before in words) <= 2
-        changed_sources += source != PAIR.source
-    assert changed_sources > 150
 
 
 def test_no_augmentation_empties_a_side_or_breaks_on_odd_text() -> None:
@@ -223,45 +192,18 @@ def test_marks_survive_every_other_augmentation(name: str) -> None:
             assert [match.lower() for match in ANNOTATION.findall(found.source)] == [f"{TERM_BEGIN} buch {TERM_END}"]
 
 
-def test_links_follow_their_sentences_when_pairs_are_joined(seed: int) -> None:
+def test_links_follow_their_sentences_when_pairs_are_joined() -> None:
     """The words that a placeholder replaces are translations of one another in every sentence."""
     pairs = [Sides(f"a{n}, b{n} c{n}.", f"C{n} B{n} A{n}!") for n in range(200)]
     links = Alignment([Link(0, 2), Link(1, 1), Link(2, 0)], WordForms())
     rates = {"join": 1.0, "placeholders": 1.0}
     joined = 0
-    for (source, target), applied, _ in augment(pairs, [EN_DE] * 200, rates, seed, lambda _: links):
+    for (source, target), applied, _ in augment(pairs, [EN_DE] * 200, rates, 1, lambda _: links):
         assert sorted(MARK.findall(source)) == sorted(MARK.findall(target))
         left = [re.findall(r"[a-c]\d+", side.lower()) for side in (source, target)]
         assert sorted(left[0]) == sorted(left[1])
         joined += applied == ("join", "placeholders")
     assert joined > 190
-
-
-def test_nothing_new_is_drawn_for_a_rate_of_0(seed: int) -> None:
-    """So runs of older versions are continued exactly."""
-    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n}.") for n in range(50)]
-    rates = dict.fromkeys(AUGMENTATIONS, 0.3)
-    found = augment(pairs, [EN_DE] * 50, rates, seed)
-    assert augment(pairs, [EN_DE] * 50, {**rates, "placeholders": 0.0, "terms": 0.0}, seed) == found
-
-
-def test_later_augmentations_draw_nothing_at_a_rate_of_0(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n}.") for n in range(50)]
-    rates = {name: 0.0 if name in LATER else 0.3 for name in AUGMENTATIONS}
-    found = augment(pairs, [EN_DE] * 50, rates, seed)
-    earlier = {name: change for name, change in AUGMENTATIONS.items() if name not in LATER}
-    monkeypatch.setattr("limelight.text.augmentation.AUGMENTATIONS", earlier)  # whose order is that of the draws
-    assert augment(pairs, [EN_DE] * 50, dict.fromkeys(earlier, 0.3), seed) == found
-
-
-def test_shared_numbers_become_decimals_of_each_language() -> None:
-    found = {changed("decimals", Sides("7", "7"), seed, Languages("en", "de")) for seed in range(200)}
-    values = {
-        (float(source.replace(",", "")), float(target.replace(".", "").replace(",", "."))) for source, target in found
-    }
-    assert all(one == other for one, other in values)
-    assert len(values) > 150
-    assert any(re.fullmatch(r"\d{1,3}(,\d{3})+\.\d+", source) for source, _ in found)
 
 
 def test_marks_without_alignments_are_refused() -> None:

@@ -29,16 +29,12 @@ def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None
     ("content", "fault"),
     [
         (b"", "not a list of labels: Expecting value"),
-        (b"\xff", "not a list of labels: 'utf-8' codec"),
         (b"[" * 100_000, "not a list of labels"),
         (b'{"a": 1}', "not a list of labels: an element is not text"),
-        (b'["a", 3]', "not a list of labels: an element is not text"),
         (b'["a"]', "1 labels; a classifier chooses among 2 to 10,000"),
         (json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode(), "10,001 labels"),
         (b'["a", "b", "a"]', "a label is listed twice"),
         (b'["a", ""]', "'' is not a valid label: it is blank, or has white space at an end"),
-        (b'["a", "b "]', "'b ' is not a valid label: it is blank"),
-        (b'["a", "b\\tc"]', "is not a valid label: it has characters that are not printable"),
         (b'["a", "\\u001b[2J"]', "is not a valid label: it has characters that are not printable"),
         (
             json.dumps(["a", "b" * (MAX_LABEL_LENGTH + 1)]).encode(),

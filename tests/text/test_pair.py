@@ -1,25 +1,41 @@
-"""The records of text say where they come from."""
+"""Written pairs are read again as they were."""
 
-import dataclasses
+from pathlib import Path
 
 import pytest
 
-from limelight.text import BadLine, Pair
+from limelight.errors import UserError
+from limelight.formats import read_pairs
+from limelight.text.pair import BadLine, PairLines
+
+PAIRS = [('a <b> & "c" ]]>', "ä\u00a0€ 𝄞"), (" 1 < 2", "x"), ("tab\there", "two\nlines\u2028and")]
 
 
-def test_place_is_file_and_line() -> None:
-    assert Pair("a", "b", "data/train.tsv", 17).place == "data/train.tsv:17"
+@pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".tmx"])
+def test_what_is_written_is_read_again(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"pairs{suffix}"
+    lines = PairLines(path, "en", "de")
+    written = [*lines.head(), *(lines.pair(*each, {"confidence": 0.5}) for each in PAIRS), *lines.tail()]
+    path.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    found = [(pair.source, pair.target) for pair in read_pairs([path], "en", "de")]
+    assert [tuple(" ".join(side.split()) for side in pair) for pair in found] == [
+        tuple(" ".join(side.split()) for side in pair) for pair in PAIRS
+    ]
 
 
-def test_bad_line_reads_as_place_and_reason() -> None:
-    assert str(BadLine("train.en", 3, "not valid UTF-8")) == "train.en:3: not valid UTF-8"
+def test_characters_that_xml_cannot_have_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tmx"
+    lines = PairLines(path, "en", "de")
+    path.write_text("\n".join([*lines.head(), lines.pair("a\x01b\ud800", "c"), *lines.tail()]), encoding="utf-8")
+    assert next(read_pairs([path], "en", "de")).source == "a\ufffdb\ufffd"
 
 
-@pytest.mark.parametrize("particulars", ["", " (byte 0xff); convert it", "; is this (perhaps) text?"])
-def test_bad_lines_are_counted_by_their_reason_without_its_particulars(particulars: str) -> None:
-    assert BadLine("train.en", 3, f"not valid UTF-8{particulars}").kind == "not valid UTF-8"
+def test_a_memory_needs_languages(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="names its languages"):
+        PairLines(tmp_path / "pairs.tmx", "", "de")
 
 
-def test_records_cannot_be_changed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Pair("a", "b", "file", 1).source = "other"  # type: ignore[misc]
+@pytest.mark.parametrize("details", ["", " (byte 0xff); convert it", "; is this (perhaps) text?"])
+def test_bad_lines_are_counted_by_their_reason_without_details(details: str) -> None:
+    line = BadLine("train.en", 3, f"not valid UTF-8{details}")
+    assert (str(line), line.kind) == (f"train.en:3: not valid UTF-8{details}", "not valid UTF-8")
