@@ -8,10 +8,11 @@ import pytest
 from limelight.batching.drawing import Drawing, View, marked_of, stored_rows, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.text.augmentation import Languages
-from limelight.text.marking import MARK, PLACEHOLDER, placeholder, show_marks
+from limelight.text.marking import MARK, PLACEHOLDER, placeholder
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.marked import decode_marked, encode_mixed
 from tests.batching.aligned import aligned
+from tests.marks import show_marks
 
 TEXTS = [(f"the cat number {n} sits here.", f"die katze nummer {n} sitzt hier.") for n in range(30)]
 SEEDS = (3, 4)

@@ -6,7 +6,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.text import BadLine, Pair
-from limelight.text.marking import show_marks
+from tests.marks import show_marks
 
 SENTENCES = [("The lamp hums.", "Die Lampe summt."), ("Turn it off.", "Mach sie aus."), ("Good night.", "Gute Nacht.")]
 

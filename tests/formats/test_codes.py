@@ -6,7 +6,8 @@ import pytest
 
 from limelight.formats.segments import marked_sides, plain_text
 from limelight.formats.unit import Code, Parts
-from limelight.text.marking import MARK, MAX_PLACEHOLDERS, placeholder, show_marks, without_marks
+from limelight.text.marking import MARK, MAX_PLACEHOLDERS, placeholder, without_marks
+from tests.marks import show_marks
 
 BOLD, END = Code("", "open", "g 1"), Code("", "close", "g 1")
 BREAK = Code("", name="x 2")

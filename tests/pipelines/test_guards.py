@@ -13,8 +13,9 @@ from limelight.decoding.sampling import Sampling
 from limelight.pipelines.codec import Codec, Part, Prepared, Steps, once
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.translation import Translation
-from limelight.text.marking import PLACEHOLDER, has_marks, mark_number, show_marks
+from limelight.text.marking import PLACEHOLDER, has_marks, mark_number
 from limelight.text.spans import Span
+from tests.marks import show_marks
 
 Say = Callable[[str, SearchSettings], Sequence[str]]
 """What the model makes of a text (placeholders as `<ph0>`), best first."""

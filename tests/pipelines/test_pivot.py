@@ -15,8 +15,8 @@ from limelight.pipelines.codec import Prepared
 from limelight.pipelines.options import Options
 from limelight.pipelines.translator import Translation
 from limelight.text.glossary import Glossary, Term
-from limelight.text.marking import show_marks
 from limelight.tokens import Tokenizers
+from tests.marks import show_marks
 from tests.pipelines.test_protected import Scripted, Silent, marked
 
 LEGS = (Direction("de", "en"), Direction("en", "fr"))

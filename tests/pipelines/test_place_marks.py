@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from limelight.pipelines.repair_marks import Attended, place_marks
-from limelight.text.marking import placeholder, show_marks
+from limelight.text.marking import placeholder
 from limelight.text.spans import Span
+from tests.marks import show_marks
 
 SOFT = 0.1
 

@@ -24,9 +24,10 @@ from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.glossary import Glossary, Term
-from limelight.text.marking import MARK, mark_of, placeholder, show_marks, without_marks
+from limelight.text.marking import MARK, mark_of, placeholder, without_marks
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
+from tests.marks import show_marks
 
 TEXTS = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
 

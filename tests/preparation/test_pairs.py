@@ -10,10 +10,11 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
 from limelight.preparation import pairs as module
 from limelight.preparation.pairs import Prepared, prepare, read_valid
-from limelight.text.marking import has_marks, placeholder, show_marks
+from limelight.text.marking import has_marks, placeholder
 from limelight.tokens.marked import decode_marked
 from limelight.tokens.tokenizer import PLACEHOLDERS
 from tests.formats.files import tmx, unit
+from tests.marks import show_marks
 from tests.training.helpers import NUMBERS, ZAHLEN, tiny_run
 
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.text.marked_pairs import Alignment, Link, WordForms, joined_alignment, place_marks
-from limelight.text.marking import ANNOTATION, PLACEHOLDER, TERM_BEGIN, mark_number, show_marks
+from limelight.text.marking import ANNOTATION, PLACEHOLDER, TERM_BEGIN, mark_number
 from limelight.text.pair import Sides
 from limelight.text.words import words_of
+from tests.marks import show_marks
 
 PAIR = Sides("The old man sold many cars, alas.", "Leider hat der alte Mann viele Autos verkauft.")
 LINKS = [Link(0, 2), Link(1, 3), Link(2, 4), Link(3, 7), Link(3, 1, sure=False), Link(4, 5), Link(5, 6), Link(6, 0)]

@@ -13,12 +13,12 @@ from limelight.text.marking import (
     annotated,
     mark_number,
     placeholder,
-    show_marks,
     text_placeholder,
 )
 from limelight.text.plan import plan_text
 from limelight.text.protectors import DEFAULT, PROTECTORS, pattern
 from limelight.text.spans import protect, protect_within, restore
+from tests.marks import show_marks
 
 FRAGMENTS = [
     "<b>", "</b>", "<i>", "</i>", '<a href="{u}">', "</a>", "<br/>", "<br>", "{x}", "{y}", "%s", "%d", "{}", "$t(k)",
@@ -54,6 +54,8 @@ def seen(text: str) -> list[str]:
         ("<b>{x}</b> and", ["<ph0> and"]),
         ("a <i class='y'></i> b", ["a <ph0> b"]),
         ("<b>{x}</b>", []),
+        ("H<sub>2</sub>O is here<sup>1</sup>", ["H<ph0>O is here<ph1>"]),
+        ("a{{#if x}}lamp{{else}}dog{{/if}} {{/y}} z", ["a<ph0>lamp", "dog<ph0> <ph1> z"]),
         ("<b>Go <i>on</b> now</i>", ["<ph0>Go <ph1>on<ph2> now"]),
         ("", []),
     ],

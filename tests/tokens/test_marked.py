@@ -14,7 +14,6 @@ from limelight.text.marking import (
     TERM_END,
     annotated,
     placeholder,
-    show_marks,
 )
 from limelight.tokens import TaggedTokenizer, Tokenizer, normalize, train_tokenizer
 from limelight.tokens.listed import ListedTokenizer, listed_model
@@ -27,6 +26,7 @@ from limelight.tokens.marked import (
     require_marks,
 )
 from limelight.tokens.tokenizer import FORMALITY_TAGS, PLACEHOLDERS, SIMILAR
+from tests.marks import show_marks
 
 TEXTS = [f"the cat number {n} sleeps: in (the) house, 是的." for n in range(40)] + ["die Katze schläft."]
 X, Y = placeholder(0), placeholder(11)

@@ -104,20 +104,27 @@ def learn_detector(texts: Mapping[str, Sequence[str]]) -> LanguageDetector:
     logarithms = np.log(counts / counts.sum(axis=1, keepdims=True))
     scores = np.clip(np.round(-logarithms / STEP), 0, 255).astype(np.uint8)
     alphabet = frozenset(each for each, count in characters.items() if count >= RARE)
-    detector = LanguageDetector(tuple(texts), scores, 1.0, alphabet)
-    temperature = _temperature(detector, held_out)
-    return replace(detector, temperature=temperature, other=other_probability(detector, held_out))
+    return _calibrated(LanguageDetector(tuple(texts), scores, TEMPERATURES[-1], alphabet), held_out)
 
 
-def other_probability(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]) -> float:
-    """`LanguageDetector.other` by held-out texts, each with the number of its language: `MARGIN` below the mean of the
-    n-grams of the language with the smallest one. Minus infinity if a language has no text."""
-    sums, counts = np.zeros(len(detector.languages)), np.zeros(len(detector.languages))
-    for number, text in held_out:
-        found, count = detector._sums(text)
-        sums[number] += found[number]
-        counts[number] += count
-    return float((sums / counts).min()) - MARGIN if counts.all() else -math.inf
+def _calibrated(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]) -> LanguageDetector:
+    """The detector with the temperature that has the smallest loss on held-out texts, each with the number of its
+    language, and with `MARGIN` below the mean of their n-grams in the language with the smallest one."""
+    if not held_out:
+        return detector
+    right = np.array([number for number, _ in held_out])
+    found = [detector._sums(text) for _, text in held_out]
+    sums, rows = np.stack([each for each, _ in found]), np.arange(len(right))
+    counts, own = (
+        np.bincount(right, values, minlength=len(detector.languages))
+        for values in ([count for _, count in found], sums[rows, right])
+    )
+
+    def loss(temperature: float) -> float:
+        return -float(np.log(_softmax(sums / temperature)[rows, right] + 1e-30).sum())
+
+    other = float((own / counts).min()) - MARGIN if counts.all() else -math.inf
+    return replace(detector, temperature=min(TEMPERATURES, key=loss), other=other)
 
 
 def _hashes(text: str) -> Iterator[int]:
@@ -142,19 +149,6 @@ def _part(text: str, count: int, random: Random) -> str:
     words = text.split()
     start = random.randrange(max(1, len(words) - count + 1))
     return " ".join(words[start : start + count])
-
-
-def _temperature(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]) -> float:
-    """The temperature with the smallest loss on the held-out texts; the highest one if nothing was held out."""
-    if not held_out:
-        return TEMPERATURES[-1]
-    right = np.array([number for number, _ in held_out])
-    sums = np.stack([detector._sums(text)[0] for _, text in held_out])
-
-    def surprise(temperature: float) -> float:
-        return -float(np.log(_softmax(sums / temperature)[np.arange(len(right)), right] + 1e-30).sum())
-
-    return min(TEMPERATURES, key=surprise)
 
 
 def _softmax(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

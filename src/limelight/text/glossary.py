@@ -19,7 +19,7 @@ from limelight.errors import UserError, shown
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.sentences import split_sentences
-from limelight.text.words import count_common, read_table, word_spans, words_of
+from limelight.text.words import read_table, word_spans, words_of
 
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
@@ -97,13 +97,6 @@ def _rules() -> dict[str, tuple[tuple[str, str], ...]]:
         parts = (re.split("([+>])", rule) for rule in rules.split())
         rows[code] = tuple((old, new if kind == ">" else old + new) for old, kind, new in parts)
     return rows
-
-
-@cache
-def _every_ending() -> frozenset[str]:
-    return frozenset(
-        {"", "t", "st", "et"} | {new.removeprefix(old) for rules in _rules().values() for old, new in rules}
-    )
 
 
 @cache
@@ -249,12 +242,12 @@ def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[
 
 
 def _is_form(word: str, found: str) -> bool:
-    """Whether a word is another one with another ending, or a compound that ends or begins with it."""
+    """Whether a word is another one with another ending of up to two letters, or a compound that ends or begins with
+    it."""
     plain, there = _folded(word), _folded(found)
-    if plain == there or (len(plain) > MIN_TARGET_STEM and (there.startswith(plain) or there.endswith(plain))):
-        return True
-    stem = count_common(plain, there)
-    return stem >= min(MIN_TARGET_STEM, max(3, len(plain))) and {plain[stem:], there[stem:]} <= _every_ending()
+    stem = plain[: max(MIN_TARGET_STEM, len(plain) - 2)]
+    is_compound = len(plain) > MIN_TARGET_STEM and (there.startswith(plain) or there.endswith(plain))
+    return is_compound or (there.startswith(stem) and len(there) <= len(plain) + 2)
 
 
 def _folded(text: str) -> str:

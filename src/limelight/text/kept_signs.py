@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from unicodedata import category, normalize
 
 from limelight.text.judge import alphabet_of, every_alphabet
@@ -39,18 +39,12 @@ INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 _EXTENDED = rf"(?:[{EXTENDING}]|\u200d\S?)*"
 _UNIT = re.compile(rf"(?:[^\W_{UNSPACED}]{_EXTENDED})+|\S{_EXTENDED}")
 """A word, or another character, with what belongs to it."""
-_PIECE_OF_NO_TEXT = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 _ENDS = ".,;:!?()'\"\u2026"
 _OF_TEXT = frozenset(f"{_ENDS}/%\u00bf\u00a1\u00b4`")
 """Punctuation of sentences; dashes and quotation marks have categories of their own."""
 _OF_CODE = frozenset("{}[]\\@#")
 _TOKEN = re.compile(r"(?!^(?:[*+•‣◦]|#{1,6})\s)(?<!\S)\S+", re.MULTILINE)
 """What is between spaces, but no mark of a list or heading."""
-
-
-def held_characters(pieces: Iterable[str]) -> frozenset[str]:
-    """The characters for which a vocabulary of these pieces has tokens."""
-    return frozenset("".join(piece for piece in pieces if not _PIECE_OF_NO_TEXT.fullmatch(piece))) | {" "}
 
 
 def find_signs(text: str) -> Iterator[Span]:

@@ -173,6 +173,12 @@ class _Draft:
         words = self._words[side]
         return words[span[0]][0], words[span[1]][1]
 
+    def insert(self, found: tuple[Span, Span], order: float, *texts: str, after: bool) -> None:
+        """Insert a text for each side before or after a phrase."""
+        for side, (span, text) in enumerate(zip(found, texts, strict=True)):
+            place = self.place(side, span)[after]
+            self.edits[side].append(_Edit(place, place, order, text))
+
     def insert_at_ends(self, before: str, after: str) -> None:
         """Insert text before and after both sides, outside of earlier insertions there."""
         self._outer += 1
@@ -234,10 +240,8 @@ def _surround(draft: _Draft, random: Random) -> None:
         draft.insert_at_ends(*marks)
     elif found and marks:
         length = found[0][1] - found[0][0] + 1
-        for side, span in enumerate(found):
-            begin, end = draft.place(side, span)
-            draft.edits[side].append(_Edit(begin, begin, _BEFORE - length, marks[0]))
-            draft.edits[side].append(_Edit(end, end, length, marks[1]))
+        draft.insert(found, _BEFORE - length, marks[0], marks[0], after=False)
+        draft.insert(found, length, marks[1], marks[1], after=True)
         draft.mark(found[0], is_open=True)
 
 
@@ -249,14 +253,13 @@ def _insert(draft: _Draft, random: Random) -> None:
         return
     code, glued, after = _code(draft, random), random.random() < 0.5, random.random() < 0.7
     reach = found[0][1] - found[0][0] + 1.5  # outside marks around this phrase, inside those around longer ones
+    texts = list[str]()
     for side, span in enumerate(found):
-        begin, end = draft.place(side, span)
         last_letter = draft.pair[side][draft.place(side, (span[after], span[after]))[1] - 1]
         space = "" if glued or is_unspaced(last_letter) else " "
-        if code and after:
-            draft.edits[side].append(_Edit(end, end, reach, space + code))
-        elif code:
-            draft.edits[side].append(_Edit(begin, begin, _BEFORE - reach, code + space))
+        texts.append(space + code if after else code + space)
+    if code:
+        draft.insert(found, reach if after else _BEFORE - reach, *texts, after=after)
     draft.mark(found[0], is_open=False)
 
 

@@ -72,9 +72,3 @@ def has_marks(text: str) -> bool:
 def without_marks(text: str) -> str:
     """Marked text without its marks."""
     return MARK.sub("", text)
-
-
-def show_marks(text: str) -> str:
-    """Marked text for display: each mark as its token, such as `<ph0>`."""
-    tags = {mark: f"<{name}>" for name, mark in FORMALITY_MARKS.items()} | {SIMILAR_MARK: " <similar> "}
-    return MARK.sub(lambda match: tags.get(match[0], f"<ph{mark_number(match[0])}>"), text)

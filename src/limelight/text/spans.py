@@ -31,10 +31,7 @@ VALUE = "value"
 """The name of a span with tags that says something itself, such as `<b>{x}</b>`."""
 _ANNOTATED = re.compile(rf"\w* ?{ANNOTATION.pattern}")
 """An annotated term with its last word."""
-_SCRIPT = re.compile(r"\S{1,4}")
-_WORD_BEFORE = re.compile(r"[^\W_]+\Z")
-_FORMULA = re.compile(r"(?:(?:[A-Z][a-z]?\d*){1,4}|[a-z]{1,2}|\d+)(?![a-z])")
-"""Symbols of elements, a unit, or a number."""
+_SCRIPT = re.compile(r"(?:[^\s\w]|\d){1,4}")
 MAX_SPANS = LAST_CODE - FIRST_CODE
 """Maximum number of spans of a text; those after them are ordinary text."""
 
@@ -59,7 +56,7 @@ Protected = tuple[str, tuple[Span, ...]]
 
 def protect(text: str, protectors: Sequence[Protector]) -> Protected:
     """The text with a placeholder of a whole text for each span. An element that contains only spans is one span."""
-    found = _collapsed(text, _with_scripts(text, find_spans(text, protectors)))[:MAX_SPANS]
+    found = _collapsed(text, find_spans(text, protectors))[:MAX_SPANS]
     marks = [text_placeholder(number) for number in range(len(found))]
     return _protected(text, found, marks, _partners(found))
 
@@ -124,32 +121,9 @@ def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
     return MARK.sub(lambda match: spans[mark_number(match[0])].text, text), tuple(sorted(failed))
 
 
-def _with_scripts(text: str, spans: Sequence[Found]) -> list[Found]:
-    """The spans, with raised and lowered letters merged with the formula that they are part of: `H<sub>2</sub>O`.
-    After any other word, a pair of tags around digits or signs is one span, such as a note: `word<sup>1</sup>`."""
-    found = list[Found]()
-    for span in spans:
-        first = found[-1] if found else span
-        inside = text[first.end : span.begin]
-        is_pair = (first.role, span.role, first.name) == ("open", "close", span.name) and _SCRIPT.fullmatch(inside)
-        word = _WORD_BEFORE.search(text, max(0, first.begin - 20), first.begin) if is_pair else None
-        formula = next(
-            (each for each in found[-2:-1] if is_pair and each.end == first.begin and each.name == VALUE), None
-        )
-        is_formula = formula or (word and _FORMULA.fullmatch(word[0]))
-        if is_formula and first.name.lstrip("<").lower() in ("sub", "sup"):
-            begin = formula.begin if formula else word.start() if word else first.begin
-            rest = _FORMULA.match(text, span.end)
-            found[-2 if formula else -1 :] = [Found(begin, rest.end() if rest else span.end, name=VALUE)]
-        elif word and not any(map(str.isalpha, inside)):
-            found[-1] = Found(first.begin, span.end, "alone", first.name or "script")
-        else:
-            found.append(span)
-    return found
-
-
 def _collapsed(text: str, spans: Sequence[Found]) -> list[Found]:
-    """The spans, with each pair of tags that contains only spans merged into one."""
+    """The spans, with each pair of tags that contains only spans merged into one, and each pair around a few digits or
+    signs behind a word: `m<sup>2</sup>`."""
     found: list[Found] = []
     for span in spans:
         found.append(span)
@@ -159,6 +133,10 @@ def _collapsed(text: str, spans: Sequence[Found]) -> list[Found]:
             name = span.name if all(each.name not in ("", VALUE) for each in inside) else VALUE
             shown = "".join(each.text or text[each.begin : each.end] for each in inside)
             found[begin:] = [Found(inside[0].begin, span.end, "alone", name, shown)]
+        elif len(found) > 1 and (found[-2].role, span.role, span.name) == ("open", "close", found[-2].name):
+            first = found[-2]
+            if text[first.begin - 1 : first.begin].isalnum() and _SCRIPT.fullmatch(text, first.end, span.begin):
+                found[-2:] = [Found(first.begin, span.end, name=VALUE)]
     return found
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
 from pathlib import Path
 
 _HAN = (
@@ -103,8 +102,3 @@ def words_and_signs(text: str) -> list[str]:
 def words_of(text: str) -> list[str]:
     """The words of a text."""
     return _WORD.findall(text)
-
-
-def count_common(one: str, other: str) -> int:
-    """The number of characters with which both texts begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
