@@ -14,9 +14,9 @@ QUESTIONS = re.split(r"^## ", read(PAGE), flags=re.MULTILINE)[1:]
 SMALL = """
 model.encoder_layers=1 model.decoder_layers=1 model.d_model=16 model.heads=2 model.d_ff=20 batching.tokens=400
 tokens.vocabulary_size=330 training.bleu_sentences=2 training.precision=fp32 training.average=1
-training.validate_every=4 decoding.max_length_factor=1 decoding.max_length_extra=3
+training.validate_every=4 decoding.max_length_factor=1 decoding.max_length_extra=3 data.on_doubt=warn
 """
-LEARNED = "training.bleu_sentences=2 training.validate_every=4"
+LEARNED = "training.bleu_sentences=2 training.validate_every=4 data.on_doubt=warn"
 """What a run that begins with a model may change."""
 
 

@@ -129,7 +129,7 @@ def test_an_alternative_that_is_whole_is_taken() -> None:
     assert not found.moved
 
 
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("members", [1, 2])
 def test_what_is_missing_goes_where_attention_says(kind: str, members: int) -> None:
     """Of an ensemble the attention of its first model."""

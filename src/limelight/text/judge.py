@@ -22,9 +22,9 @@ MIN_LETTERS, MIN_WORDS = 200, 150
 """Minimum size of a sample."""
 DOMINANT, KANA = 0.8, 0.2
 """Minimum share of letters of one script for which a sample is said to be in it; that of kana in Japanese."""
-PER_WORD, MAX_SHARE = 0.5, 0.05
-"""Minimum log-likelihood ratio for each word of a sample, and the share of its words that counts of one word: one alone
-may be a name, or part of a code."""
+PER_WORD, MAX_SHARE = 0.8, 0.05
+"""Minimum log-likelihood ratio for each word of a sample (most text has 1 to 3), and the share of its words that counts
+of one word: one alone may be a name, or part of a code."""
 _NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
 """Groups of similar languages, which are not distinguished from one another."""
 
