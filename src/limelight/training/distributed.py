@@ -135,27 +135,20 @@ class ChunkRelay(Relay):
 def joined_group() -> Iterator[Group]:
     """Join the processes started by torchrun, or by a launcher that sets the same variables.
 
-    Raises `UserError` if the variables are incomplete.
+    Raises `RunError` if they cannot connect.
     """
     size = _number("WORLD_SIZE", 1)
     if size <= 1:
         yield ALONE
         return
-    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]
-    if missing:
-        raise UserError(
-            f"WORLD_SIZE={size} says that this is one of {size} processes, but {', '.join(missing)} is not set: start "
-            "them with torchrun, or unset WORLD_SIZE to train with one"
-        )
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and distributed.is_nccl_available() else "gloo"
     local_rank = _number("LOCAL_RANK", 0)
     if torch.cuda.is_available():
         torch.cuda.set_device(local_gpu(local_rank))
     try:
         distributed.init_process_group(backend, timeout=WAIT)
-    except RuntimeError as error:
-        address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-        raise RunError(f"the {size} processes of this training cannot connect through {address}: {error}") from error
+    except (RuntimeError, ValueError) as error:  # a ValueError: a variable of the launcher is not set
+        raise RunError(f"the {size} processes of this training cannot connect: {error}") from error
     try:
         rank = _number("RANK", 0)
         yield Group(rank, size, local_rank, ChunkRelay(rank, size))
@@ -166,17 +159,6 @@ def joined_group() -> Iterator[Group]:
 def local_gpu(local_rank: int) -> int:
     """The GPU of a process: launchers show a process all GPUs of its machine, or only its own."""
     return local_rank % max(1, torch.cuda.device_count())
-
-
-def group_warnings(accumulate: int, group: Group) -> Iterator[str]:
-    """Warnings about settings that leave processes idle."""
-    if accumulate < group.size:
-        idle = group.size - accumulate
-        yield (
-            f"training.accumulate={accumulate}: an update has so many batches, and {group.size} processes share them: "
-            f"{idle} of them have nothing to do. Give --set training.accumulate={group.size}, with batching.tokens "
-            "smaller by as much if an update is to be as large as it is now"
-        )
 
 
 def _number(name: str, default: int) -> int:

@@ -27,7 +27,7 @@ from limelight.training.checkpoints.checkpoint import (
 )
 from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.confidence import complete_model
-from limelight.training.distributed import Group, group_warnings, joined_group
+from limelight.training.distributed import Group, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
@@ -139,8 +139,11 @@ def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
             if (folder / BEST / WEIGHTS).exists():
                 share_detector(folder, folder / BEST)  # an earlier version may have left half of it there
-        for line in group_warnings(config.training.accumulate, group):
-            report.say(line)
+        if config.training.accumulate < group.size:
+            report.say(
+                f"training.accumulate={config.training.accumulate}: {group.size} processes share so few batches of an "
+                f"update. Give --set training.accumulate={group.size}, with batching.tokens smaller by as much"
+            )
         run = _set_up(config, folder, prepared, report, stop, group)
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
