@@ -42,11 +42,6 @@ def is_unspaced(character: str) -> bool:
     return _UNSPACED.match(character) is not None
 
 
-def has_unspaced(text: str) -> bool:
-    """Whether a text has such a character."""
-    return _UNSPACED.search(text) is not None
-
-
 def count_words(text: str) -> int:
     """The number of words; in scripts without spaces each letter counts as a word. Punctuation is not counted."""
     letters = sum(map(str.isalnum, _UNSPACED.findall(text)))

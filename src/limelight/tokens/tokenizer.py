@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import accumulate, groupby, takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from limelight.errors import UserError, shown
 from limelight.text.marking import MARK_COUNT
-from limelight.text.words import has_unspaced, is_unspaced
+from limelight.text.words import is_unspaced
 
 END = 0
 UNKNOWN = 1
@@ -274,25 +273,8 @@ class Pieces:
         require_ids(ids, self.size)
         return [self._pieces[number] for number in ids]
 
-    @cached_property
-    def _usual(self) -> tuple[Sequence[bool], frozenset[int]]:
-        """Whether each token begins with the mark of a space; and the other ones by which `group_words` may begin a
-        word, or which need more than their own text."""
-        begins = [piece.startswith(SPACE) for piece in self._pieces]
-        others = (
-            number
-            for number, piece in enumerate(self._pieces)
-            if self._alone[number] or piece in ("", SPACE) or piece.startswith("<") or has_unspaced(piece)
-        )
-        return begins, frozenset(others)
-
     def word_of(self, ids: Sequence[int]) -> list[int]:
-        begins, others = self._usual
-        if not len(ids) or not others.isdisjoint(ids):
-            return group_words(self.pieces(ids), [self._alone[number] for number in ids])
-        require_ids(ids, self.size)
-        first = begins[ids[0]]  # the first token begins a word in any case
-        return [word - first for word in accumulate(begins[number] for number in ids)]
+        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
 
 
 def require_count(count: int) -> None:
