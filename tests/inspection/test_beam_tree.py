@@ -7,7 +7,6 @@ import torch
 
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
-from limelight.errors import UserError
 from limelight.inspection.beam_tree import beam_tree
 from tests.inspection.fakes import LETTERS, Letters
 from tests.models.helpers import make_model, recurrent, transformer
@@ -72,9 +71,3 @@ def test_every_hypothesis_has_a_parent_a_state_and_a_reason(seed, settings):
     ended = [node["score"] for node in tree["nodes"] if node["state"] == "ended"]
     if found[0].finished:
         assert max(ended) == pytest.approx(found[0].score, abs=1e-6)
-
-
-def test_bad_requests_are_refused():
-    model = make_model(transformer(), Letters.size, Letters.size).eval()
-    with pytest.raises(UserError, match="beam_size must be at least 1"):
-        beam_tree(model, LETTERS.target, Request([0], 3, SearchSettings(beam_size=0)))

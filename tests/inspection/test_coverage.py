@@ -38,12 +38,6 @@ def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
     assert [each.score for each in found] == pytest.approx(sorted((score for score, _ in expected), reverse=True))
 
 
-def test_a_model_without_attention_is_refused(seed: int) -> None:
-    model = exact_model(recurrent(wiring="fixed"))
-    with pytest.raises(UserError, match="coverage_penalty needs attention"):
-        with_coverage(model, [3], [Hypothesis((4,), -1.0, -1.0, True)], 0.3)
-
-
 def test_a_search_keeps_all_hypotheses_of_its_beam() -> None:
     settings = search_settings(DecodingConfig(beam_size=3), {"coverage_penalty": 0.2})
     assert (settings.kept, settings.n_best, settings.prune) == (3, 1, math.inf)

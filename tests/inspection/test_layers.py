@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.errors import UserError
 from limelight.inspection.layers import decoder_lens, encoder_lens, states
-from tests.models.helpers import batch_of, exact_model, make_model, random_rows, recurrent, transformer
+from tests.models.helpers import batch_of, exact_model, random_rows, transformer
 
 NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
 
@@ -66,12 +65,6 @@ def test_each_prediction_is_that_of_the_layers_below(seed, norm):
             assert each.probability == pytest.approx(float(probabilities[place, token]), abs=1e-5)
 
 
-def test_other_models_are_refused():
-    for lens in (lambda model: encoder_lens(model, [3], max_length=3), lambda model: decoder_lens(model, [3], [4])):
-        with pytest.raises(UserError, match="contributions and layers are those of Transformers"):
-            lens(make_model(recurrent()))
-
-
 @NORMS
 def test_states_are_what_layers_return(seed, norm):
     """Against torch's own hooks."""
@@ -89,16 +82,3 @@ def test_states_are_what_layers_return(seed, norm):
     features = model.project(model.decoder.leave(torch.tensor(found.decoder[-1:], dtype=torch.float64)))
     expected = model.project(model.forward(batch_of(model, [source], [target])))
     torch.testing.assert_close(features, expected, atol=1e-5, rtol=1e-5)
-
-
-def test_states_of_recurrent_models(seed):
-    model = make_model(recurrent()).eval()
-    source, target = random_rows((5, 4), 28)
-    found = states(model, source, target)
-    batch = batch_of(model, [source], [target])
-    memory = model.encode(batch.source, batch.source_valid)
-    np.testing.assert_allclose(found.encoder, memory.annotations.detach().numpy(), atol=1e-6)
-    state = model.start(memory)
-    for place in range(5):
-        _, state = model.step(batch.target_in[:, place : place + 1], state)
-        np.testing.assert_allclose(found.decoder[0, place], state.top[0, 0].detach().numpy(), atol=1e-6)

@@ -41,16 +41,6 @@ def test_weights_are_those_of_the_map(seed):
     assert "matrices" not in page_document(seen), "a page with a server asks for what it shows"
 
 
-def test_words_are_those_of_the_merged_map(seed):
-    seen = random_map(seed)
-    sides, merged = page_document(seen)["sides"], seen.merge_words()
-    for side in ("source", "target", "read"):
-        assert [word["text"] for word in sides[side]["words"]] == list(getattr(merged, f"{side}_pieces"))
-        assert [token["word"] for token in sides[side]["tokens"]] == list(getattr(seen, f"{side}_words"))
-    assert [word.get("role") for word in sides["source"]["words"]] == [None] * 3 + ["end"]
-    assert sides["read"]["words"][0]["role"] == "start"
-
-
 @pytest.mark.parametrize(
     ("text", "pieces", "found"),
     [

@@ -115,17 +115,6 @@ def test_the_head_by_which_the_model_aligns_aligns_and_another_one_is_measured_b
     assert document["kinds"][0]["descriptions"][1][2]["text"] == "aligns 1.00"
 
 
-def test_the_tokens_are_those_that_the_search_reads():
-    """It reads no soft hyphens."""
-    one = translator()
-    document = explain(one, Question("a\u00adb cde f", target=(5, 6, 7)))
-    read, plainly = (each["sides"]["source"] for each in (document, explain(one, Question(TEXT, target=(5, 6, 7)))))
-    assert (read["tokens"], read["words"]) == (plainly["tokens"], plainly["words"])
-    seen, plain = one.attention("a\u00adb cde f", "cab"), one.attention(TEXT, "cab")
-    np.testing.assert_array_equal(seen.cross, plain.cross)
-    assert measured(one, Question("a\u00adb cde f", target=(5, 6)))["erasure"]["shape"][1] == len(TEXT)
-
-
 def test_forced_text_follows_the_prefix():
     one = translator()
     document = explain(one, Question(TEXT, prefix=(5,), forced="cab"))

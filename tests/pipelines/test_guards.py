@@ -109,13 +109,6 @@ def test_a_lost_number_is_a_placeholder_in_one_further_search() -> None:
     assert (found.text, found.warnings) == ("19:05 um 3. Mai", ())
 
 
-def test_a_lost_sign_is_a_placeholder_in_one_further_search() -> None:
-    said = iter([["x y"], ["x <ph0> y"]])
-    found, asked = translated("a → b", lambda *_: next(said))
-    assert asked == ["a → b", "a <ph0> b"]
-    assert (found.text, found.warnings) == ("x → y", ())
-
-
 def test_spans_are_text_at_first_and_placeholders_if_one_is_lost() -> None:
     source, spans = marked("move <ph0> to <ph1> now"), ["{x}", "{x}.txt"]
     found, asked = translated(source, lambda *_: ["nach {x}.txt jetzt {x}"], spans=spans)

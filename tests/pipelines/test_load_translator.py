@@ -5,16 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight import capabilities
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.inference.linear import Bf16Linear, Fp32Linear
-from limelight.interop.folders import export_limelight
 from limelight.models.families import build_model
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
-from limelight.storage.model import load_model, save_model
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 
 WORDS = "the a red green old small house river bird stone sees finds carries behind under near"
@@ -79,23 +76,3 @@ def test_an_ensemble_needs_one_tokenizer(seed: int, tmp_path: Path, tokenizers: 
     message = r"first and .*foreign cannot be an ensemble: their tokenizers differ in size or tokens"
     with pytest.raises(UserError, match=message):
         load_translator([first, foreign])
-
-
-@pytest.mark.parametrize(("level", "kind"), [("avx2", Fp32Linear), ("all", Bf16Linear)])
-def test_a_bf16_folder_is_searched_in_what_the_cpu_multiplies(
-    level: str, kind: type, seed: int, tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stored form and precision are two things; who asks for bf16 gets it anywhere."""
-    monkeypatch.setattr(capabilities, "processor", lambda: {"avx2": True, "avx512_bf16": True})
-    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
-    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", level)
-    whole, half = stored(tmp_path / "run", tokenizers), tmp_path / "half"
-    export_limelight(load_model(whole), half, form="bf16")
-
-    def kinds(**how: str) -> set[type]:
-        searched = load_translator(half, torch.device("cpu"), **how).searched
-        return {type(part) for part in searched.modules()} & {Fp32Linear, Bf16Linear}
-
-    assert kinds() == {kind}
-    assert kinds(precision="bf16") == {Bf16Linear}

@@ -5,12 +5,11 @@ import functools
 import pytest
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.constraints import contains
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.pipelines import phrases
-from limelight.pipelines.phrases import PhraseTokens, has_phrase
+from limelight.pipelines.phrases import has_phrase
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
@@ -61,17 +60,6 @@ def test_no_translation_has_what_is_excluded_in_whatever_tokens(
         there = any(has_phrase(each.text, word, any_case=True) for word in excluded)
         assert not there
         assert "phrase not avoided" not in each.warnings
-
-
-def test_a_phrase_that_comes_in_other_tokens_is_found_in_them() -> None:
-    tokens = PhraseTokens(tokenizer())
-    usual = tokenizer().encode("the lamp")
-    spelled = [number for letter in "lamp" for number in tokenizer().encode("x" + letter)[-1:]]
-    space = tokenizer().encode("q")[0]
-    assert tokenizer().decode([*usual[:1], space, *spelled]).endswith("lamp")
-    run = tokens.made_of([*usual[:1], space, *spelled], ["lamp"])
-    assert contains([*usual[:1], space, *spelled], run)
-    assert tokens.made_of(usual, ["amp"]) == ()
 
 
 def test_whole_words_count_and_a_capital_at_the_beginning() -> None:

@@ -143,13 +143,6 @@ def test_numbers_are_compared_with_the_source(draft: str, output: str, text: str
     assert (found.text, found.warnings) == (text, warnings)
 
 
-def test_sentences_of_a_text_go_through_one_by_one() -> None:
-    translator = TwoLegs({"de-en": "a lamp.", "en-fr": "une lampe."})
-    found = translator.translate("Eine Lampe.  Die Lampe.\nLampen.")
-    assert found.text == "une lampe.  une lampe.\nune lampe."
-    assert found.path == ("de", "en", "fr")
-
-
 def test_a_text_that_is_refused_without_pivot_names_both_directions() -> None:
     translator = TwoLegs({"de-en": "the lamp", "en-fr": "la lampe"})
     with pytest.raises(UserError, match=r"does not translate from de to fr.*--no-pivot.*through en.*de-en or en-fr"):

@@ -123,12 +123,6 @@ def test_spans_come_back_and_the_model_sees_placeholders_but_no_tags() -> None:
     assert (found.moved, found.failed) == ((), ())
 
 
-def test_an_alternative_that_is_whole_is_taken() -> None:
-    found = translated("the {x} lamp hums", said("die Lampe summt", "die <ph0> Lampe brummt"))
-    assert found.text == "die {x} Lampe brummt"
-    assert not found.moved
-
-
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("members", [1, 2])
 def test_what_is_missing_goes_where_attention_says(kind: str, members: int) -> None:

@@ -212,15 +212,6 @@ def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
         bounded(8).translate("a", prefix="cabbageh")
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_translation_stays_within_the_positions_of_the_model(seed: int, beam_size: int) -> None:
-    """One that would never end by itself: 7 tokens and the look for its end are 8 steps."""
-    one = bounded(8)
-    one.model.logits[..., 0] = -99
-    found = one.translate(["face", "c"], beam_size=beam_size)
-    assert [(len(translation.tokens), translation.finished) for translation in found] == [(7, False)] * 2
-
-
 # --- attention ---
 
 
@@ -237,12 +228,6 @@ def test_attention_follows_the_own_translation(attentive: Translator) -> None:
     assert found.source_pieces == ("f", "a", "c", "e", "</s>")
     assert found.target_pieces == (*translation.tokens, "</s>")
     assert found.cross.shape == (2, 3, len(translation.tokens) + 1, 5)
-
-
-def test_there_is_nothing_to_look_at_in_a_blank_text(attentive: Translator) -> None:
-    for target in (None, "bad"):
-        with pytest.raises(UserError, match="the text is blank: there is nothing to attend to"):
-            attentive.attention(" ", target=target)
 
 
 # --- precision, and several engines ---

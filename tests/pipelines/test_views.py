@@ -5,7 +5,7 @@ import pytest
 
 from limelight.config import DecodingConfig
 from limelight.errors import UserError
-from limelight.inspection import contributions, decoder_lens, token_contributions
+from limelight.inspection import contributions, token_contributions
 from limelight.pipelines.translator import Translator
 from limelight.pipelines.views import view_of
 from limelight.tokens import Tokenizers
@@ -35,35 +35,6 @@ def test_shares_and_contributions_are_those_of_the_sentence(translator):
     for kind, each in contributions(translator.model, *ids(translator)).items():
         np.testing.assert_allclose(found[kind].sum(axis=1), 1, atol=1e-5)
         np.testing.assert_allclose(found[kind], (each.layers / each.layers.sum(-1, keepdims=True)).mean(0), atol=1e-6)
-
-
-def test_erasure_is_the_part_of_the_probability_that_is_lost(translator):
-    (panel,) = view_of(translator, "erasure", TEXT, TARGET).panels
-    source, target = ids(translator)
-    words = translator.attention(TEXT, target=TARGET).source_words
-
-    def probabilities(given):
-        batch = translator.model.batch([given], [target])
-        rows = translator.model.project(translator.model.forward(batch))[0].softmax(-1).detach()
-        return np.array([float(rows[place, token]) for place, token in enumerate(target)])
-
-    whole = probabilities(source)
-    for word, label in enumerate(panel.columns):
-        left = [token for token, of in zip(source, words, strict=False) if of != word]
-        np.testing.assert_allclose(panel.values[:, word], 1 - probabilities(left) / whole, atol=1e-5, err_msg=label)
-
-
-def test_layers_are_the_probabilities_after_each(translator):
-    view = view_of(translator, "layers", TEXT, TARGET)
-    source, target = ids(translator)
-    found, wanted = decoder_lens(translator.model, source, target), [*target, translator.model.end_id]
-    values = view.panels[0].values
-    assert view.panels[0].rows == ["embeddings", "layer 0", "layer 1"]
-    np.testing.assert_allclose(values, [[each.probability for each in row] for row in found])
-    batch = translator.model.batch([source], [target])
-    probabilities = translator.model.project(translator.model.forward(batch))[0].softmax(-1).detach().numpy()
-    np.testing.assert_allclose(values[-1], probabilities[range(len(wanted)), wanted], atol=1e-5)
-    assert len(view.notes["encoder"]) == 3
 
 
 def test_unknown_measures_and_blank_texts_are_refused(translator):
