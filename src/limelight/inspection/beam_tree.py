@@ -33,13 +33,19 @@ from limelight.tokens import Tokenizer
 class TracedBeam(BeamSearch):
     """The beam search of one request, in slot 0, which records every continuation that it ranked."""
 
-    def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
-        super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes, utf8=utf8)
-        self.nodes: list[dict[str, Any]] = [{"id": 0, "parent": None, "token": start_id, "log_probability": 0.0}]
-        self.active_nodes = [0] * beam_size
+    def __init__(self, request: Request, model: Seq2Seq, target: Tokenizer) -> None:
+        ids = {"start_id": model.start_id, "end_id": model.end_id, "classes": model.output_size}
+        super().__init__(request.width, **ids, utf8=Utf8.of(target))
+        self.target = target
+        self.nodes: list[dict[str, Any]] = [
+            {"id": 0, "parent": None, "step": -1, "text": "", "role": "start", "log_probability": 0.0,
+             "state": "continued"}
+        ]  # fmt: skip
+        self.paths: list[tuple[int, ...]] = [()]
+        """The tokens of each node, from the beginning."""
+        self.active_nodes = [0] * self.width
         """The node of each active hypothesis."""
-        self._offered: tuple[Numbers, Integers, Integers]
-        self._kept: Numbers
+        self.admit([request], np.array([0]))
 
     def advance(
         self, log_probabilities: Tensor, active: Active, ids: Integers | None = None
@@ -47,37 +53,27 @@ class TracedBeam(BeamSearch):
         before, length = self.log_probabilities[0].copy(), int(self.positions[0]) + 1
         moved, decided = super().advance(log_probabilities, active, ids)
         assert moved is not None
-        gained, parents, columns = (part[0] for part in self._offered)
-        went_on = int(self.positions[0]) == length
-        places = {
-            (int(parent), int(token)): rank
-            for rank, (parent, token) in enumerate(zip(moved[0], self.ids[0], strict=True))
-            if went_on and self.log_probabilities[0, rank] > -np.inf
-        }
-        following = [0] * self.width
-        for rank, (gain, parent, token) in enumerate(zip(gained, parents, columns, strict=True)):
-            total = float(gain + before[parent])
-            if total == -np.inf:
+        places = dict[tuple[int, int], int]()
+        parents_of = self.active_nodes
+        if int(self.positions[0]) == length:  # it went on
+            self.active_nodes = [0] * self.width
+            there = np.flatnonzero(self.log_probabilities[0] > -np.inf).tolist()
+            places = {(int(moved[0, place]), int(self.ids[0, place])): place for place in there}
+        offered = zip(*(part[0].tolist() for part in self._offered), strict=True)
+        for rank, (gain, parent, token) in enumerate(offered):
+            if gain + before[parent] == -np.inf:
                 continue
-            place = places.get((int(parent), int(token)))
-            node = self._noted(int(parent), int(token), total, float(gain))
-            node |= self._became(rank, int(token), place, length)
+            place = places.get((parent, token))
+            number, origin = len(self.nodes), parents_of[parent]
+            self.paths.append((*self.paths[origin], token))
+            self.nodes.append(
+                candidate(self.target, token, gain, end=self.end_id)
+                | {"id": number, "token": token, "parent": origin, "step": len(self.paths[origin])}
+                | {"log_probability": float(gain + before[parent]), **self._became(rank, token, place, length)}
+            )
             if place is not None:
-                following[place] = node["id"]
-        if went_on:
-            self.active_nodes = following
+                self.active_nodes[place] = number
         return moved, decided
-
-    def _noted(self, parent: int, token: int, total: float, gain: float) -> dict[str, Any]:
-        node = {
-            "id": len(self.nodes),
-            "parent": self.active_nodes[parent],
-            "token": token,
-            "log_probability": total,
-            "gain": gain,
-        }
-        self.nodes.append(node)
-        return node
 
     def _became(self, rank: int, token: int, place: int | None, length: int) -> dict[str, Any]:
         """State and reason of the continuation with this rank."""
@@ -112,35 +108,20 @@ def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list
     `UserError` as an engine does.
     """
     check_request(request, model)
-    end, classes, utf8 = model.end_id, model.output_size, Utf8.of(target)
-    search = TracedBeam(request.width, start_id=model.start_id, end_id=end, classes=classes, utf8=utf8)
-    search.admit([request], np.array([0]))
+    search = TracedBeam(request, model, target)
     source, valid = pad_rows([request.source], model.source_padding)
     with eval_mode(model) as device, torch.inference_mode():
         search_from(model, model.encode(source.to(device), valid.to(device)), search)
     hypotheses = search.results(0)
-    for node in search.active_nodes:
-        if search.nodes[node].get("state") == "continued":
+    for number in search.active_nodes:
+        if search.nodes[number]["state"] == "continued" and number:
             reason = "it could not win any more" if search.finished[0] else "it reached the length limit"
-            search.nodes[node] |= {"state": "stopped", "reason": reason}
-    return hypotheses, {"beam_size": request.width, "nodes": _drawn(search, target, hypotheses[0])}
-
-
-def _drawn(search: TracedBeam, target: Tokenizer, best: Hypothesis) -> list[dict[str, Any]]:
-    """The nodes in the form that the page draws."""
-    nodes: list[dict[str, Any]] = [
-        {"id": 0, "parent": None, "step": -1, "text": "", "role": "start", "log_probability": 0.0, "state": "continued"}
-    ]
-    paths: dict[int, tuple[int, ...]] = {0: ()}
-    for noted in search.nodes[1:]:
-        shown = candidate(target, noted["token"], noted["gain"], end=search.end_id)
-        paths[noted["id"]] = path = (*paths[noted["parent"]], noted["token"])
-        rest = {key: value for key, value in noted.items() if key not in ("token", "gain")}
-        node = {**shown, "token": noted["token"], **rest, "step": len(path) - 1}
-        ids = path[:-1] if node["state"] == "ended" else path
-        if ids == best.ids and (node["state"] == "ended") == best.finished:
+            search.nodes[number] |= {"state": "stopped", "reason": reason}
+    best = hypotheses[0]
+    for node, path in zip(search.nodes[1:], search.paths[1:], strict=True):
+        ended = node["state"] == "ended"
+        if ended:
+            node["said"] = drawable(target.decode(path))  # tokens alone may be parts of a character
+        if path == (*best.ids, *[model.end_id] * ended) and ended == best.finished:
             node["best"] = True
-        if node["state"] == "ended":
-            node["said"] = drawable(target.decode(ids))  # tokens alone may be parts of a character
-        nodes.append(node)
-    return nodes
+    return hypotheses, {"beam_size": request.width, "nodes": search.nodes}
