@@ -34,7 +34,7 @@ def test_two_texts_are_compared(limelight: Limelight, many: Path, tmp_path: Path
     assert ended.code == 0, ended.err
     assert "log p(" in ended.out
     assert "embeddings" in ended.out
-    for name in ("p.svg", "p.png", "p.pdf", "p.json", "p.csv"):
+    for name in ("p.svg", "p.png", "p.pdf", "p.json"):
         ended = limelight(*words, "-o", tmp_path / name)
         assert ended == (0, "", f"wrote {tmp_path / name}\n")
     assert "abc" in (tmp_path / "p.svg").read_text()
@@ -49,7 +49,7 @@ def test_what_is_refused(limelight: Limelight, many: Path, writing: Path, tmp_pa
         (["abc"], "give two texts"),
         (["abc", "abd", "--pair", "tense"], "give two texts"),
         (["abc", "abd", "--target", "CBA"], "--target and --other-target belong together"),
-        (["abc", "abd", "-o", tmp_path / "p.gif"], "must be one of .png .svg .pdf .csv .json"),
+        (["abc", "abd", "-o", tmp_path / "p.gif"], "must be one of .png .svg .pdf .json"),
         (["abc", "abd", "--theme", "light"], "themes are for pictures"),
     ):
         ended = limelight("patch", *options, "--model", many)

@@ -63,10 +63,10 @@ class View:
             raise UserError("--grid is too large for a terminal: write a picture, for example -o heads.png")
         if self.grid:
             refuse(chosen, "--grid draws every layer and head; leave it out")
-        if ending in (".json", ".csv", ".html"):
+        if ending in (".json", ".html"):
             chosen |= {"--grid": self.grid, "--kind": self.kind}
             refuse(chosen, f"a file {ending} contains all weights of all kinds; leave it out")
-        if ending in ("", ".json", ".csv"):
+        if ending in ("", ".json"):
             refuse({"--theme": self.theme}, "themes are for pictures and pages: give -o FILE, such as -o map.png")
 
     def present(self, seen: AttentionMap, kind: str, output: Path | None) -> None:
@@ -97,7 +97,7 @@ def attention(
     source_lang: str = option("Source language, for a model with several.", "LANG", "", "--from"),
     target_lang: str = option("Target language, for a model with several.", "LANG", "", "--to"),
     output: Path | None = option(
-        "Picture (.png, .svg, .pdf), page (.html) or all values (.json, .csv). Default: text.",
+        "Picture (.png, .svg, .pdf), page (.html) or all values (.json). Default: text.",
         "FILE",
         None,
         "--output -o",
@@ -120,7 +120,7 @@ def attention(
     languages: Any = {"source_lang": source_lang, "target_lang": target_lang}
     if measure != "weights":
         if output is None:
-            raise UserError(f"--measure {measure}: give a file, such as -o {measure}.svg or .csv")
+            raise UserError(f"--measure {measure}: give a file, such as -o {measure}.svg or .json")
         from limelight.inspection.views import ENDINGS, ending_of, save_view
 
         ending_of(output, ENDINGS)

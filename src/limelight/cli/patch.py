@@ -36,7 +36,7 @@ def patch(
     target: str | None = option("Translation of TEXT. Default: the model's own.", "TEXT"),
     other_target: str | None = option("Translation of OTHER.", "TEXT"),
     output: Path | None = option(
-        "Picture (.svg, .png, .pdf) or values (.json, .csv). Default: a table.", "FILE", None, "--output -o"
+        "Picture (.svg, .png, .pdf) or values (.json). Default: a table.", "FILE", None, "--output -o"
     ),
     theme: options.Theme | None = options.THEME,
     machine: Machine,

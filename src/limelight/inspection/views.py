@@ -1,18 +1,13 @@
 """Attention maps, and other numbers with labels, as files; the suffix determines the format.
 
-A view has one or more panels of numbers. `.png`, `.svg` and `.pdf` are pictures (matplotlib), `.csv` and `.json` hold
-the numbers.
+A view has one or more panels of numbers. `.png`, `.svg` and `.pdf` are pictures (matplotlib), `.json` has the numbers.
 """
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
 
 from limelight.errors import UserError
 from limelight.files import write_output
@@ -23,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = (".png", ".svg", ".pdf")
-ENDINGS = (*PICTURES, ".csv", ".json")
+ENDINGS = (*PICTURES, ".json")
 VERSION = 1
 
 
@@ -44,16 +39,6 @@ class View:
         panels = [{**each._asdict(), "values": each.values.tolist()} for each in self.panels]
         return json.dumps(values | {"panels": panels}, ensure_ascii=False, indent=1) + "\n"
 
-    def to_csv(self) -> str:
-        """A line for each number: panel, row and column from 0, their labels, and the value."""
-        content = io.StringIO()
-        writer = csv.writer(content, lineterminator="\n")
-        writer.writerow(["panel", "row", "column", "row_label", "column_label", "value"])
-        for name, values, rows, columns in self.panels:
-            for (row, column), value in np.ndenumerate(values):
-                writer.writerow([name, row, column, rows[row], columns[column], f"{value:.6g}"])
-        return content.getvalue()
-
 
 def save_view(view: View, path: str | Path, *, theme: str = "dark") -> None:
     """Write a view; the suffix determines the format. The file is written atomically.
@@ -66,7 +51,7 @@ def save_view(view: View, path: str | Path, *, theme: str = "dark") -> None:
         figure = draw([[panel] for panel in view.panels], title=view.title, theme=theme)
         write_output(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
     else:
-        write_output(path, (view.to_csv() if ending == ".csv" else view.to_json()).encode())
+        write_output(path, view.to_json().encode())
 
 
 def ending_of(path: str | Path, endings: Sequence[str]) -> str:
@@ -114,7 +99,7 @@ def save(
     theme: str = "dark",
 ) -> None:
     """Write a map: averaged over the chosen layers and heads as a picture (`.png`, `.svg`, `.pdf`), all weights as
-    `.json` or `.csv`, or the page of the map as `.html`. The theme `light` is for print.
+    `.json`, or the page of the map as `.html`. The theme `light` is for print.
 
     The file is written atomically. Raises `UserError` for another suffix, an unknown kind, layer or head, a path that
     cannot be written, or if matplotlib is missing for a picture.
@@ -124,14 +109,6 @@ def save(
         write_output(path, attention.to_json().encode())
     elif ending == ".html":
         attention.to_html(path, theme=theme)
-    elif ending == ".csv":
-        panels = [
-            Panel(f"{kind} layer {layer} head {head}", weights, *attention.labels(kind))
-            for kind in attention.kinds
-            for layer, heads_of_layer in enumerate(attention.weights(kind))
-            for head, weights in enumerate(heads_of_layer)
-        ]
-        save_view(View("attention", "", panels), path)
     else:
         figure = draw_average(attention, kind, layer=layer, heads=heads, theme=theme)
         write_output(path, picture_bytes(figure, cast(PictureForm, ending[1:])))

@@ -73,6 +73,8 @@ def repair(codec: Codec, source: MarkedSentence, translation: Translation, direc
     elif missing:
         text += "".join(map(placeholder, missing))
         wrong |= {*missing}
+    pairs = {number: span.partner for number, span in enumerate(spans) if span.role == "open" and span.partner >= 0}
+    wrong |= {number for number, other in pairs.items() if placeholder(number) + placeholder(other) in text}
     wrong |= {*find_misplaced(_numbers(text), spans)}
     return replace(
         translation,
