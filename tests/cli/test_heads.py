@@ -48,8 +48,8 @@ def test_roles_are_kept_in_the_model_folder_and_shown(
     translator = load_translator(model)
     kept = translator.head_roles
     assert kept is not None
-    assert {name: len(some) for name, some in kept.of.items()} == head_counts(translator.model)
-    for name, some in kept.of.items():
+    assert {name: len(some) for name, some in kept.attentions.items()} == head_counts(translator.model)
+    for name, some in kept.attentions.items():
         for number, each in enumerate(some):
             whole = measured[name, number]
             role = {"focused": "spread"}.get(each.role, each.role)
@@ -62,7 +62,7 @@ def test_roles_are_kept_in_the_model_folder_and_shown(
     assert {kind: [len(layer) for layer in layers] for kind, layers in shown.items()} == {
         kind["name"]: [kind["heads"]] * kind["layers"] for kind in document["kinds"]
     }
-    first = kept.of["decoder.0.cross"][0]
+    first = kept.attentions["decoder.0.cross"][0]
     assert shown["cross"][0][0]["text"].endswith(f" {first.value:.2f} ± {first.deviation:.2f}")
     (model / ROLES).write_text("{}")
     with pytest.warns(UserWarning, match=r"roles\.json.*the page shows no roles over a corpus"):

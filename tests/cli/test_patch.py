@@ -50,7 +50,6 @@ def test_what_is_refused(limelight: Limelight, many: Path, writing: Path, tmp_pa
         (["abc", "abd", "--pair", "tense"], "give two texts"),
         (["abc", "abd", "--target", "CBA"], "--target and --other-target belong together"),
         (["abc", "abd", "-o", tmp_path / "p.gif"], "must be one of .png .svg .pdf .json"),
-        (["abc", "abd", "--theme", "light"], "themes are for pictures"),
     ):
         ended = limelight("patch", *options, "--model", many)
         assert (ended.code, fault in ended.err) == (2, True), ended.err
