@@ -19,7 +19,7 @@ from limelight.parts import SUFFIX, Parts, parts_of
 
 RECORD = f".limelight{SUFFIX}"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""
-FORMAT = 2
+FORMAT = 3
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
 
 
@@ -101,8 +101,7 @@ def _is_there(path: Path, target: Path) -> bool:
 
 
 def _keep(record: Parts, name: str, document: Document, report: Report) -> None:
-    notes = {"notes": [list(note) for note in report.notes], "kept": [list(note) for note in report.kept]}
-    content = {"units": report.units, "moved": report.moved, **notes}
+    content = {"units": report.units, "moved": report.moved, "notes": [list(note) for note in report.notes]}
     record.append({"file": name, "sha256": hashlib.sha256(document.data).hexdigest(), **content})
 
 
@@ -112,7 +111,6 @@ def _finished(folder: Path, output: Path, record: Parts) -> dict[str, Report | N
     for row in record:
         path = folder / row["file"]
         if path.is_file() and _is_there(path, output / row["file"]):
-            notes, kept = ([Note(*note) for note in row[name]] for name in ("notes", "kept"))
-            same = sha256(path) == row["sha256"]
-            found[row["file"]] = Report(1, row["units"], row["moved"], notes, kept) if same else None
+            report = Report(1, row["units"], row["moved"], [Note(*note) for note in row["notes"]])
+            found[row["file"]] = report if sha256(path) == row["sha256"] else None
     return found

@@ -15,6 +15,8 @@ from limelight.text.judge import IN_TARGET_LANGUAGE
 
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
+KEPT = "kept"
+"""The kind of a string of a catalog that stays as it is: a name, or a note for translators."""
 NAMED = (IN_TARGET_LANGUAGE, "span misplaced", "term not used")
 """Warnings that have reasons of their own here."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
@@ -40,14 +42,14 @@ class Kept(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A segment whose translation should be looked at."""
+    """A segment whose translation should be looked at, or a string that is kept."""
 
     file: str
     segment: int
     """Its number in the file, from 1."""
     line: int
     kinds: Sequence[str]
-    """Some of `KINDS`."""
+    """Some of `KINDS`, or `KEPT`."""
     reasons: Sequence[str]
     confidence: float | None
     source: str
@@ -78,8 +80,6 @@ class Report:
     moved: int = 0
     """Units with tags that were placed by attention."""
     notes: list[Note] = field(default_factory=list)
-    kept: list[Note] = field(default_factory=list)
-    """Strings of catalogs that stay as they are: names, and notes for translators."""
     left: list[str] = field(default_factory=list)
     """Files of a folder that were there already."""
     left_out: list[LeftOut] = field(default_factory=list)
@@ -100,7 +100,6 @@ class Report:
         self.units += other.units
         self.moved += other.moved
         self.notes += other.notes
-        self.kept += other.kept
 
     def summary(self) -> Iterator[str]:
         """For people: the counts, then what is worst, some of each."""
@@ -111,9 +110,10 @@ class Report:
         if self.moved:
             lost = "the model lost tags or variables; they were placed by its attention"
             yield f"  in {counted(self.moved, 'segment')} {lost}"
-        if self.kept:
-            examples = ", ".join(repr(shown(note.source, 20)) for note in self.kept[:WORST])
-            yield f"  {counted(len(self.kept), 'string')} kept as identifiers or notes, such as {examples}"
+        kept = [note for note in self.notes if KEPT in note.kinds]
+        if kept:
+            examples = ", ".join(repr(shown(note.source, 20)) for note in kept[:WORST])
+            yield f"  {counted(len(kept), 'string')} kept as identifiers or notes, such as {examples}"
         if self.left:
             were = "was there already, and newer than its source" if len(self.left) == 1 else "were there already"
             yield f"  {counted(len(self.left), 'file')} {were}: not translated again"
@@ -127,7 +127,7 @@ class Report:
     def rows(self) -> Iterator[str]:
         """All of it as a table of tab-separated values, for a file."""
         yield "\t".join(COLUMNS)
-        for note in (*self.notes, *self.kept):
+        for note in self.notes:
             sure = "" if note.confidence is None else f"{note.confidence:.3f}"
             yield _row(note.file, note.segment, note.line, "; ".join(note.reasons), sure, note.source, note.translation)
         for each in self.left_out:

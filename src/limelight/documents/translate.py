@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.documents.document import Document, open_document
-from limelight.documents.report import Kept, Note, Report, note_of
+from limelight.documents.report import KEPT, Kept, Note, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BOTH_SIDES, Options, suffix_of
@@ -117,14 +117,12 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[Kept]:
 def _report(document: Document, kept: Sequence[Kept]) -> Report:
     both_sides = suffix_of(document.name) in BOTH_SIDES
     pairs = enumerate(zip(document.units, kept, strict=True), start=1)
-    notes = (note_of(document.name, number, unit, each, both_sides=both_sides) for number, (unit, each) in pairs)
-    moved = sum(bool(each.moved) for each in kept)
-    names = [
-        Note(document.name, 0, line, (), ("kept: an identifier or a note",), None, text, text)
-        for part in document.parts
-        for line, text in part.kept
-    ]
-    return Report(1, len(kept), moved, [note for note in notes if note is not None], names)
+    found = (note_of(document.name, number, unit, each, both_sides=both_sides) for number, (unit, each) in pairs)
+    notes = [note for note in found if note is not None]
+    for part in document.parts:
+        for line, text in part.kept:
+            notes.append(Note(document.name, 0, line, (KEPT,), ("kept: an identifier or a note",), None, text, text))
+    return Report(1, len(kept), sum(bool(each.moved) for each in kept), notes)
 
 
 def _text_of(unit: Unit) -> tuple[object, ...]:
