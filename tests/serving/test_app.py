@@ -2,20 +2,17 @@
 
 import http.client
 import json
-import random
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
 
 from limelight.serving.app import App
 from limelight.serving.call import Route
-from limelight.serving.engine import finite
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.routes import APIS
-from tests.serving.helpers import TEXTS, Running, running, table, translator, wait_until
+from tests.serving.helpers import Running, running, table, translator, wait_until
 
 SECRET_TEXT = "cabbagehead"
 
@@ -29,79 +26,6 @@ def plain_service() -> Iterator[Running]:
     }
     with running(models) as service:
         yield service
-
-
-def test_many_mixed_requests_at_once_each_get_their_own_answer(seed: int) -> None:
-    """In short what `make torture` does with 5,000: different models, settings and dialects, and some who leave."""
-    models = {"one": translator(table(seed)), "two": translator(table(seed + 1), "en", "fr")}
-    alone = {
-        (name, text, beam): one.translate(text, beam_size=beam)
-        for name, one in models.items()
-        for text in TEXTS
-        for beam in (1, 2, 4)
-    }
-    targets = {"de": "one", "fr": "two"}
-    draw = random.Random(seed)
-    wrong: list[str] = []
-    with running(models) as service:
-
-        def work(draw: random.Random) -> None:
-            for _ in range(8):
-                text, target, beam = draw.choice(TEXTS), draw.choice(["de", "fr"]), draw.choice([1, 2, 4])
-                if draw.random() < 0.1:
-                    leave(service, text, target)
-                    continue
-                expected = alone[targets[target], text, beam]
-                answer = service.post("/api/v1/translate", {"text": text, "target_lang": target, "beam_size": beam})
-                sentence = answer.value["translations"][0]["sentences"][0]
-                if sentence != json.loads(json.dumps(finite(expected))):
-                    wrong.append(f"{text} to {target}: {sentence}")
-
-        threads = [threading.Thread(target=work, args=(random.Random(draw.random()),)) for _ in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        # Who leaves at once may have left before the service has accepted the connection.
-        wait_until(lambda: service.received() == 12 * 8 and service.counts()["in_progress"] == 0)
-        assert wrong == []
-        counts = service.counts()
-        assert sum(counts.values()) == service.received() == 12 * 8
-        assert counts["rejected"] == counts["failed"] == 0
-        assert counts["accepted"] >= 60
-    assert len({translation.text for translation in alone.values()}) > 5
-
-
-def leave(service: Running, text: str, target: str) -> None:
-    """Send a request and close the connection at once."""
-    body = json.dumps({"text": text, "target_lang": target}).encode()
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-        connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
-
-
-def test_who_leaves_stops_its_computation() -> None:
-    """The engine has no work a step after the client has gone."""
-    model = table(5, endless=True)
-    with running({"one": translator(model)}) as service:
-        model.gate.clear()
-        leave_after(service, lambda: service.counts()["in_progress"] == 1)
-        wait_until(lambda: service.counts()["canceled"] == 1)
-        steps = model.steps
-        model.gate.set()
-        wait_until(lambda: service.service.catalog.models[0].pool.decoding == 0)
-        answer = service.post("/api/v1/translate", {"text": "a", "beam_size": 1, "guards": False})
-        assert answer.status == 200
-        assert model.steps - steps <= 2 + 22, "two steps at most for who has left, the others for who came after"
-        assert sum(service.counts().values()) == service.received()
-
-
-def leave_after(service: Running, holds) -> None:
-    body = json.dumps({"text": "eggbeef"}).encode()
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-        connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
-        wait_until(holds)
 
 
 def message_of(value: dict) -> str:

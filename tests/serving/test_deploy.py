@@ -65,18 +65,6 @@ def test_one_replica_has_all_documents_and_glossaries() -> None:
     assert yaml.safe_load(read("kubernetes.yaml"))["spec"]["replicas"] == 1
 
 
-def test_memory_is_enough_for_documents_and_for_a_reload() -> None:
-    """1 GiB for each document that is read, and two engines beside the process that answers."""
-    (container,) = yaml.safe_load(read("kubernetes.yaml"))["spec"]["template"]["spec"]["containers"]
-    service = yaml.safe_load(read("compose.yaml"))["services"]["translate"]
-    for command, memory in (
-        (container["args"], container["resources"]["limits"]["memory"].removesuffix("Gi")),
-        (service["command"], service["mem_limit"].removesuffix("g")),
-    ):
-        documents = int(command[command.index("--max-documents") + 1])
-        assert int(memory) >= documents + 2
-
-
 def test_the_balancers_let_pass_what_the_service_takes() -> None:
     documented = (DEPLOY.parent / "docs" / "serving.md").read_text(encoding="utf-8").partition("for nginx:")[2]
     for text in (read("nginx.conf"), documented.partition("```\n\n")[0]):

@@ -172,11 +172,6 @@ def test_empty_fields_may_be_null_and_numbers_stand_for_words(service: Running) 
     assert status("/v2/translate", {"text": ["dab"], "target_lang": "DE", "split_sentences": 2}) == 400
 
 
-def test_deepl_ignores_what_means_nothing_here(service: Running) -> None:
-    body = {"text": "dab", "target_lang": "DE", "formality": "prefer_less", "context": "x", "outline_detection": True}
-    assert service.post("/v2/translate", body).value["translations"][0]["text"] == ONE.translate("dab").text
-
-
 # ---- LibreTranslate
 
 
@@ -246,24 +241,6 @@ def test_own_translates_with_scores_and_alternatives(service: Running) -> None:
     assert [each["text"] for each in sentence["alternatives"]] == [each.text for each in found.alternatives]
 
 
-def test_own_draws_the_same_for_the_same_seed(service: Running) -> None:
-    body = {"text": "dab", "model": "one", "sampling": {"seed": 3, "temperature": 1.5}}
-    answers = {service.post("/api/v1/translate", body).value["translations"][0]["text"] for _ in range(3)}
-    assert len(answers) == 1
-    others = {
-        service.post("/api/v1/translate", {**body, "sampling": {"seed": seed}}).value["translations"][0]["text"]
-        for seed in range(8)
-    }
-    assert len(others) > 1
-
-
-def test_own_refuses_a_temperature_that_no_number_of_the_model_holds(service: Running) -> None:
-    body = {"text": "dab", "model": "one", "sampling": {"seed": 3, "temperature": 1e300}}
-    answer = service.post("/api/v1/translate", body)
-    assert answer.status == 400
-    assert answer.value["error"]["message"] == "sampling.temperature: input should be less than or equal to 1000000"
-
-
 def test_own_forces_a_prefix(service: Running) -> None:
     answer = service.post("/api/v1/translate", {"text": "dab", "model": "one", "prefix": "caf"})
     assert answer.value["translations"][0]["text"].startswith("caf")
@@ -285,19 +262,6 @@ def test_own_names_models(service: Running) -> None:
 
 
 # ---- what clients expect besides
-
-
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-
-
-def test_numbers_and_words_stand_for_yes_and_no(service: Running) -> None:
-    expected = service.post("/v2/translate", {"text": ["dab"], "target_lang": "DE"}).value
-    for value in (0, 1, "0", "1", True, False, "true", "false"):
-        content = json.dumps({"text": ["dab"], "target_lang": "DE", "split_sentences": value}).encode()
-        assert service.send("POST", "/v2/translate", content, {"Content-Type": "application/json"}).value == expected
-    for value in ("true", "False"):
-        content = f"text=dab&target_lang=DE&split_sentences={value}".encode()
-        assert service.send("POST", "/v2/translate", content, FORM).value == expected
 
 
 def test_weblate_can_save_its_settings_whatever_is_served() -> None:

@@ -28,10 +28,8 @@ from limelight.documents.translate import Work, translate_document
 from limelight.formats.registry import Options
 from limelight.pipelines.translator import Translator
 from limelight.serving import documents, uploads
-from limelight.serving.asks import Ask
 from limelight.serving.dialects import documents as dialect
 from limelight.serving.documents import CHUNK, SUFFIXES, OpenDocument, Segment, chunks
-from limelight.serving.documents import translate_document as send_document
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.links import Task
@@ -224,14 +222,6 @@ def test_the_status_of_a_document_and_its_end(service: Running, monkeypatch: pyt
     wait_until(lambda: not children())
 
 
-@pytest.mark.usefixtures("forked_readers")
-def test_the_source_may_be_left_out(service: Running) -> None:
-    answer = send(service, b"the lamp hums", source_lang="")
-    assert len(fetched(service, answer.value)) > 0
-    assert send(service, b"the lamp", "a.txt", "/translate_file", source="auto").status == 200
-    service.service.uploads.close()
-
-
 def packed(members: dict[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -323,24 +313,10 @@ def test_the_status_says_that_the_process_of_a_document_was_killed(monkeypatch: 
 def reading(monkeypatch: pytest.MonkeyPatch, code: str, before: str = "pass") -> Iterator[None]:
     """The process that reads a document runs this instead."""
     with monkeypatch.context() as patch:
-        patch.setenv("READER", f"import sys\n{before}\ndef read(*_):\n  {code}\ndocument._read = read")
+        patch.setenv("READER", f"import sys\n{before}\ndef read(*_, **__):\n  {code}\ndocument.read_document = read")
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
         patch.setattr(documents, "reader", other)
         yield
-
-
-def test_a_fault_of_the_reading_process_is_ours(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when the installation changes under a running service: logged, and without names of modules for the client."""
-
-    def missing() -> None: ...
-
-    missing.__module__ = "limelight.no_such_module"
-    monkeypatch.setattr(documents, "reader", missing)
-    begun = len(service.lines())
-    answer = send(service, b"the lamp", "a.txt")
-    assert answer.status == 500
-    assert "module" not in str(answer.value).lower()
-    assert [line["kind"] for line in service.lines()[begun:] if line["event"] == "fault"] == ["ChildFaultError"]
 
 
 @pytest.mark.usefixtures("forked_readers")
@@ -390,13 +366,18 @@ def test_what_cannot_be_done_is_refused(service: Running, fields: dict, says: st
     assert says in answer.value["message"]
 
 
+@pytest.mark.parametrize("content", [b"%PDF-1.7\n1 0 obj", b"{\\rtf1\\ansi x}", b"PK\x03\x04 x", b"\x00\x01\x02"])
+def test_what_is_no_text_is_not_translated_as_text(service: Running, content: bytes) -> None:
+    """Clients that send a stream give it no ending."""
+    assert send(service, content, "file").status in (400, 415)
+
+
 @pytest.mark.usefixtures("forked_readers")
 def test_a_name_is_never_a_path(service: Running) -> None:
-    for name in ("../../etc/passwd.txt", "C:\\\\windows\\\\x.txt", "/etc/x.txt"):
+    for name in ("../../etc/passwd.txt", "C:\\\\windows\\\\x.txt", "/etc/x.txt", "file"):
         answer = send(service, b"the lamp", name)
         assert answer.status == 200
         fetched(service, answer.value)
-    assert send(service, b"the lamp", "file").status == 415
     for path in ("/v2/document", "/translate_file"):
         assert service.post(path, {"target_lang": "DE", "source": "en", "target": "de"}).status == 400
     assert service.get("/download_file/..%2f..%2fetc%2fpasswd").status == 404
@@ -443,36 +424,6 @@ def test_segments_are_sent_some_at_a_time() -> None:
     assert [segment for some in found for segment in some] == segments
     assert all(sum(len(each.text) for each in some) <= 12 or len(some) == 1 for some in found)
     assert [len(some) for some in chunks(segments, 10_000)] == [CHUNK, 4]
-
-
-def test_what_a_document_says_several_times_is_translated_once() -> None:
-    asked, written = list[Segment](), list[str]()
-
-    class Fake:
-        """The service, and a document that is open."""
-
-        keys = None
-        segments: Any = (Segment("a"), Segment("b"), Segment("a"), Segment("a", (("open", "x"),)))
-
-        async def way(self, *_: object) -> SimpleNamespace:
-            return SimpleNamespace(changes_nothing=False)
-
-        async def written(self, texts: dict[Segment, str]) -> bytes:
-            written.extend(texts[segment] for segment in self.segments)
-            return b""
-
-        def close(self) -> None:
-            pass
-
-    async def translated(_client: object, _way: object, some: list[Segment], *_: object) -> list[str]:
-        asked.extend(some)
-        return [each.text.upper() + "x" * len(each.codes) for each in some]
-
-    service, opened = Fake(), Fake()
-    service.segments = translated
-    asyncio.run(send_document(service, None, opened, Ask((), "de")))
-    assert len(asked) == 3
-    assert written == ["A", "B", "A", "Ax"]
 
 
 def test_a_document_waits_for_the_rate_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

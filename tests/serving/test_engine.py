@@ -1,6 +1,7 @@
 """An engine: every answer is the one that the text would have got alone."""
 
 import random
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -132,13 +133,6 @@ def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
         assert found[task.id].value[0]["sentences"] == [alone(one, task.texts[0], {})]
 
 
-def test_numbers_that_go_wrong_fail_alone() -> None:
-    model = table(1)
-    model.logits[:, :, 3] = float("nan")
-    kinds = [report.kind for report in worked(translator(model), [Task(1, "translate", ["dab"])])]
-    assert kinds in (["failed"], ["done"], ["refused"])
-
-
 def test_a_canceled_task_is_worked_on_no_more() -> None:
     model = table(1, endless=True)
     one = translator(model)
@@ -196,3 +190,13 @@ def test_an_engine_is_warmed_up_with_every_form_whatever_the_model_can_do(one: T
 
 def test_numbers_that_json_does_not_have_are_none() -> None:
     assert finite({"a": (1.5, float("inf")), "b": torch.nan, "c": True}) == {"a": [1.5, None], "b": None, "c": True}
+
+
+def test_what_a_stream_shows_has_spans_and_no_marks() -> None:
+    one = carrying()
+    one.knows_placeholders = True
+    asked = {"source_lang": "en", "target_lang": "de"}
+    *shown, last = worked(one, [Task(1, "translate", ["the lamp {x} hums %s"], asked, stream=True)])
+    assert {"{x}", "%s"} <= set(re.findall(r"\{x\}|%s", last.value[0]["text"]))
+    assert shown
+    assert not any("\U000f0000" <= sign <= "\U000f001f" for each in shown for sign in each.value[1])

@@ -14,7 +14,6 @@ import pytest
 from limelight.errors import UserError
 from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key, watch_keys
 from limelight.serving.refusal import Refusal
-from tests.serving.helpers import Answered, carrying, running, wait_until
 
 
 def test_a_key_is_known_by_its_hash_alone(tmp_path: Path) -> None:
@@ -157,55 +156,6 @@ def test_a_revoked_key_is_unknown_without_a_signal(tmp_path: Path) -> None:
 
     asyncio.run(asyncio.wait_for(main(), 600))
     assert logged == ["keys_read", "reload_failed"]
-
-
-def test_what_a_key_has_begun_is_finished_when_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request, a stream and a document of the former key; new ones are refused."""
-    path, answers = tmp_path / "keys.json", dict[str, Answered]()
-    former, document = add_key(path, "alice", 1000), "/v2/document"
-    keys = Keys(read_keys(path))
-    stream = {"text": "the lamp", "source_lang": "en", "target_lang": "de", "stream": True}
-    file = b'--x\r\nContent-Disposition: form-data; name="target_lang"\r\n\r\nDE\r\n'
-    file += b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nthe lamp\r\n--x--\r\n'
-    asked: dict[str, tuple[Any, str]] = {
-        "/v2/translate": ({"text": ["the lamp"], "target_lang": "DE"}, "application/json"),
-        "/api/v1/translate": (stream, "application/json"),
-        document: (file, "multipart/form-data; boundary=x"),
-    }
-    with running({"one": carrying()}, keys=keys) as service, monkeypatch.context() as held:
-        pool = service.service.catalog.models[0].pool
-        held.setattr(pool, "_dispatch", lambda: None)
-
-        def send(name: str, body: Any, kind: str, secret: str = former) -> Answered:
-            return service.send("POST", name, body, {"Authorization": f"Bearer {secret}", "Content-Type": kind})
-
-        def keep(name: str) -> None:
-            answers[name] = send(name, *asked[name])
-
-        threads = [threading.Thread(target=keep, args=(name,), daemon=True) for name in asked]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: document in answers and service.counts()["in_progress"] == 2)
-        wait_until(lambda: pool.waiting == 3)
-        revoke_key(path, "alice")
-        secret = add_key(path, "alice")
-        service.loop.call_soon_threadsafe(keys.replace, read_keys(path))
-        wait_until(lambda: keys.find(former) is None)
-        assert {send(name, *asked[name]).status for name in asked} == {401, 403}
-        held.undo()
-        service.loop.call_soon_threadsafe(pool._dispatch)
-        for thread in threads:
-            thread.join(600)
-        assert {name: answer.status for name, answer in answers.items()} == dict.fromkeys(asked, 200)
-        assert b"event: done" in answers["/api/v1/translate"].value
-        place = f"{document}/{answers[document].value['document_id']}"
-        handle = ({"document_key": answers[document].value["document_key"]}, "application/json", secret)
-        assert send(place, *handle[:2]).status == 403
-        wait_until(lambda: send(place, *handle).value["status"] == "done")
-        assert send(f"{place}/result", *handle).status == 200
-        assert send("/v2/translate", *asked["/v2/translate"], secret).status == 200
-        wait_until(lambda: service.counts()["in_progress"] == 0)  # an answer is counted once it is sent
-        assert service.counts()["failed"] == 0
 
 
 def test_a_key_gets_its_limit_each_minute_and_at_most_twice_that_in_one() -> None:

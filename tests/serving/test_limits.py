@@ -82,7 +82,6 @@ def test_uploads(service: Running, path: str) -> None:
         ("/api/v1/page/explain", {"text": "a", "beam_size": 0}, ["beam_size", "from 1 to 4", "not 0", "--max-beam"]),
         ("/translate", {"alternatives": 2}, ["alternatives must be from 0 to 1", "not 2", "--max-n-best"]),
         ("/translate", {"alternatives": 99}, ["alternatives must be from 0 to 1", "not 99", "--max-n-best"]),
-        ("/v1/chat/completions", {"n": 3}, ["n must be from 1 to 2", "not 3", "--max-n-best"]),
     ],
 )
 def test_widths(service: Running, path: str, changed: dict[str, Any], words: list[str]) -> None:

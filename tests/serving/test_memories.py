@@ -12,7 +12,7 @@ from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
 from limelight.serving.stored import Memories, StoredMemory
-from tests.serving.helpers import Answered, Running, carrying, running, wait_until
+from tests.serving.helpers import Answered, Running, carrying, running
 
 LAMP, MINE = "the lamp hums here now", "Hier brummt jetzt die Leuchte."
 PAIR = {"source_lang": "en", "target_lang": "de"}
@@ -104,18 +104,6 @@ def test_the_newest_memory_comes_first_and_other_directions_have_none(service: R
     made(service, {LAMP: "Neu."})
     made(service, {LAMP: "Falsch."}, source_lang="de", target_lang="en")
     assert set(translated(service, "alice").values()) == {"Neu."}
-
-
-def test_a_document_reuses_it(service: Running) -> None:
-    made(service, {LAMP: MINE})
-    fields = 'name="target_lang"\r\n\r\nDE', 'name="source_lang"\r\n\r\nEN'
-    parts = [*fields, f'name="file"; filename="a.txt"\r\n\r\n{LAMP}']
-    body = "".join(f"--x\r\nContent-Disposition: form-data; {part}\r\n" for part in parts) + "--x--\r\n"
-    headers = {"Authorization": "Bearer alice", "Content-Type": "multipart/form-data; boundary=x"}
-    handle = service.send("POST", "/v2/document", body.encode(), headers).value
-    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
-    wait_until(lambda: service.send("POST", path, key, {"Authorization": "Bearer alice"}).value["status"] == "done", 60)
-    assert service.send("POST", f"{path}/result", key, {"Authorization": "Bearer alice"}).value.decode() == MINE
 
 
 def test_a_file_is_read_and_what_cannot_be_used_is_named(service: Running) -> None:

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from limelight.pipelines.translator import Translator
-from limelight.serving.dialects.prompts import SEPARATOR
-from limelight.text.glossary import find_used
-from tests.serving.helpers import Running, carrying, running, table, translator, wait_until
+from tests.serving.helpers import Running, running, table, translator, wait_until
 
 FOUND = {"type": "object", "properties": {"found": {"type": "array", "items": {"type": "string"}}}}
 LIST_OF_STRINGS = {"type": "json_schema", "json_schema": {"name": "found", "schema": FOUND}}
@@ -67,53 +65,10 @@ def test_the_model_says_the_direction(service: Running) -> None:
         assert isinstance(answer.value["error"]["message"], str)
 
 
-def test_the_tokens_of_all_choices_are_counted(service: Running) -> None:
-    each = [ONE.translate(text, n_best=3) for text in ("Dab.", "Face!")]
-    tokens = [sum(len(one.tokens) for one in (found, *found.alternatives)) for found in each]
-    usage = completion(service, "Dab. Face!", n=3).value["usage"]
-    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (10, sum(tokens))
-    assert usage["total_tokens"] == 10 + sum(tokens)
-
-
-@pytest.mark.parametrize("shape", ["list", "object", "parts", "weblate", "json_schema"])
-def test_several_choices_have_the_form_of_one(service: Running, shape: str) -> None:
-    """Each has all the texts, in their order: the number n of each text is in the choice of this number."""
-    texts = ["dab", "", "face"]
-    content, more = {
-        "list": (json.dumps(texts), {}),
-        "object": (json.dumps(dict(zip("abc", texts, strict=True))), {}),
-        "parts": (SEPARATOR.join(texts), {}),
-        "weblate": (json.dumps({"target_language": "de", "strings": [{"source": each} for each in texts]}), {}),
-        "json_schema": (json.dumps(texts), {"response_format": LIST_OF_STRINGS}),
-    }[shape]
-    read = {
-        "object": lambda said: list(json.loads(said).values()),
-        "parts": lambda said: said.split(SEPARATOR),
-        "json_schema": lambda said: json.loads(said)["found"],
-    }.get(shape, json.loads)
-    choices = completion(service, content, n=3, **more).value["choices"]
-    found = [[each.text for each in (one, *one.alternatives)] for one in ONE.translate(["dab", "face"], n_best=3)]
-    assert [each["index"] for each in choices] == [0, 1, 2]
-    expected = [[dab, "", face] for dab, face in zip(*found, strict=True)]
-    assert [read(each["message"]["content"]) for each in choices] == expected
-
-
-@pytest.mark.parametrize("shape", ["weblate", "table"])
-def test_each_choice_obeys_the_glossary(shape: str) -> None:
-    """The target is a word that the model says by itself in its best translation, and not in all others."""
-    one, source = carrying(), "the lamp hums"
-    target = one.translate(source, n_best=4).text.strip("+")
-    system, text = f"Use the following glossary of terms:\nlamp\t{target}\n", source
-    if shape == "weblate":
-        rows = [{"source": "lamp", "target": target}]
-        asked = {"target_language": "de", "glossary": rows, "strings": [{"source": source}, {"source": "a name"}]}
-        system, text = "", json.dumps(asked)
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
-    with running({"one": one}) as service:
-        choices = service.post("/v1/chat/completions", {"model": "one", "messages": messages, "n": 4}).value["choices"]
-    said = [choice["message"]["content"] for choice in choices]
-    assert len(set(said)) == 4
-    assert all(find_used(target, each) for each in said)
+def test_tokens_are_counted(service: Running) -> None:
+    tokens = [len(ONE.translate(text).tokens) for text in ("Dab.", "Face!")]
+    usage = completion(service, "Dab. Face!").value["usage"]
+    assert usage == {"prompt_tokens": 10, "completion_tokens": sum(tokens), "total_tokens": 10 + sum(tokens)}
 
 
 def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
@@ -137,10 +92,7 @@ def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "assistant", "content": "a"}]}, "role user"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages"),
-        ({"n": 99}, "n must be from 1 to 16, not 99; --max-n-best"),
-        ({"n": 0}, "n must be from 1 to 16, not 0; "),
-        ({"n": -5, "stream": True}, "n must be from 1 to 16, not -5; "),
-        ({"n": 2, "stream": True}, "n must be 1 in a stream, not 2"),
+        ({"n": 2}, "n: input should be 1"),
         ({"model": 7}, "model"),
         ({"messages": [7]}, "messages[0]: input should be an object"),
         ({"stream_options": 7}, "stream_options: input should be an object"),
@@ -262,8 +214,6 @@ def test_structured_answers_are_json(service: Running) -> None:
     texts = schema_of(texts={"type": "array", "items": {"type": "string"}})
     assert json.loads(says(service, "", '["dab"]', response_format=texts)) == {"texts": [one]}
     assert json.loads(says(service, "", '{"a": "dab"}', response_format=schema_of(a=TEXT_FIELD))) == {"a": one}
-    two = completion(service, n=2, response_format=form).value["choices"]
-    assert all(list(json.loads(each["message"]["content"])) == ["translation"] for each in two)
 
 
 @pytest.mark.parametrize(

@@ -81,22 +81,6 @@ def test_a_client_reads_the_refusal_of_a_large_body_and_the_connection_is_kept(c
         connection.close()
 
 
-def test_a_connection_whose_body_arrives_after_the_answer_is_kept() -> None:
-    with (
-        running({"one": translator(table(1))}, keys=Keys([])) as service,
-        socket.create_connection(("127.0.0.1", service.port)) as connection,
-    ):
-        for _ in range(2):
-            connection.sendall(b"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
-            answer = b""
-            while b"no_key" not in answer:
-                answer += (more := connection.recv(65536))
-                assert more, "it was closed"
-            assert answer.startswith(b"HTTP/1.1 401")
-            connection.sendall(b"a")
-            connection.sendall(b"bcde")
-
-
 def test_a_body_that_turns_out_invalid_is_no_fault_of_the_service() -> None:
     """A body in chunks, of which the first is none: the server refuses what the application has begun to answer."""
     head = b"GET /?%ff HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,31 +15,21 @@ class Model:
     """A model that is served."""
 
     def __init__(self, name: str, pool: Pool) -> None:
-        self.name, self.pool = name, pool
-        self.pools = [pool]
-        """The pool that takes requests, one that loads after a reload, and former ones with requests left."""
+        self.name, self.pool, self._reloading = name, pool, asyncio.Lock()
 
     async def reload(self, new: Pool) -> bool:
         """Load the model into a new pool, which takes the place of the present one when all its engines are ready; that
-        one ends after its requests. One that is loading already ends at once. Returns whether it was loaded."""
-        for loading in [each for each in self.pools if not each.complete.is_set() and each is not self.pool]:
-            self.end(loading)
-        self.pools.append(new)
-        new.start()
-        await new.complete.wait()
-        if not new.usable:
-            self.end(new)
-            return False
-        former, self.pool = self.pool, new
-        await former.drained()
-        self.end(former)
-        return True
-
-    def end(self, pool: Pool) -> None:
-        """End the engines of a pool."""
-        for link in pool.close():
-            link.join(0.0)
-        self.pools = [each for each in self.pools if each is not pool]
+        one ends after its requests. Returns whether it was loaded. One reload at a time."""
+        async with self._reloading:
+            new.start()
+            await new.complete.wait()
+            old = new
+            if new.usable:
+                old, self.pool = self.pool, new
+                await old.drained()
+            for link in old.close():
+                link.join(0.0)
+            return old is not new
 
     @property
     def directions(self) -> tuple[Direction, ...]:

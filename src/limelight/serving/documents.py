@@ -40,12 +40,26 @@ class Segment(NamedTuple):
     """Role and name of each."""
 
 
-def document_name(name: str) -> str:
-    """The last part of a name, which may be any path. Raises `Refusal`, 415, for formats that are not read."""
+def document_name(name: str, data: bytes) -> str:
+    """The last part of a name, which may be any path, with an ending. Raises `Refusal`, 415, for formats that are not
+    read."""
     name = "".join(each for each in PurePosixPath(name.replace("\\", "/")).name if each.isprintable())[-120:]
+    if not suffix_of(name):
+        name = f"{name or 'document'}{_guessed(data)}"
     if suffix_of(name) not in SUFFIXES:
         raise Refusal(415, "format", f"this kind of document is not supported; supported are: {', '.join(SUFFIXES)}")
     return name
+
+
+def _guessed(data: bytes) -> str:
+    """The ending of a file that was sent without one, as clients do; none for what is neither text nor DOCX."""
+    head = data[:200].lstrip().lower()
+    if data.startswith(b"PK\x03\x04"):
+        return DOCX
+    is_text = b"\0" not in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not is_text or head.startswith((b"%pdf-", b"{\\rtf")):
+        return ""
+    return ".html" if head.startswith((b"<!doctype html", b"<html")) else ".txt"
 
 
 class OpenDocument:

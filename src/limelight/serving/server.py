@@ -237,6 +237,6 @@ async def _until(holds: Callable[[], bool], seconds: float) -> None:
 
 def end_engines(service: Service, seconds: float = 5.0) -> None:
     """Wait until all engines have ended, by force after so many seconds."""
-    links = [link for model in service.catalog.models for pool in model.pools for link in pool.close()]
+    links = [link for model in service.catalog.models for link in model.pool.close()]
     for link in links:
         link.join(seconds)

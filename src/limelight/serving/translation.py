@@ -188,12 +188,11 @@ class TranslationEngine(Engine):
                 results = [job.result for job in itertools.islice(jobs, len(units)) if job.result is not None]
                 whole = _rejoined(text, units, results)
                 sentences = [_with_tags(result, unit) for result, unit in zip(results, units, strict=True)]
-            ranks = (whole, *whole.alternatives)
             answers.append(
                 {
                     "text": whole.text,
                     "alternatives": [each.text for each in whole.alternatives],
-                    "tokens": [len(each.tokens) for each in ranks],
+                    "tokens": len(whole.tokens),
                     "confidence": whole.confidence,
                     "warnings": list(whole.warnings),
                     "path": list(whole.path),

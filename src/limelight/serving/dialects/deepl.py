@@ -46,7 +46,7 @@ FORMALITIES = {
 }
 REQUIRED = {"formal": "prefer_more", "informal": "prefer_less"}
 """Forms of address that a model is refused for which has no choice, and what to ask instead."""
-REFUSED = ("style_id", "custom_instructions", "translation_memory_id")
+REFUSED = ("style_id", "custom_instructions", "translation_memory_id", "output_format")
 """Fields that would change a translation."""
 
 

@@ -25,7 +25,6 @@ class DeepLDocument(deepl.WithGlossary):
     """Fields of an upload in DeepL's API."""
 
     filename: str = Field("", max_length=500)
-    output_format: str = Field("", max_length=20)
 
 
 class DocumentKey(Asked):
@@ -47,10 +46,7 @@ async def upload(call: Call, asked: DeepLDocument) -> JsonObject:
     form = asked.form or preferred_form(asked.target_lang)
     options = {"formality": form or None}
     ask = Ask((), asked.target_lang, asked.source_lang, options=options, glossaries=asked.files(call))
-    name = asked.filename or (call.uploads["file"].name if "file" in call.uploads else "")
-    if asked.output_format and name and not name.lower().endswith(f".{asked.output_format.lower()}"):
-        raise bad_request("output_format: a document keeps its format; leave it out")
-    document = await _begun(call, name, ask)
+    document = await _begun(call, asked.filename, ask)
     return {"document_id": document.id, "document_key": document.key}
 
 
@@ -59,7 +55,7 @@ async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Do
     if "file" not in call.uploads:
         raise bad_request("file: there is none; send it as multipart/form-data")
     service, sent = call.service, call.uploads["file"]
-    name = document_name(name or sent.name)
+    name = document_name(name or sent.name, sent.content)
     (way, *_) = service.ways(ask.source, ask.target)
     document = service.uploads.add(name, call.client.id, len(sent.content))
     try:

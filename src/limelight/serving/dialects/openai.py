@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from limelight.config.directions import same_language
-from limelight.serving.asks import Ask, require_within
+from limelight.serving.asks import Ask
 from limelight.serving.call import Api, Asked, Call, JsonObject
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.prompts import Prompt, read_prompt
@@ -80,7 +80,7 @@ class Completion(Asked):
     messages: list[Message] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
-    n: int = 1
+    n: Literal[1] = 1
     response_format: dict[str, Any] = Field({})
     """`json_object`, or a `json_schema` with one string: the answer is JSON."""
 
@@ -91,9 +91,6 @@ async def completions(call: Call, asked: Completion) -> JsonObject:
     for name in REFUSED:
         if call.fields.get(name):
             raise bad_request(f"{name}: not supported by a translator; leave it out")
-    require_within("n", asked.n, 1, call.service.limits.n_best, "--max-n-best")
-    if asked.stream and asked.n > 1:
-        raise bad_request(f"n must be 1 in a stream, not {asked.n}: leave out n or stream")
     prompt = _prompt(asked)
     write, ask = _form(asked.response_format, prompt), _ask(call.service, asked, prompt)
     head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
@@ -103,16 +100,9 @@ async def completions(call: Call, asked: Completion) -> JsonObject:
         events = _chunks(following, head, ask, write, whole=whole, usage=asked.stream_options.include_usage)
         return streamed(following, events)
     answers = await translated(call.service, call.client, ask)
-    choices = [
-        {
-            "index": index,
-            "message": {"role": "assistant", "content": write([answer.rank(index) for answer in answers])},
-            "finish_reason": "stop",
-            "logprobs": None,
-        }
-        for index in range(asked.n)
-    ]
-    return {**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers, asked.n)}
+    message = {"role": "assistant", "content": write([answer.text for answer in answers])}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}]
+    return {**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers)}
 
 
 def _prompt(asked: Completion) -> Prompt:
@@ -190,11 +180,10 @@ async def _chunks(
     yield "data: [DONE]\n\n"
 
 
-def _usage(ask: Ask, answers: Sequence[Answer], choices: int = 1) -> JsonObject:
-    """Characters of the source, whose tokens are not known here, and tokens of the translations of all choices."""
+def _usage(ask: Ask, answers: Sequence[Answer]) -> JsonObject:
+    """Characters of the source, whose tokens are not known here, and tokens of the translations."""
     prompt = sum(map(len, ask.texts))
-    tokens = (answer.found.get("tokens", [0]) for answer in answers)
-    completion = sum(each[: rank + 1][-1] for each in tokens for rank in range(choices))
+    completion = sum(answer.found.get("tokens", 0) for answer in answers)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
@@ -216,8 +205,7 @@ def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
         raise bad_request(f"{message}: give the name of a model alone", "language")
     if not target and len(prompt.targets) == 1:
         (target,) = prompt.targets
-    options = {"n_best": asked.n} if asked.n > 1 else {}
-    return Ask(prompt.texts, target, source or prompt.source, name, options, terms=usable(prompt.terms))
+    return Ask(prompt.texts, target, source or prompt.source, name, terms=usable(prompt.terms))
 
 
 def _no_model(service: Service) -> Refusal:
