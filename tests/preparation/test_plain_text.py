@@ -220,7 +220,7 @@ def test_a_blank_text_is_named(content: str, documents: str, tmp_path: Path) -> 
 
 def test_a_share_that_holds_nothing_out_is_named(tmp_path: Path) -> None:
     config = configured(tmp_path, text=(write(tmp_path / "one.txt", "one line alone"),), documents="line")
-    message = r"one\.txt: data\.held_out=0\.1 holds nothing out: .* or 0 to train without validation"
+    message = r"one\.txt: nothing is left .* for data\.held_out=0\.1; .* or 0 to train without validation"
     with pytest.raises(UserError, match=message):
         prepared(config, tmp_path / "run")
 

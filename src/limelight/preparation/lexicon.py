@@ -136,9 +136,8 @@ def most_likely(lexicon: Lexicon, *, sources: int, count: int, fill: int) -> Ids
 
 def most_frequent(pairs: Sequence[Pieces], *, classes: int, count: int) -> Ids:
     """The most frequent target ids, in descending order, ties by id."""
-    counts = np.zeros(classes, dtype=np.int64)
-    for first in range(0, len(pairs), 1000):
-        counts += np.bincount(np.concatenate([pair.target for pair in pairs[first : first + 1000]]), minlength=classes)
+    targets = np.concatenate([np.zeros(0, dtype=np.int64), *(pair.target for pair in pairs)])
+    counts = np.bincount(targets, minlength=classes)
     order = np.argsort(-counts, kind="stable")[:count]
     return order[counts[order] > 0].astype(np.int32)
 

@@ -176,17 +176,11 @@ def _write(
             for part, ids in zip(group, rows, strict=True):
                 sizes = {"characters": part.characters, "utf8_bytes": part.utf8_bytes}
                 writers[part.held_out].append(ids, ends=part.ends, **sizes)
-        if not writers[0].documents:
+        if not all(writer.documents for writer in writers):
             raise UserError(
-                f"{', '.join(data.text)}: there is nothing to train on: data.held_out={data.held_out} holds all of it "
-                "out"
-            )
-        if not writers[-1].documents:
-            if data.valid_text:
-                raise UserError(f"{', '.join(data.valid_text)}: the text for validation is blank")
-            raise UserError(
-                f"{', '.join(data.text)}: data.held_out={data.held_out} holds nothing out: the text is too short, or "
-                "its last document too long; give --valid-text FILE, another share, or 0 to train without validation"
+                f"{', '.join(data.valid_text or data.text)}: nothing is left for training, or for validation: the text "
+                f"is blank or too short, or its last document too long for data.held_out={data.held_out}; give "
+                "--valid-text FILE, another share, or 0 to train without validation"
             )
         stores = [writer.close(fingerprint, places_of(text.names)) for writer in writers]
     for store, role in zip(stores, ("to train on", "for validation"), strict=False):

@@ -83,9 +83,6 @@ def _texts(config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenize
 CANDIDATES, FREQUENT = 128, 500
 """For each source token, itself included; and for all sentences."""
 
-LOOKED_AT = 1000
-"""Pairs from which the length of the lists is estimated."""
-
 
 def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[str], None]) -> Path:
     """Learn the shortlist of a run or model folder and write it there; returns the file.
@@ -104,10 +101,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
         half = [pairs[row] for row in evenly(len(pairs), MAX_PAIRS // 2)]
         pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]
     shortlist = learn_shortlist(pairs, tokenizers)
-    some = [pairs[row] for row in evenly(len(pairs), LOOKED_AT)]
-    classes = tokenizers.target.padding
-    length = list_length(shortlist, some, classes)
-    say(f"learned from {len(pairs):,} pairs: a sentence's list has {length:,.0f} of {classes:,} tokens on average")
+    say(f"learned from {len(pairs):,} pairs")
     save_shortlist(folder / SHORTLIST, shortlist, tokenizers)
     return folder / SHORTLIST
 
@@ -129,11 +123,6 @@ def copies(tokenizers: Tokenizers) -> Ids:
     source, target = tokenizers
     ids = {piece: number for number, piece in enumerate(target.pieces(range(target.padding)))}
     return np.array([ids.get(piece, END) for piece in source.pieces(range(source.padding))], dtype=np.int32)
-
-
-def list_length(shortlist: Shortlist, pairs: Sequence[Pieces], classes: int) -> float:
-    """How many tokens a sentence's list has, on average."""
-    return sum(int(shortlist.of([pair.source], classes).sum()) for pair in pairs) / max(len(pairs), 1)
 
 
 def _stored_pairs(run: Path, corpora: int) -> list[Pieces]:
